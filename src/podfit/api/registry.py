@@ -115,7 +115,7 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def has_status(self) -> bool:
         """Whether its status is written apart from the rest."""
-        return any(each.name == "status" for each in self.subresources)
+        return any(subresource.name == "status" for subresource in self.subresources)
 
     def selectable(self, obj: Any) -> dict[str, str]:
         """The values that field selectors see."""

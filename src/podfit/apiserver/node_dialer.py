@@ -54,7 +54,7 @@ class NodeDialer:
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
-        await asyncio.gather(*(each.client.close() for each in clients), self._closing.finish())
+        await asyncio.gather(*(client.client.close() for client in clients), self._closing.finish())
 
     async def _ask(self, name: str, request: Request) -> Response:
         """Raises ApiError 503 with the reason when the node does not answer."""
@@ -134,12 +134,12 @@ def _server(node: Node) -> str:
     if not port:
         raise _unreachable(f'node "{name}" cannot be reached: its kubelet listens nowhere')
     for kind in PREFERRED:
-        for each in node.status.addresses:
-            if each.type == kind:
-                if not is_reachable(each.address):
-                    raise _unreachable(f'node "{name}" cannot be reached: the address {each.address} is not allowed')
-                return f"https://{joined((each.address, port))}"
-    known = " ".join(f"{{{each.type} {each.address}}}" for each in node.status.addresses)
+        for address in node.status.addresses:
+            if address.type == kind:
+                if not is_reachable(address.address):
+                    raise _unreachable(f'node "{name}" cannot be reached: the address {address.address} is not allowed')
+                return f"https://{joined((address.address, port))}"
+    known = " ".join(f"{{{address.type} {address.address}}}" for address in node.status.addresses)
     raise _unreachable(f'node "{name}" cannot be reached: no preferred addresses found; known addresses: [{known}]')
 
 

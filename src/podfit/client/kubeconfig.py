@@ -113,7 +113,7 @@ def default_paths(environment: Mapping[str, str]) -> list[Path]:
 def current_context(environment: Mapping[str, str], path: Path | None = None) -> str:
     """The context that is used when none is named; empty when the files name none."""
     paths = [path] if path else default_paths(environment)
-    return next(filter(None, (read_document(each).get("current-context", "") for each in paths)), "")
+    return next(filter(None, (read_document(path).get("current-context", "") for path in paths)), "")
 
 
 def load(paths: list[Path], *, context: str = "") -> Access:

@@ -15,9 +15,11 @@ def aggregated_rules(role: ClusterRole, roles: Iterable[ClusterRole]) -> tuple[P
     named = sorted(roles, key=lambda each: each.metadata.name)
     found: dict[PolicyRule, None] = {}
     for selector in selectors:
-        for each in named:
-            if each.metadata.name != role.metadata.name and holds(requirements(selector), each.metadata.labels):
-                found |= dict.fromkeys(each.rules or ())
+        for cluster_role in named:
+            if cluster_role.metadata.name != role.metadata.name and holds(
+                requirements(selector), cluster_role.metadata.labels
+            ):
+                found |= dict.fromkeys(cluster_role.rules or ())
     return tuple(found)
 
 

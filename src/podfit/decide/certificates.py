@@ -133,11 +133,11 @@ def out_of_date(
 ) -> datetime | None:
     """When the request may go, if nothing more happens to it: it was answered, or nobody wanted to answer."""
     status, moments = request.status, []
-    for each in status.conditions:
-        since = _moment(each.last_update_time) or now
-        if each.type in (DENIED, FAILED) or (each.type == APPROVED and status.certificate):
+    for condition in status.conditions:
+        since = _moment(condition.last_update_time) or now
+        if condition.type in (DENIED, FAILED) or (condition.type == APPROVED and status.certificate):
             moments.append(since + SETTLED_LIFE)
-        elif each.type == APPROVED:
+        elif condition.type == APPROVED:
             moments.append(since + PENDING_LIFE)
     if not status.conditions:
         moments.append((_moment(request.metadata.creation_timestamp) or now) + PENDING_LIFE)
@@ -172,10 +172,10 @@ def answered(new: CertificateSigningRequest, old: CertificateSigningRequest) -> 
     """Through `status` approval and denial stay as they are; one that is added or left out is for validation to say."""
     conditions = new.status.conditions
     for kind in (APPROVED, DENIED):
-        kept = [each for each in old.status.conditions if each.type == kind]
-        if len(kept) == sum(each.type == kind for each in conditions):
+        kept = [condition for condition in old.status.conditions if condition.type == kind]
+        if len(kept) == sum(condition.type == kind for condition in conditions):
             them = iter(kept)
-            conditions = tuple(next(them) if each.type == kind else each for each in conditions)
+            conditions = tuple(next(them) if condition.type == kind else condition for condition in conditions)
     return replace(new, spec=old.spec, status=replace(new.status, conditions=conditions))
 
 
@@ -187,13 +187,16 @@ def judged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> Ce
 
 def dated(new: CertificateSigningRequest, old: CertificateSigningRequest, now: str) -> CertificateSigningRequest:
     """Conditions with the times that they lack."""
-    since = {(each.type, each.status): each.last_transition_time for each in reversed(old.status.conditions)}
+    since = {
+        (condition.type, condition.status): condition.last_transition_time
+        for condition in reversed(old.status.conditions)
+    }
     conditions = tuple(
         replace(
-            each,
-            last_update_time=each.last_update_time or now,
-            last_transition_time=each.last_transition_time or since.get((each.type, each.status)) or now,
+            condition,
+            last_update_time=condition.last_update_time or now,
+            last_transition_time=condition.last_transition_time or since.get((condition.type, condition.status)) or now,
         )
-        for each in new.status.conditions
+        for condition in new.status.conditions
     )
     return replace(new, status=replace(new.status, conditions=conditions))

@@ -29,7 +29,7 @@ def own_address() -> str:
     is only loopback.
     """
     ways = (outward(version=4), *interface_addresses(), outward(version=6))
-    return next((each for each in ways if each and not ip_address(each).is_loopback), "")
+    return next((way for way in ways if way and not ip_address(way).is_loopback), "")
 
 
 def interface_addresses() -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def read(pem: bytes) -> Asked:
     names = _names(request)
 
     def of(kind: type[x509.GeneralName]) -> tuple[str, ...]:
-        return tuple(str(each.value) for each in names or () if isinstance(each, kind))
+        return tuple(str(name.value) for name in names or () if isinstance(name, kind))
 
     return Asked(
         next(reversed(subject(NameOID.COMMON_NAME)), ""),
@@ -104,11 +104,11 @@ def signed(issuer: "Signer", pem: bytes, usages: tuple[str, ...], begins: dateti
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
     )
-    wanted = {_KEY_USAGES[each] for each in usages if each in _KEY_USAGES}
+    wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
     if wanted:
         flags = {name: name in wanted for name in _ALL_KEY_USAGES}
         builder = builder.add_extension(x509.KeyUsage(**flags), critical=True)
-    if purposes := [x509.ObjectIdentifier(_PURPOSES[each]) for each in usages if each in _PURPOSES]:
+    if purposes := [x509.ObjectIdentifier(_PURPOSES[usage]) for usage in usages if usage in _PURPOSES]:
         builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
     if names := _names(request):
         builder = builder.add_extension(names, critical=False)

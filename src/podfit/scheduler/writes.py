@@ -48,7 +48,7 @@ class Writes:
     async def evict(self, subject: Pod, eviction: Eviction) -> None:
         """End every victim, after saying on it why."""
         text = f"{self._name}: preempting to accommodate a higher priority pod"
-        for victim in (each.pod for each in eviction.victims):
+        for victim in (victim.pod for victim in eviction.victims):
             meta = victim.metadata
             if meta.deletion_timestamp is None:
                 condition = self._condition(victim, "DisruptionTarget", "True", PREEMPTED, text)
@@ -82,6 +82,8 @@ class Writes:
 def _said(pod: Pod, message: str) -> bool:
     generation = pod.metadata.generation
     return any(
-        each.type == "PodScheduled" and each.message == message and each.observed_generation == generation
-        for each in pod.status.conditions
+        condition.type == "PodScheduled"
+        and condition.message == message
+        and condition.observed_generation == generation
+        for condition in pod.status.conditions
     )

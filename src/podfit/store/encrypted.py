@@ -122,9 +122,9 @@ class EncryptedStore(StoreLayer):
         ciphers = self._ciphers(record.key)
         if ciphers[0] is PLAIN and not record.value.startswith(ENCRYPTED):
             return record
-        used = [each for each in ciphers if record.value.startswith(each.prefix)]
+        used = [cipher for cipher in ciphers if record.value.startswith(cipher.prefix)]
         if record.value.startswith(ENCRYPTED):
-            used = [each for each in used if each is not PLAIN] or used
+            used = [cipher for cipher in used if cipher is not PLAIN] or used
         if not used:
             raise Unreadable(record.key, "no matching prefix found")
         value = self._opened.get((record.key, record.value), lambda: _open(record, used))

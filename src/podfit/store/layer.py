@@ -61,7 +61,10 @@ class StoreLayer(ABC):
 
     def _companions(self, along: Sequence[Companion]) -> Sequence[Companion]:
         """As they are kept."""
-        return [Companion(each.key, self._kept(each.key, each.value), each.expected) for each in along]
+        return [
+            Companion(companion.key, self._kept(companion.key, companion.value), companion.expected)
+            for companion in along
+        ]
 
     async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
         kept = self._kept(key, value)
@@ -114,7 +117,7 @@ class LayerWatch:
 
     def take(self) -> Sequence[Change] | None:
         changes = self._watch.take()
-        return None if changes is None else [self._change(each) for each in changes]
+        return None if changes is None else [self._change(change) for change in changes]
 
     def on_news(self, tell: Callable[[], None]) -> None:
         self._watch.on_news(tell)

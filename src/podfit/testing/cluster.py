@@ -106,8 +106,8 @@ class Cluster:
 
         Comes to rest after each. Raises ApiError as the server answers it, LookupError for a kind that is not served.
         """
-        for each in manifests:
-            for document in _documents(each):
+        for manifest in manifests:
+            for document in _documents(manifest):
                 self._runner.run(self._apply(document, namespace))
                 self.settle()  # what controllers make of it, such as a namespace's service account, the next may need
 
@@ -135,9 +135,9 @@ class Cluster:
             if error.code != 404:
                 raise
             told = []
-        for each in told:
-            if each["kind"] == document.get("kind") and "/" not in each["name"]:
-                return dynamic(group, version, each["name"], namespaced=each["namespaced"]).info
+        for resource in told:
+            if resource["kind"] == document.get("kind") and "/" not in resource["name"]:
+                return dynamic(group, version, resource["name"], namespaced=resource["namespaced"]).info
         raise LookupError(f"this cluster does not serve {document.get('apiVersion')} {document.get('kind')}")
 
     def resize(self, name: str, *, namespace: str = "default", **containers: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ class Cluster:
 
     def runtimes(self) -> tuple[SimulatedRuntime, ...]:
         """What runs the containers of each node: calls can be made to fail or to take longer."""
-        found = (each.backend.runtime for each in self._composed.nodes)
+        found = (node.backend.runtime for node in self._composed.nodes)
         return tuple(each for each in found if isinstance(each, SimulatedRuntime))
 
     async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
@@ -184,7 +184,7 @@ class Cluster:
         return found
 
     def pods(self, namespace: str = "default") -> list[PodView]:
-        return [PodView(each) for each in self._runner.run(self.client.list(Pod, namespace)).items]
+        return [PodView(item) for item in self._runner.run(self.client.list(Pod, namespace)).items]
 
     def nodes(self) -> list[Node]:
         return list(self._runner.run(self.client.list(Node)).items)
@@ -242,4 +242,6 @@ def _documents(manifest: Manifest) -> list[dict[str, Any]]:
 def _built_in(document: Mapping[str, Any]) -> ResourceInfo | None:
     group, _, version = str(document.get("apiVersion", "")).rpartition("/")
     wanted = group, version, document.get("kind")
-    return next((each for each in resources() if (each.group, each.version, each.kind) == wanted), None)
+    return next(
+        (resource for resource in resources() if (resource.group, resource.version, resource.kind) == wanted), None
+    )

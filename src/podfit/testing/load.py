@@ -57,7 +57,7 @@ class Loads:
         now = self._clock.monotonic()
         for runtime in self._runtimes:
             for container in runtime.containers():
-                load = next((each for each in self._loads if each.concerns(dict(container.labels))), None)
+                load = next((load for load in self._loads if load.concerns(dict(container.labels))), None)
                 if load is not None and container.state is ContainerState.RUNNING:
                     runtime.burn(container.id, load.cpu(now - load.began))
                     runtime.use(container.id, int(load.memory(now - load.began)))

@@ -44,17 +44,17 @@ class PodView(msgspec.Struct, frozen=True):
     def restarts(self) -> int:
         """Of all its containers together."""
         statuses = (*self.pod.status.init_container_statuses, *self.pod.status.container_statuses)
-        return sum(each.restart_count for each in statuses)
+        return sum(status.restart_count for status in statuses)
 
     @property
     def conditions(self) -> dict[str, str]:
         """Type to reason, or to status where there is no reason."""
-        return {each.type: each.reason or each.status for each in self.pod.status.conditions}
+        return {condition.type: condition.reason or condition.status for condition in self.pod.status.conditions}
 
     @property
     def resizing(self) -> str:
         """`Deferred`, `Infeasible`, `InProgress`, `Error`, or nothing when no resize is outstanding."""
-        conditions = {each.type: each.reason for each in self.pod.status.conditions}
+        conditions = {condition.type: condition.reason for condition in self.pod.status.conditions}
         if "PodResizePending" in conditions:
             return conditions["PodResizePending"]
         return conditions["PodResizeInProgress"] or "InProgress" if "PodResizeInProgress" in conditions else ""

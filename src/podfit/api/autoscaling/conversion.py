@@ -27,7 +27,7 @@ def to_v1(autoscaler: v2.HorizontalPodAutoscaler) -> v1.HorizontalPodAutoscaler:
     percent, others = _split(spec.metrics, "target")
     current, also = _split(status.current_metrics or (), "current")
     carried = {
-        METRICS: [_old_form(each, "target", "target") for each in others],
+        METRICS: [_old_form(other, "target", "target") for other in others],
         CURRENT: [_old_form(each, "current", "current") for each in also],
         CONDITIONS: codec.to_dict(status.conditions),
         BEHAVIOR: _go_behavior(spec.behavior),
@@ -141,8 +141,9 @@ def _flat(name: str, source: dict[str, Any], part: str, prefix: str) -> dict[str
 
 def _new_forms(documents: Any, part: str) -> Any:
     return [
-        {"type": each["type"]} | {name: _nested(name, each[name], part) for name in _SOURCES if each.get(name)}
-        for each in documents
+        {"type": document["type"]}
+        | {name: _nested(name, document[name], part) for name in _SOURCES if document.get(name)}
+        for document in documents
     ]
 
 
@@ -175,7 +176,8 @@ def _go_rules(rules: v2.HPAScalingRules | None) -> dict[str, Any] | None:
     if rules is None:
         return None
     policies = [
-        {"Type": each.type, "Value": each.value, "PeriodSeconds": each.period_seconds} for each in rules.policies
+        {"Type": policy.type, "Value": policy.value, "PeriodSeconds": policy.period_seconds}
+        for policy in rules.policies
     ]
     return {
         "StabilizationWindowSeconds": rules.stabilization_window_seconds,

@@ -73,8 +73,8 @@ def _keys(item: type[Struct] | None, listing: Listing) -> tuple[tuple[str, Any],
 
 def _without_none(hint: Any) -> Any:
     if get_origin(hint) in (Union, UnionType):
-        kept = [each for each in get_args(hint) if each is not type(None)]
-        structs = [each for each in kept if _is_struct(each)]
+        kept = [arg for arg in get_args(hint) if arg is not type(None)]
+        structs = [arg for arg in kept if _is_struct(arg)]
         return kept[0] if len(kept) == 1 else structs[0] if len(structs) == 1 else hint
     return hint
 

@@ -15,11 +15,13 @@ def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | No
     if selector is None:
         return None
     exact = tuple(Requirement(key, "In", (value,)) for key, value in selector.match_labels.items())
-    return exact + tuple(Requirement(each.key, each.operator, each.values) for each in selector.match_expressions)
+    return exact + tuple(
+        Requirement(expression.key, expression.operator, expression.values) for expression in selector.match_expressions
+    )
 
 
 def holds(wanted: tuple[Requirement, ...] | None, labels: Mapping[str, str]) -> bool:
-    return wanted is not None and all(each.matches(labels) for each in wanted)
+    return wanted is not None and all(requirement.matches(labels) for requirement in wanted)
 
 
 def is_empty(selector: LabelSelector) -> bool:
@@ -45,7 +47,10 @@ def text(selector: LabelSelector | None) -> str:
         return ""
     exact = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]
     others = [
-        (each.key, _WORDS.get(each.operator, "{}").format(each.key, ",".join(sorted(each.values))))
-        for each in selector.match_expressions
+        (
+            expression.key,
+            _WORDS.get(expression.operator, "{}").format(expression.key, ",".join(sorted(expression.values))),
+        )
+        for expression in selector.match_expressions
     ]
     return ",".join(term for _, term in sorted([*exact, *others], key=lambda pair: pair[0]))

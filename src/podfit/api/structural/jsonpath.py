@@ -69,7 +69,7 @@ def _steps(token: re.Match[str]) -> list[Step]:
         case "index":
             return [_at(int(token["index"]))]
         case "slice":
-            return [_sliced(slice(*(int(each) if each else None for each in token["slice"].split(":"))))]
+            return [_sliced(slice(*(int(part) if part else None for part in token["slice"].split(":"))))]
         case "star":
             return [_children]
         case "filter":

@@ -56,7 +56,7 @@ def _contents(obj: Custom, old: Custom | None, *, scale: bool) -> list[FieldErro
     errors += embedded_errors(document, schema)
     errors += _new(list(list_errors(document, schema)), before, document, obj, lists=True)
     if has_rules(schema):
-        if any(each.kind in _BLOCKING or each.reason == "FieldValueTypeInvalid" for each in errors):
+        if any(error.kind in _BLOCKING or error.reason == "FieldValueTypeInvalid" for error in errors):
             errors.append(invalid(NOWHERE, None, _UNCHECKED))
         else:
             errors += rule_errors(document, before, schema)
@@ -70,7 +70,9 @@ def _new(errors: list[FieldError], before: Any, document: Any, obj: Custom, *, l
     check = list_errors if lists else value_errors
     known = {(each.field, each.body) for each in check(before, obj.declared.schema)}
     return [
-        each for each in errors if (each.field, each.body) not in known or not _untouched(document, before, each.field)
+        error
+        for error in errors
+        if (error.field, error.body) not in known or not _untouched(document, before, error.field)
     ]
 
 

@@ -180,7 +180,7 @@ def _junctors(value: Any, schema: JSONSchemaProps, path: str) -> Iterator[FieldE
         if not several:
             continue
         outcomes = [list(value_errors(value, each, path)) for each in several]
-        valid = sum(not each for each in outcomes)
+        valid = sum(not outcome for outcome in outcomes)
         quoted = _json(path)
         if not valid:
             yield invalid(NOWHERE, "", f"{quoted} must validate {_NONE_OF[name]}")

@@ -106,9 +106,9 @@ def _text(attributes: Attributes, excess: Iterable[Question]) -> str:
 def _listed(excess: Iterable[Question]) -> list[str]:
     """A line for each resource with the verbs that are missing; named objects and paths have lines of their own."""
     verbs: dict[Question, list[str]] = {}
-    for each in excess:
-        line = replace(each, verb=each.verb if each.name or each.path else "")
-        verbs.setdefault(line, []).append(each.verb)
+    for question in excess:
+        line = replace(question, verb=question.verb if question.name or question.path else "")
+        verbs.setdefault(line, []).append(question.verb)
     return sorted(_shown(of, dict.fromkeys(listed)) for of, listed in verbs.items())
 
 

@@ -22,7 +22,7 @@ class DefaultIngressClass(Passive):
         if obj.spec.ingress_class_name is not None or NAMED in obj.metadata.annotations:
             return obj
         classes = await self.context.all(IngressClass)
-        found = [each for each in classes if each.metadata.annotations.get(IS_DEFAULT) == "true"]
+        found = [class_ for class_ in classes if class_.metadata.annotations.get(IS_DEFAULT) == "true"]
         if not found:
             return obj
         found.sort(key=lambda each: each.metadata.name)

@@ -68,7 +68,7 @@ class PriorityAdmission(Passive):
         return found
 
     async def _default(self) -> PriorityClass | None:
-        defaults = [each for each in await self.context.settings(PriorityClass) if each.global_default]
+        defaults = [setting for setting in await self.context.settings(PriorityClass) if setting.global_default]
         return min(defaults, key=lambda each: each.value, default=None)
 
 

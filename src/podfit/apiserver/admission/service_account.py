@@ -87,10 +87,10 @@ def with_token(spec: PodSpec) -> PodSpec:
 
 def _mounting(containers: Iterable[Container], mount: VolumeMount) -> tuple[Container, ...]:
     return tuple(
-        each
-        if any(other.mount_path == PLACE for other in each.volume_mounts)
-        else replace(each, volume_mounts=(*each.volume_mounts, mount))
-        for each in containers
+        container
+        if any(other.mount_path == PLACE for other in container.volume_mounts)
+        else replace(container, volume_mounts=(*container.volume_mounts, mount))
+        for container in containers
     )
 
 

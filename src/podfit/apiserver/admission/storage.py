@@ -23,7 +23,7 @@ class DefaultStorageClass(Passive):
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if obj.spec.storage_class_name is not None:
             return obj
-        found = [each for each in await self.context.all(StorageClass) if is_default(each)]
+        found = [storage_class for storage_class in await self.context.all(StorageClass) if is_default(storage_class)]
         if not found:
             return obj
         found.sort(key=lambda each: each.metadata.name)

@@ -56,5 +56,5 @@ def _ahead(moment: str, now: datetime) -> bool:
 
 def _groups(secret: Secret) -> tuple[str, ...]:
     listed = secret.data.get("auth-extra-groups", b"").decode(errors="replace").split(",")
-    extra = {each.strip() for each in listed if _EXTRA_GROUP.fullmatch(each.strip())}
+    extra = {part.strip() for part in listed if _EXTRA_GROUP.fullmatch(part.strip())}
     return GROUP, *sorted(extra)

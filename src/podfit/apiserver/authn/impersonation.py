@@ -83,9 +83,9 @@ def _wanted(request: Request) -> Identity | None:
 
 def _as_go(who: Identity) -> str:
     """The identity as upstream's message prints it."""
-    groups = "{" + ", ".join(f'"{each}"' for each in who.groups) + "}" if who.groups else "(nil)"
+    groups = "{" + ", ".join(f'"{group}"' for group in who.groups) + "}" if who.groups else "(nil)"
     pairs = (
-        f'"{key}":[]string{{' + ", ".join(f'"{each}"' for each in values) + "}"
+        f'"{key}":[]string{{' + ", ".join(f'"{value}"' for value in values) + "}"
         for key, values in sorted(who.extra.items())
     )
     extra = "{" + ", ".join(pairs) + "}" if who.extra else "(nil)"

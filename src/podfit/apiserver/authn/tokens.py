@@ -89,7 +89,7 @@ class ServiceAccountTokens:
         if claims is None:
             return TokenCheck()
         wanted = audiences or (ISSUER,)
-        shared = tuple(each for each in wanted if each in claims.get("aud", ()))
+        shared = tuple(audience for audience in wanted if audience in claims.get("aud", ()))
         if not shared:
             texts = (" ".join(f'"{each}"' for each in listed) for listed in (claims.get("aud", ()), wanted))
             return TokenCheck(problem="token audiences [{}] is invalid for the target audiences [{}]".format(*texts))

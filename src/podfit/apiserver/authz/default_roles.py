@@ -153,6 +153,6 @@ def _rule(words: list[str]) -> PolicyRule:
     verbs = _VERBS.get(words[0]) or tuple(words[0].split(","))
     if words[1] == "path":
         return PolicyRule(verbs=verbs, non_resource_urls=tuple(words[2].split(",")))
-    groups = tuple("" if each == "core" else each for each in words[1].split(","))
+    groups = tuple("" if part == "core" else part for part in words[1].split(","))
     names = tuple(words[3].split(",")) if len(words) > 3 else ()
     return PolicyRule(verbs=verbs, api_groups=groups, resources=tuple(words[2].split(",")), resource_names=names)

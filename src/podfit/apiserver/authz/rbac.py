@@ -108,7 +108,7 @@ def covers(rule: PolicyRule, question: Question) -> bool:
     if not _any(rule.verbs, question.verb):
         return False
     if question.path:
-        return any(_path_matches(each, question.path) for each in rule.non_resource_urls)
+        return any(_path_matches(url, question.path) for url in rule.non_resource_urls)
     named = not rule.resource_names or question.name in rule.resource_names
     resources = (question.full, f"*/{question.subresource}" if question.subresource else "*")
     return named and _any(rule.api_groups, question.group) and _any(rule.resources, *resources)

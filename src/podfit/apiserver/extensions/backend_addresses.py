@@ -50,7 +50,7 @@ def backends(service: Service, number: int, behind: Behind) -> Reached | Unreach
     """Who answers at a port of the service."""
     if service.spec.type == "ExternalName":
         return Reached(((service.spec.external_name, number),))
-    port = next((each for each in service.spec.ports if each.port == number), None)
+    port = next((port for port in service.spec.ports if port.port == number), None)
     where = f'service/{service.metadata.name} in "{service.metadata.namespace}"'
     if port is None:
         error = f'no service port {number} found for service "{service.metadata.name}"'
@@ -100,7 +100,7 @@ def _takes(pod: Pod, service: Service) -> bool:
     status = pod.status
     if not status.pod_ip or pod.metadata.deletion_timestamp or status.phase in ("Succeeded", "Failed"):
         return False
-    ready = any(each.type == "Ready" and each.status == "True" for each in status.conditions)
+    ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
     return ready or service.spec.publish_not_ready_addresses
 
 
@@ -109,7 +109,7 @@ def _number(pod: Pod, port: ServicePort) -> int:
     wanted = port.target_port
     if isinstance(wanted, int):
         return wanted or port.port
-    sidecars = [each for each in pod.spec.init_containers if each.restart_policy == "Always"]
+    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
     for container in (*pod.spec.containers, *sidecars):
         for each in container.ports:
             if each.name == wanted and (each.protocol or "TCP") == (port.protocol or "TCP"):

@@ -114,7 +114,7 @@ class Backends:
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
-        await asyncio.gather(*(each.close() for each in clients))
+        await asyncio.gather(*(client.close() for client in clients))
 
 
 def https_client(
@@ -167,8 +167,8 @@ def network_text(error: Exception, server: str, dialled: str = "") -> str:
 
 def _by_service(slices: list[EndpointSlice]) -> dict[str, list[EndpointSlice]]:
     found: dict[str, list[EndpointSlice]] = {}
-    for each in slices:
-        found.setdefault(each.metadata.labels.get(SERVICE_NAME_LABEL, ""), []).append(each)
+    for endpoint_slice in slices:
+        found.setdefault(endpoint_slice.metadata.labels.get(SERVICE_NAME_LABEL, ""), []).append(endpoint_slice)
     return found
 
 

@@ -68,13 +68,13 @@ def included(request: Request) -> str:
 def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
     return [
         {
-            "name": each.name,
-            "type": each.type,
-            "format": each.format,
-            "description": each.description,
-            "priority": each.priority,
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
         }
-        for each in info.columns or _DEFAULT_COLUMNS
+        for column in info.columns or _DEFAULT_COLUMNS
     ]
 
 

@@ -92,4 +92,4 @@ def _listed(text: str) -> list[str]:
 
 
 def _certificates(bundle: str) -> list[str]:
-    return [f"{each.strip()}\n{_END}\n" for each in bundle.split(_END)[:-1]]
+    return [f"{part.strip()}\n{_END}\n" for part in bundle.split(_END)[:-1]]

@@ -55,9 +55,9 @@ async def lead_to(context: Context, servers: Sequence[str]) -> None:
         return
     await _put(context, _endpoints(places))
     wanted = list(_slices(places))
-    for each in wanted:
-        await _put(context, each)
-    names = {each.metadata.name for each in wanted}
+    for endpoint_slice in wanted:
+        await _put(context, endpoint_slice)
+    names = {endpoint_slice.metadata.name for endpoint_slice in wanted}
     for old in await context.all(EndpointSlice, NAMESPACE):
         if _is_ours(old) and old.metadata.name not in names:
             await _remove(context, old)
@@ -66,7 +66,7 @@ async def lead_to(context: Context, servers: Sequence[str]) -> None:
 def _places(servers: Sequence[str]) -> Places:
     """A host that is no address cannot be told."""
     found: Places = {}
-    for host, port in sorted(split(each) for each in servers):
+    for host, port in sorted(split(server) for server in servers):
         if kind := family(host):
             found.setdefault((kind, port), []).append(host)
     return dict(sorted(found.items()))

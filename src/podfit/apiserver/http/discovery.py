@@ -155,9 +155,9 @@ def aggregated(infos: Infos, *, core: bool) -> dict[str, Any]:
     """Everything at once, as kubectl asks first."""
     names = [name for name in groups(infos) if (not name) is core]
     items = [
-        {"metadata": {"name": name}, "versions": [_version(infos, name, each) for each in groups(infos)[name]]}
+        {"metadata": {"name": name}, "versions": [_version(infos, name, group) for group in groups(infos)[name]]}
         if name
-        else {"metadata": {}, "versions": [_version(infos, name, each) for each in groups(infos)[name]]}
+        else {"metadata": {}, "versions": [_version(infos, name, group) for group in groups(infos)[name]]}
         for name in names
     ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{AGGREGATED}/v2", "metadata": {}, "items": items}

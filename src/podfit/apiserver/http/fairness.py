@@ -17,7 +17,7 @@ SERVICE_ACCOUNTS, KUBE_SYSTEM = "system:serviceaccounts", "system:serviceaccount
 CONTROL = ("system:kube-controller-manager", "system:kube-scheduler")
 AUTHENTICATED = "system:authenticated"
 PROBES = ("/healthz", "/livez", "/readyz")
-_PROBES = tuple(each.removeprefix("/") for each in PROBES)
+_PROBES = tuple(probe.removeprefix("/") for probe in PROBES)
 
 
 class Level(msgspec.Struct, frozen=True):

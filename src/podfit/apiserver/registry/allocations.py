@@ -82,7 +82,7 @@ async def _delete(context: Context, record: Record) -> None:
 
 
 def _keys(what: Held) -> list[str]:
-    return [*(_key(_ADDRESSES, text) for text in what.addresses), *(_key(_PORTS, str(each)) for each in what.ports)]
+    return [*(_key(_ADDRESSES, text) for text in what.addresses), *(_key(_PORTS, str(port)) for port in what.ports)]
 
 
 def _key(kind: str, name: str) -> str:
@@ -148,7 +148,7 @@ class _Taking(msgspec.Struct):
 
     async def _node_port(self, index: int, shared: int, ranges: ServiceRanges) -> None:
         ports = list(self.service.spec.ports)
-        now = next((each.node_port for each in ports if each.port == ports[index].port and each.node_port), shared)
+        now = next((port.node_port for port in ports if port.port == ports[index].port and port.node_port), shared)
         ports[index] = replace(ports[index], node_port=now or await self._any_port(ranges))
         self._spec(ports=tuple(ports))
 

@@ -31,7 +31,11 @@ def other_kind(given: tuple[str, str], wanted: tuple[str, str]) -> str:
 
 
 def _exists(version: str, kind: str) -> bool:
-    known = {each.kind for each in resources() if (f"{each.group}/" if each.group else "") + each.version == version}
+    known = {
+        resource.kind
+        for resource in resources()
+        if (f"{resource.group}/" if resource.group else "") + resource.version == version
+    }
     return kind in known or kind.removesuffix("List") in known or (version, kind) == ("v1", "List")
 
 

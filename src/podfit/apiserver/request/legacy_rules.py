@@ -36,7 +36,7 @@ def legacy_resize(pod: Pod) -> str:
     """
     if pod.status.resize:
         return pod.status.resize
-    found = {each.type: each for each in pod.status.conditions}
+    found = {condition.type: condition for condition in pod.status.conditions}
     pending, generation = found.get(PENDING), pod.metadata.generation
     if _unseen(pending, generation) and pod.status.observed_generation < generation and _differs(pod):
         return PROPOSED
@@ -53,7 +53,7 @@ def _differs(pod: Pod) -> bool:
     """Whether a bound pod wants something else than its node promised or, for limits, enforces."""
     if not pod.spec.node_name:
         return False
-    wanted = {each.name: each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)}
+    wanted = {container.name: container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)}
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         asked = wanted.get(status.name)
         if asked is None:
@@ -80,7 +80,7 @@ def _other_limits(wanted: ResourceList, actual: ResourceList) -> bool:
 
 def legacy_conditions(pod: Pod) -> tuple[PodCondition, ...]:
     """The conditions that say what a node of that time wrote into `status.resize`; none where there are some."""
-    if any(each.type in (PENDING, IN_PROGRESS) for each in pod.status.conditions):
+    if any(condition.type in (PENDING, IN_PROGRESS) for condition in pod.status.conditions):
         return ()
     found = _CONDITIONS.get(pod.status.resize)
     return (PodCondition(type=found[0], status="True", reason=found[1]),) if found else ()
@@ -98,7 +98,7 @@ def is_only_a_resize(new: Pod, old: Pod) -> bool:
 
 
 def _shape(spec: PodSpec) -> list[str]:
-    return [each.name for each in _containers(spec)]
+    return [container.name for container in _containers(spec)]
 
 
 def _containers(spec: PodSpec) -> Iterator[Container]:
@@ -135,7 +135,7 @@ def modern_policies(document: Any) -> Any:
 def _modern(container: Any) -> Any:
     match container:
         case {"resizePolicy": list(policies)}:
-            return {**container, "resizePolicy": [_modern_policy(each) for each in policies]}
+            return {**container, "resizePolicy": [_modern_policy(policy) for policy in policies]}
     return container
 
 

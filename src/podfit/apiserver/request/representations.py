@@ -129,5 +129,5 @@ def partial(metadata: Any, representation: Representation) -> dict[str, Any]:
 
 
 def partial_list(items: list[Any], metadata: dict[str, Any], representation: Representation) -> dict[str, Any]:
-    listed = [partial(each.metadata, representation) for each in items]
+    listed = [partial(item.metadata, representation) for item in items]
     return {"kind": PARTIAL_LIST, "apiVersion": representation.version, "metadata": metadata, "items": listed}

@@ -89,7 +89,7 @@ def boosted_containers(pod: Pod) -> Iterator[str]:
 
 def expired(pod: Pod, vpa: VerticalPodAutoscaler, container: str, now: datetime) -> bool:
     """Whether the pod has been ready for longer than the boost lasts."""
-    ready = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    ready = next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
     if ready is None or ready.status != "True":
         return False
     boost = boost_of(vpa, container)

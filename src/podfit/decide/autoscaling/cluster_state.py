@@ -99,7 +99,7 @@ class ClusterState:
         table = self.model.aggregates
         ended = table.expired(now) | (table.slots.used & (table.count == 0))
         dropped: list[int] = []
-        for group in [each for each in self._rows if not self._living.get(each)]:
+        for group in [row for row in self._rows if not self._living.get(row)]:
             rows = self._rows[group]
             gone = [name for name, row in rows.items() if ended[row]]
             dropped += [rows.pop(name) for name in gone]

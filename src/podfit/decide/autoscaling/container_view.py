@@ -18,7 +18,7 @@ def resources_of(pod: Pod, container: Container) -> ResourceRequirements:
 
 def every_container(pod: Pod) -> Iterator[tuple[Container, ResourceRequirements]]:
     """The containers that are scaled, with their resources: init containers and sidecars are not."""
-    return ((each, resources_of(pod, each)) for each in pod.spec.containers)
+    return ((container, resources_of(pod, container)) for container in pod.spec.containers)
 
 
 def units(name: str, amount: Quantity | None) -> int:

@@ -17,7 +17,7 @@ class Gates(
     @staticmethod
     def of(named: Mapping[str, bool]) -> "Gates":
         """By upstream's names. ValueError for one that there is not."""
-        known = {each.encode_name: each.name for each in msgspec.structs.fields(Gates)}
+        known = {field.encode_name: field.name for field in msgspec.structs.fields(Gates)}
         for name in named:
             if name not in known:
                 raise ValueError(f"unrecognized feature gate: {name} (known: {', '.join(sorted(known))})")

@@ -34,7 +34,7 @@ class Group:
 
 def owner_of(pod: Pod) -> Owner | None:
     """The controller that made a pod, not what made that."""
-    found = next((each for each in pod.metadata.owner_references if each.controller), None)
+    found = next((reference for reference in pod.metadata.owner_references if reference.controller), None)
     return Owner(found.kind, found.name) if found else None
 
 

@@ -33,10 +33,10 @@ class Decision(Enum):
 
 
 def state_of(pod: Pod) -> State:
-    conditions = [each for each in pod.status.conditions if each.type in (PENDING, IN_PROGRESS)]
+    conditions = [condition for condition in pod.status.conditions if condition.type in (PENDING, IN_PROGRESS)]
     if not conditions or conditions[0].status != "True":
         return State.NONE
-    pending = next((each for each in conditions if each.type == PENDING), None)
+    pending = next((condition for condition in conditions if condition.type == PENDING), None)
     if pending is not None:
         return {"Deferred": State.DEFERRED, "Infeasible": State.INFEASIBLE}.get(pending.reason, State.UNKNOWN)
     progress = conditions[0]

@@ -20,8 +20,8 @@ def effective(limit_ranges: Iterable[LimitRange], type_: Literal["Container", "P
     """All items of a type as one: the smallest maximum, the largest minimum, the last default by name."""
     items = [
         item
-        for each in sorted(limit_ranges, key=lambda each: each.metadata.name)
-        for item in (each.spec.limits or ())
+        for limit_range in sorted(limit_ranges, key=lambda each: each.metadata.name)
+        for item in (limit_range.spec.limits or ())
         if item.type == type_ and (item.max or item.min or item.default)
     ]
     if not items:
@@ -34,12 +34,12 @@ def effective(limit_ranges: Iterable[LimitRange], type_: Literal["Container", "P
 
 def _tightest(every: Iterable[ResourceList], choose: Callable[[Quantity, Quantity], Quantity]) -> dict[str, Quantity]:
     result: dict[str, Quantity] = {}
-    for each in every:
+    for resource_list in every:
         if not result:
-            result = dict(each)
+            result = dict(resource_list)
         for name in RESOURCES:
-            if name in each:
-                result[name] = choose(result.get(name, each[name]), each[name])
+            if name in resource_list:
+                result[name] = choose(result.get(name, resource_list[name]), resource_list[name])
     return result
 
 

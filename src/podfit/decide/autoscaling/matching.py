@@ -54,9 +54,9 @@ class Matching(Generic[S, G]):
 
 def _asked(namespace: str, selector: Selector) -> Iterator[tuple[str, str, str]]:
     """Where the groups of a selector are: under each value of the first label of which it asks for values."""
-    for each in selector.requirements:
-        if _asks_for_values(each):
-            return ((namespace, each.key, value) for value in each.values)
+    for requirement in selector.requirements:
+        if _asks_for_values(requirement):
+            return ((namespace, requirement.key, value) for value in requirement.values)
     return iter(((namespace, "", ""),))
 
 

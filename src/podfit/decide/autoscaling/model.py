@@ -114,8 +114,8 @@ class Model:
     def nbytes(self) -> int:
         """Of all arrays."""
         tables = (self.aggregates, self.containers)
-        arrays = [each for table in tables for each in vars(table).values() if isinstance(each, np.ndarray)]
-        own: int = sum(each.nbytes for each in arrays)
+        arrays = [var for table in tables for var in vars(table).values() if isinstance(var, np.ndarray)]
+        own: int = sum(array.nbytes for array in arrays)
         return own + self.aggregates.cpu.nbytes + self.aggregates.memory.nbytes
 
     def add_cpu(self, slots: Rows, millicores: Floats, times: Floats, *, each: int = 1) -> Mask:

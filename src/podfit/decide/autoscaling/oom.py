@@ -54,7 +54,7 @@ def _killed_between(was: ContainerStatus, now: ContainerStatus) -> ContainerStat
 
 def _told(pod: Pod, name: str, end: ContainerStateTerminated) -> Iterator[OutOfMemory]:
     """With the request that the container had; nothing when the spec does not have it, or the time is not known."""
-    container = next((each for each in pod.spec.containers if each.name == name), None)
+    container = next((container for container in pod.spec.containers if container.name == name), None)
     if container is None or end.finished_at is None:
         return
     asked = resources_of(pod, container).requests.get(MEMORY)

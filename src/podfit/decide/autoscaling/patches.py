@@ -89,7 +89,7 @@ def admission_patches(
     if updates:
         text = f"Pod resources updated by {vpa.metadata.name}: {'; '.join(updates)}"
         operations.append(_annotate(UPDATES, text))
-    operations.append(_annotate(OBSERVED, ", ".join(each.name for each in pod.spec.containers)))
+    operations.append(_annotate(OBSERVED, ", ".join(container.name for container in pod.spec.containers)))
     return tuple(operations)
 
 

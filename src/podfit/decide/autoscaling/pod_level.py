@@ -100,8 +100,10 @@ def _scaled(
     name: str,
     bound: str,
 ) -> list[RecommendedContainerResources]:
-    amounts: list[ResourceList] = [getattr(each, bound) for each in every]
-    inside = [each.container_name in containers for each in every]
+    amounts: list[ResourceList] = [
+        getattr(recommended_container_resources, bound) for recommended_container_resources in every
+    ]
+    inside = [recommended_container_resources.container_name in containers for recommended_container_resources in every]
     total = limits = 0
     for each, listed, counts in zip(every, amounts, inside, strict=True):
         if counts:

@@ -46,8 +46,8 @@ def acting_mode(vpa: VerticalPodAutoscaler, *, upstream_compatible: bool) -> str
 def policy_of(policy: PodResourcePolicy | None, container: str) -> ContainerResourcePolicy | None:
     """The first entry of the container's name; else the last that is for every container."""
     entries = policy.container_policies if policy else ()
-    named = next((each for each in entries if each.container_name == container), None)
-    return named or next((each for each in reversed(entries) if each.container_name == EVERY_CONTAINER), None)
+    named = next((entry for entry in entries if entry.container_name == container), None)
+    return named or next((entry for entry in reversed(entries) if entry.container_name == EVERY_CONTAINER), None)
 
 
 def is_off(policy: ContainerResourcePolicy | None) -> bool:
@@ -88,5 +88,5 @@ def recommended(recommendation: RecommendedPodResources | None, container: str) 
 
 def is_for(vpa: VerticalPodAutoscaler, recommender: str) -> bool:
     """Whether a recommender of this name serves the VPA: the default one also serves those that name none (V-045)."""
-    named = [each.name for each in vpa.spec.recommenders]
+    named = [recommender.name for recommender in vpa.spec.recommenders]
     return recommender in named if named else recommender == DEFAULT_RECOMMENDER

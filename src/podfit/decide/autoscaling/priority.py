@@ -113,7 +113,7 @@ def observed(pod: Pod) -> frozenset[str] | None:
     if text is None:
         return None
     names = text.split(", ") if text else []
-    return frozenset(names) if all(_LABEL.fullmatch(each) for each in names) else None
+    return frozenset(names) if all(_LABEL.fullmatch(name) for name in names) else None
 
 
 def _counts(names: frozenset[str] | None, container: str) -> bool:

@@ -39,8 +39,8 @@ def recommendation(
     """Of one VPA, sorted by container; `annotations` are the VPA's."""
     found = RecommendedPodResources(
         container_recommendations=tuple(
-            _rendered(each, controlled_resources(policy_of(policy, each.container)), flags)
-            for each in sorted(every, key=lambda each: each.container)
+            _rendered(numbers, controlled_resources(policy_of(policy, numbers.container)), flags)
+            for numbers in sorted(every, key=lambda each: each.container)
         )
     )
     if flags.integer_cpu:

@@ -56,7 +56,7 @@ def status(
 
 def provided(vpa: VerticalPodAutoscaler) -> RecommendedPodResources:
     """What the status recommends; nothing unless its condition says that it does."""
-    said = any(each.type == PROVIDED and each.status == "True" for each in vpa.status.conditions)
+    said = any(condition.type == PROVIDED and condition.status == "True" for condition in vpa.status.conditions)
     return (vpa.status.recommendation if said else None) or RecommendedPodResources()
 
 
@@ -66,7 +66,10 @@ def known(
     """What is found, with what was said before where there are no samples, as the policy allows it now."""
     estimated = found.recommendation.container_recommendations
     if estimated:
-        merged = [_filled(each, recommended(before, each.container_name), found) for each in estimated]
+        merged = [
+            _filled(recommendation, recommended(before, recommendation.container_name), found)
+            for recommendation in estimated
+        ]
     else:  # no pod was ever seen: the workload has none yet, or its selector could not be read
         merged = list(_allowed(before, policy))
     kept = RecommendedPodResources(container_recommendations=tuple(each for each in merged if each.target))
@@ -98,15 +101,15 @@ def _allowed(
     before: RecommendedPodResources, policy: PodResourcePolicy | None
 ) -> Iterator[RecommendedContainerResources]:
     """Without containers and resources that the policy leaves out."""
-    for each in before.container_recommendations:
-        own = policy_of(policy, each.container_name)
+    for recommendation in before.container_recommendations:
+        own = policy_of(policy, recommendation.container_name)
         names = () if is_off(own) else controlled_resources(own)
         yield replace(
-            each,
-            target=_only(each.target, names),
-            lower_bound=_only(each.lower_bound, names),
-            upper_bound=_only(each.upper_bound, names),
-            uncapped_target=_only(each.uncapped_target, names),
+            recommendation,
+            target=_only(recommendation.target, names),
+            lower_bound=_only(recommendation.lower_bound, names),
+            upper_bound=_only(recommendation.upper_bound, names),
+            uncapped_target=_only(recommendation.uncapped_target, names),
         )
 
 
@@ -117,9 +120,12 @@ def _only(amounts: ResourceList, names: Iterable[str]) -> ResourceList:
 def _conditions(
     vpa: VerticalPodAutoscaler, seen: Seen, now: str, *, provided: bool
 ) -> tuple[VerticalPodAutoscalerCondition, ...]:
-    before = {each.type: each for each in vpa.status.conditions}
-    wanted = [each for each in vpa.status.conditions if each.type not in OURS]
-    wanted += (_since(each, before.get(each.type), now) for each in _ours(seen, provided=provided))
+    before = {condition.type: condition for condition in vpa.status.conditions}
+    wanted = [condition for condition in vpa.status.conditions if condition.type not in OURS]
+    wanted += (
+        _since(vertical_pod_autoscaler_condition, before.get(vertical_pod_autoscaler_condition.type), now)
+        for vertical_pod_autoscaler_condition in _ours(seen, provided=provided)
+    )
     return tuple(sorted(wanted, key=lambda each: each.type))
 
 

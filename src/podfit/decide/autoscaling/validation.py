@@ -43,12 +43,12 @@ class Allowed(msgspec.Struct, frozen=True):
         update = old.spec.update_policy if old else None
         configured = any(
             value is not None
-            for each in policies
+            for policy in policies
             for value in (
-                each.oom_bump_up_ratio,
-                each.oom_min_bump_up,
-                each.memory_aggregation_interval_seconds,
-                each.memory_aggregation_interval_count,
+                policy.oom_bump_up_ratio,
+                policy.oom_min_bump_up,
+                policy.memory_aggregation_interval_seconds,
+                policy.memory_aggregation_interval_count,
             )
         )
         boosted = old is not None and old.spec.startup_boost is not None and old.spec.startup_boost.cpu is not None
@@ -59,8 +59,8 @@ class Allowed(msgspec.Struct, frozen=True):
             or (update is not None and update.evict_after_oom_seconds is not None),
             startup_boost=gates.cpu_startup_boost
             or boosted
-            or any(each.startup_boost is not None for each in policies),
-            resources=frozenset(name for each in policies for name in each.controlled_resources or ()),
+            or any(policy.startup_boost is not None for policy in policies),
+            resources=frozenset(name for policy in policies for name in policy.controlled_resources or ()),
         )
 
 

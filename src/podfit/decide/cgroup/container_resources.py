@@ -165,7 +165,7 @@ def oom_score_adj(pod: Pod, container: Container, capacity: int) -> int:
     extra = _extra_memory(pod)
     score = _score(memory(container.resources.requests) + extra, capacity)
     if is_sidecar(container):
-        smallest = min((memory(each.resources.requests) for each in pod.spec.containers), default=0)
+        smallest = min((memory(container.resources.requests) for container in pod.spec.containers), default=0)
         score = min(score, _score(smallest + extra, capacity))
     return 999 if score == 1000 else max(score, 3)
 

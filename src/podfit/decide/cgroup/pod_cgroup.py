@@ -38,7 +38,9 @@ def pod_config(pod: Pod, machine: Machine) -> PodConfig:
         return PodConfig(shares=cgroups.MIN_SHARES, period=machine.cfs_period)
     requests, limits = pod_requests(pod, gates=machine.gates), pod_limits(pod, gates=machine.gates)
     quota = cgroups.quota_from_milli(cpu(limits), machine.cfs_period) if machine.cfs_quota else 0
-    if quota and any(unthrottled(pod, each, machine) for each in (*pod.spec.init_containers, *pod.spec.containers)):
+    if quota and any(
+        unthrottled(pod, container, machine) for container in (*pod.spec.init_containers, *pod.spec.containers)
+    ):
         quota = UNLIMITED
     return PodConfig(
         shares=cgroups.shares_from_milli(cpu(requests)),
@@ -64,13 +66,13 @@ def _declared(pod: Pod, name: str) -> bool:
     if (pod.spec.resources or NOTHING).limits.get(name):
         return True
     sidecars = ZERO
-    for each in pod.spec.init_containers:
-        candidate = sidecars + each.resources.limits.get(name, ZERO)
+    for container in pod.spec.init_containers:
+        candidate = sidecars + container.resources.limits.get(name, ZERO)
         if not candidate:
             return False
-        if is_sidecar(each):
+        if is_sidecar(container):
             sidecars = candidate
-    return all(each.resources.limits.get(name) for each in pod.spec.containers)
+    return all(container.resources.limits.get(name) for container in pod.spec.containers)
 
 
 def tier_shares(active: Iterable[Pod]) -> dict[str, int]:

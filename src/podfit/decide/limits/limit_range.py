@@ -28,8 +28,10 @@ def _add(pod: Pod, limits: LimitRange) -> Pod:
     requests = {name: amount for item in items for name, amount in item.default_request.items()}
     maxima = {name: amount for item in items for name, amount in item.default.items()}
     notes: list[str] = []
-    containers = tuple(_filled(each, requests, maxima, "container", notes) for each in pod.spec.containers)
-    init = tuple(_filled(each, requests, maxima, "init container", notes) for each in pod.spec.init_containers)
+    containers = tuple(_filled(container, requests, maxima, "container", notes) for container in pod.spec.containers)
+    init = tuple(
+        _filled(container, requests, maxima, "init container", notes) for container in pod.spec.init_containers
+    )
     if not notes:
         return pod
     note = f"LimitRanger plugin set: {'; '.join(notes)}"

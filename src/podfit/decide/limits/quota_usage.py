@@ -68,7 +68,7 @@ def of_name(name: str) -> tuple[str, str] | None:
         return resource, group
     if name in BARE:
         return name, ""
-    return next(((each.resource, each.group) for each in _OWN_RULES.values() if each.about(name)), None)
+    return next(((rule.resource, rule.group) for rule in _OWN_RULES.values() if rule.about(name)), None)
 
 
 def pod_usage(pod: Pod, gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None) -> dict[str, Quantity]:

@@ -24,7 +24,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 def addresses_of(node: Node) -> frozenset[str]:
     """Addresses and names in the node's status; IP addresses in one spelling."""
-    return frozenset(canonical(each.address) for each in node.status.addresses)
+    return frozenset(canonical(address.address) for address in node.status.addresses)
 
 
 def is_served(node: Node) -> bool:
@@ -54,7 +54,7 @@ def serving_objection(
     if request.spec.username != asked.common_name or NODES not in request.spec.groups:
         return f"the request was made by {request.spec.username}, not by {asked.common_name}"
     name, nodes = asked.common_name.removeprefix(NODE), tuple(nodes)
-    node = next((each for each in nodes if each.metadata.name == name), None)
+    node = next((node for node in nodes if node.metadata.name == name), None)
     if node is None:
         return f'node "{name}" is not registered'
     if clash := taken(node, nodes):

@@ -52,10 +52,10 @@ def preemption(
     short_by = dict(refusal.short_by)
     if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, ()), Fits):
         return None
-    staying = [each for each in occupants if not each.going]
+    staying = [occupant for occupant in occupants if not occupant.going]
     missing = fit.shortage(pod, node, [*(each.counts for each in staying), *reserved])
     victims = _victims([each for each in staying if _yields(each.pod, pod)], missing)
-    return None if victims is None else Preempts(tuple(each.pod for each in victims), next(iter(short_by)))
+    return None if victims is None else Preempts(tuple(victim.pod for victim in victims), next(iter(short_by)))
 
 
 def _yields(other: Pod, pod: Pod) -> bool:
@@ -67,8 +67,8 @@ def _yields(other: Pod, pod: Pod) -> bool:
 def _victims(candidates: Sequence[Occupant], missing: ResourceList) -> list[Occupant] | None:
     """None when not even all of them are enough."""
     classes: Mapping[str, list[Occupant]] = {name: [] for name in ("BestEffort", "Burstable", "Guaranteed")}
-    for each in candidates:
-        classes[each.pod.status.qos_class].append(each)
+    for candidate in candidates:
+        classes[candidate.pod.status.qos_class].append(candidate)
     best_effort, burstable, guaranteed = classes.values()
     if _left(missing, candidates):
         return None
@@ -91,8 +91,8 @@ def _nearest(candidates: Iterable[Occupant], missing: ResourceList) -> list[Occu
 
 def _needed(victims: list[Occupant], missing: ResourceList) -> list[Occupant]:
     """Without those that turn out to be superfluous, the higher class spared first."""
-    for each in reversed(victims):
-        fewer = [other for other in victims if other is not each]
+    for victim in reversed(victims):
+        fewer = [other for other in victims if other is not victim]
         if not _left(missing, fewer):
             victims = fewer
     return victims

@@ -31,14 +31,14 @@ def details(pod: Pod, *, generation: int, error: str = "") -> str:
 def _containers(containers: Iterable[Container]) -> list[dict[str, Any]]:
     return [
         {
-            "name": each.name,
+            "name": container.name,
             "resources": {
                 key: _amounts(amounts)
-                for key, amounts in (("limits", each.resources.limits), ("requests", each.resources.requests))
+                for key, amounts in (("limits", container.resources.limits), ("requests", container.resources.requests))
                 if amounts
             },
         }
-        for each in containers
+        for container in containers
     ]
 
 

@@ -53,7 +53,7 @@ class Threshold(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> tuple[Threshold, ...]:
     """Of `--eviction-hard`. A threshold of 0% or 100% is none. Raises BadThreshold."""
-    return tuple(each for part in text.split(",") if part.strip() for each in _read(part.strip()))
+    return tuple(threshold for part in text.split(",") if part.strip() for threshold in _read(part.strip()))
 
 
 def _read(text: str) -> Iterable[Threshold]:
@@ -76,7 +76,7 @@ def _read(text: str) -> Iterable[Threshold]:
 
 def kept_free(thresholds: Iterable[Threshold], signal: str, capacity: int) -> int:
     """What pods cannot have of a capacity, because the node would be under pressure."""
-    return max((each.of(capacity) for each in thresholds if each.signal == signal), default=0)
+    return max((threshold.of(capacity) for threshold in thresholds if threshold.signal == signal), default=0)
 
 
 class Pressure(msgspec.Struct, frozen=True):
@@ -87,7 +87,9 @@ class Pressure(msgspec.Struct, frozen=True):
     def look(self, thresholds: Iterable[Threshold], seen: Mapping[str, Observation], now: float) -> "Pressure":
         """What is not observed says nothing."""
         met = {
-            CONDITIONS[each.signal]: now for each in thresholds if each.signal in seen and each.met(seen[each.signal])
+            CONDITIONS[threshold.signal]: now
+            for threshold in thresholds
+            if threshold.signal in seen and threshold.met(seen[threshold.signal])
         }
         lasting = {name: at for name, at in self.met.items() if now - at < TRANSITION_SECONDS}
         return Pressure({**lasting, **met})

@@ -59,7 +59,7 @@ def has_features(pod: Pod, node: Node) -> Refusal | None:
 def needed_features(pod: Pod) -> frozenset[str]:
     needed = set()
     containers = (*pod.spec.init_containers, *pod.spec.containers)
-    if any(rule.action == _RESTART_ALL for each in containers for rule in each.restart_policy_rules):
+    if any(rule.action == _RESTART_ALL for container in containers for rule in container.restart_policy_rules):
         needed.add("RestartAllContainersOnContainerExits")
     if pod.spec.host_network and pod.spec.host_users is False:
         needed.add("UserNamespacesHostNetworkSupport")
@@ -96,8 +96,8 @@ def matches_node(pod: Pod, node: Node) -> bool:
 def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
     """A term without any expression matches nothing."""
     fields = {"metadata.name": node.metadata.name}
-    pairs = [(each, node.metadata.labels) for each in term.match_expressions]
-    pairs += [(each, fields) for each in term.match_fields]
+    pairs = [(expression, node.metadata.labels) for expression in term.match_expressions]
+    pairs += [(field, fields) for field in term.match_fields]
     return bool(pairs) and all(
         Requirement(each.key, each.operator, each.values).matches(values) for each, values in pairs
     )

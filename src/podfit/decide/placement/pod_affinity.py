@@ -76,7 +76,7 @@ def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabe
     wanted = tuple(Counter[str]() for _ in attract)
     unwanted = tuple(Counter[str]() for _ in repel)
     for view in views:
-        alike = sum(matches_all(attract, each.pod, namespaces) for each in view.residents) if attract else 0
+        alike = sum(matches_all(attract, resident.pod, namespaces) for resident in view.residents) if attract else 0
         for each, counts in zip(attract, wanted, strict=True):
             _count(counts, each, view, alike)
         for each, counts in zip(repel, unwanted, strict=True):

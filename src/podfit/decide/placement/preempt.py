@@ -86,27 +86,27 @@ def preempt(
         else _evict(subject, view, views, surroundings, namespaces, budgets)
         for view in views
     ]
-    evictions = [each for each in outcomes if isinstance(each, Eviction)]
+    evictions = [outcome for outcome in outcomes if isinstance(outcome, Eviction)]
     if evictions:
         return _mildest(evictions)
-    return Hopeless(sentence((each for each in outcomes if isinstance(each, Refusal)), len(views)))
+    return Hopeless(sentence((outcome for outcome in outcomes if isinstance(outcome, Refusal)), len(views)))
 
 
 def _ineligible(subject: Resident, verdict: Unschedulable, views: Sequence[NodeView]) -> Hopeless | None:
     if subject.pod.spec.preemption_policy == "Never":
         return Hopeless(_NEVER)
     nominated = subject.pod.status.nominated_node_name
-    view = next((each for each in views if each.name == nominated), None)
+    view = next((view for view in views if view.name == nominated), None)
     if view is None or verdict.refusals[nominated].final:
         return None
-    waits = any(each.priority < subject.priority and _leaving(each.pod) for each in view.residents)
+    waits = any(resident.priority < subject.priority and _leaving(resident.pod) for resident in view.residents)
     return Hopeless(_ON_THE_WAY, keeps_promise=True) if waits else None
 
 
 def _leaving(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None and any(
-        each.type == "DisruptionTarget" and each.status == "True" and each.reason == PREEMPTED
-        for each in pod.status.conditions
+        condition.type == "DisruptionTarget" and condition.status == "True" and condition.reason == PREEMPTED
+        for condition in pod.status.conditions
     )
 
 
@@ -119,7 +119,7 @@ def _evict(
     budgets: Sequence[Budget],
 ) -> Eviction | Refusal:
     """The fewest that have to leave this node, or why it is no use."""
-    lower = sorted((each for each in view.residents if each.priority < subject.priority), key=_importance)
+    lower = sorted((resident for resident in view.residents if resident.priority < subject.priority), key=_importance)
     if not lower:
         return _NOBODY
 
@@ -129,10 +129,10 @@ def _evict(
         others = replaced(views, changed)
         return refuse(subject, changed, others, survey(subject.pod, others, namespaces), namespaces)
 
-    staying = view.with_residents(each for each in view.residents if each.priority >= subject.priority)
+    staying = view.with_residents(resident for resident in view.residents if resident.priority >= subject.priority)
     if refusal := refused(staying):
         return refusal
-    protected = {each.uid for each in _protected(lower, budgets)}
+    protected = {resident.uid for resident in _protected(lower, budgets)}
     victims, violations = [], 0
     for each in sorted(lower, key=lambda one: one.uid not in protected):
         restored = staying.plus(each)
@@ -154,34 +154,34 @@ def _protected(pods: Iterable[Resident], budgets: Sequence[Budget]) -> list[Resi
     """Those whose eviction would overdraw a budget, when they go in this order."""
     left = [budget.allowed for budget in budgets]
     found = []
-    for each in pods:
+    for pod in pods:
         covering = [
             index
             for index, budget in enumerate(budgets)
-            if budget.covers(each.pod) and each.pod.metadata.name not in budget.disrupted
+            if budget.covers(pod.pod) and pod.pod.metadata.name not in budget.disrupted
         ]
         for index in covering:
             left[index] -= 1
         if any(left[index] < 0 for index in covering):
-            found.append(each)
+            found.append(pod)
     return found
 
 
 def _mildest(evictions: Sequence[Eviction]) -> Eviction:
     """Fewest violations, then lowest highest priority, lowest sum, fewest victims, latest start of the highest."""
     best = min(map(_harm, evictions))
-    return max((each for each in evictions if _harm(each) == best), key=_youth)
+    return max((eviction for eviction in evictions if _harm(eviction) == best), key=_youth)
 
 
 def _harm(eviction: Eviction) -> tuple[int, int, int, int]:
-    priorities = [each.priority for each in eviction.victims]
+    priorities = [victim.priority for victim in eviction.victims]
     highest = max(priorities, default=-(1 << 31))
-    return eviction.violations, highest, sum(each + (1 << 31) for each in priorities), len(priorities)
+    return eviction.violations, highest, sum(priority + (1 << 31) for priority in priorities), len(priorities)
 
 
 def _youth(eviction: Eviction) -> str:
-    highest = max((each.priority for each in eviction.victims), default=0)
+    highest = max((victim.priority for victim in eviction.victims), default=0)
     return min(
-        (each.pod.status.start_time or _NOT_STARTED for each in eviction.victims if each.priority == highest),
+        (victim.pod.status.start_time or _NOT_STARTED for victim in eviction.victims if victim.priority == highest),
         default=_NOT_STARTED,
     )

@@ -82,7 +82,7 @@ def image_scores(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView
 
 def image_names(pod: Pod) -> tuple[str, ...]:
     """Of each container, with a tag."""
-    return tuple(_normalized(each.image) for each in (*pod.spec.init_containers, *pod.spec.containers))
+    return tuple(_normalized(container.image) for container in (*pod.spec.init_containers, *pod.spec.containers))
 
 
 def holders(names: Sequence[str], views: Iterable[NodeView]) -> Counter[str]:
@@ -168,7 +168,7 @@ def preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
 
 def soft_taints(pod: Pod, view: NodeView) -> int:
     soft = [taint for taint in view.node.spec.taints if taint.effect == "PreferNoSchedule"]
-    tolerations = [each for each in pod.spec.tolerations if each.effect in ("", "PreferNoSchedule")]
+    tolerations = [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", "PreferNoSchedule")]
     return sum(not tolerated(tolerations, taint) for taint in soft)
 
 
@@ -204,7 +204,7 @@ def relative(count: int, most: int) -> int:
 
 def _relative(counts: list[int]) -> list[int]:
     most = max(counts)
-    return [relative(each, most) for each in counts]
+    return [relative(count, most) for count in counts]
 
 
 def _inverted(counts: list[int]) -> list[int]:

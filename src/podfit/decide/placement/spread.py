@@ -62,9 +62,9 @@ def spread(pod: Pod, views: Sequence[NodeView]) -> Spread | None:
 
 def constraints(pod: Pod, action: str) -> tuple[Rule, ...]:
     return tuple(
-        Rule(each, selector(pod, each), Counter())
-        for each in pod.spec.topology_spread_constraints
-        if each.when_unsatisfiable == action
+        Rule(constraint, selector(pod, constraint), Counter())
+        for constraint in pod.spec.topology_spread_constraints
+        if constraint.when_unsatisfiable == action
     )
 
 
@@ -85,8 +85,8 @@ def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeView) -> boo
 def matching(pod: Pod, wanted: tuple[Requirement, ...] | None, view: NodeView) -> int:
     """Pods of the same namespace that are selected and not on their way out."""
     return sum(
-        each.pod.metadata.namespace == pod.metadata.namespace
-        and each.pod.metadata.deletion_timestamp is None
-        and holds(wanted, each.pod.metadata.labels)
-        for each in view.residents
+        resident.pod.metadata.namespace == pod.metadata.namespace
+        and resident.pod.metadata.deletion_timestamp is None
+        and holds(wanted, resident.pod.metadata.labels)
+        for resident in view.residents
     )

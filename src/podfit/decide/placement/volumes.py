@@ -57,8 +57,8 @@ def objection(pod: Pod, claims: Claims) -> str:
             volume = claim.spec.volume_name
             return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
         found.append(claim)
-    waiting = [each for each in found if not is_bound(each)]
-    if any(not _binds_later(each, claims) for each in waiting):
+    waiting = [persistent_volume_claim for persistent_volume_claim in found if not is_bound(persistent_volume_claim)]
+    if any(not _binds_later(persistent_volume_claim, claims) for persistent_volume_claim in waiting):
         return UNBOUND
     return "node(s) didn't find available persistent volumes to bind" if waiting else ""
 

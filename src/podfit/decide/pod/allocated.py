@@ -33,14 +33,14 @@ def is_sidecar(container: Container) -> bool:
 def resizable(pod: Pod, gates: FeatureGates) -> Iterator[Container]:
     """Init containers, then regular ones; init containers that are no sidecars only with their gate."""
     with_init = gates["InPlacePodVerticalScalingInitContainers"]
-    yield from (each for each in pod.spec.init_containers if with_init or is_sidecar(each))
+    yield from (container for container in pod.spec.init_containers if with_init or is_sidecar(container))
     yield from pod.spec.containers
 
 
 def resources_of(pod: Pod, gates: FeatureGates) -> PodResources:
     """What would be allocated if the pod were admitted as it stands."""
     level = pod.spec.resources if gates["InPlacePodLevelResourcesVerticalScaling"] else None
-    return PodResources({each.name: each.resources for each in resizable(pod, gates)}, level)
+    return PodResources({container.name: container.resources for container in resizable(pod, gates)}, level)
 
 
 def overlay(pod: Pod, stored: PodResources | None, gates: FeatureGates) -> Pod:
@@ -60,8 +60,11 @@ def overlay(pod: Pod, stored: PodResources | None, gates: FeatureGates) -> Pod:
 
 
 def _overlaid(containers: tuple[Container, ...], stored: PodResources) -> tuple[Container, ...]:
-    if all(stored.containers.get(each.name, each.resources) == each.resources for each in containers):
+    if all(
+        stored.containers.get(container.name, container.resources) == container.resources for container in containers
+    ):
         return containers
     return tuple(
-        msgspec.structs.replace(each, resources=stored.containers.get(each.name, each.resources)) for each in containers
+        msgspec.structs.replace(container, resources=stored.containers.get(container.name, container.resources))
+        for container in containers
     )

@@ -10,14 +10,14 @@ from podfit.api.core.v1.pods.types import Pod
 
 def ephemeral_containers(pod: Pod) -> tuple[Container, ...]:
     return tuple(
-        Container(**{name: getattr(each, name) for name in Container.__struct_fields__})
-        for each in pod.spec.ephemeral_containers
+        Container(**{name: getattr(container, name) for name in Container.__struct_fields__})
+        for container in pod.spec.ephemeral_containers
     )
 
 
 def target(pod: Pod, name: str) -> str:
     """The container whose processes the ephemeral container sees; empty when it sees its own."""
-    found = (each.target_container_name for each in pod.spec.ephemeral_containers if each.name == name)
+    found = (container.target_container_name for container in pod.spec.ephemeral_containers if container.name == name)
     return next(found, "")
 
 

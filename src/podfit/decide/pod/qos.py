@@ -25,9 +25,9 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         requests, limits = _counted(level.requests), _counted(level.limits)
         bounded = len(limits) == len(_COUNTED)
     else:
-        resources = [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
-        limited = [_counted(each.limits) for each in resources]
-        requests, limits = add(*[_counted(each.requests) for each in resources]), add(*limited)
+        resources = [container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)]
+        limited = [_counted(resource.limits) for resource in resources]
+        requests, limits = add(*[_counted(resource.requests) for resource in resources]), add(*limited)
         bounded = all(len(each) == len(_COUNTED) for each in limited)
     if not requests and not limits:
         return "BestEffort"

@@ -102,7 +102,7 @@ def is_infeasible(pod: Pod) -> bool:
 
 def _reported(pod: Pod) -> Mapping[str, ContainerStatus]:
     """The statuses that count: a plain init container is over before anything else shares its room (R-084)."""
-    sidecars = {each.name for each in pod.spec.init_containers if is_sidecar(each)}
+    sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
     initial = (status for status in pod.status.init_container_statuses if status.name in sidecars)
     return {status.name: status for status in (*initial, *pod.status.container_statuses)}
 

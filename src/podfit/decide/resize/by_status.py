@@ -44,7 +44,7 @@ def actuated(pod: Pod, gates: FeatureGates) -> PodResources | None:
 
 
 def _reported(pod: Pod, gates: FeatureGates) -> Iterator[tuple[Container, ContainerStatus]]:
-    known = {each.name: each for each in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+    known = {status.name: status for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
     for container in resizable(pod, gates):
         status = known.get(container.name)
         if status is not None and status.resources is not None:

@@ -36,10 +36,10 @@ def check_features(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -
 
 def _needed(new: Pod, old: Pod) -> list[str]:
     """Sorted names of features."""
-    before = {each.name: each.resources for each in old.spec.init_containers}
-    plain = (each for each in new.spec.init_containers if not is_sidecar(each))
+    before = {container.name: container.resources for container in old.spec.init_containers}
+    plain = (container for container in new.spec.init_containers if not is_sidecar(container))
     features = [LEVEL_FEATURE] if new.spec.resources != old.spec.resources else []
-    if any(each.resources != before.get(each.name) for each in plain):
+    if any(container.resources != before.get(container.name) for container in plain):
         features.append(INIT_FEATURE)
     return features
 

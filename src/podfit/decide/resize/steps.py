@@ -128,7 +128,7 @@ def in_progress(pod: Pod, actuated: PodResources, running: Collection[str], gate
 
 def restarts(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> tuple[str, ...]:
     """Running containers that have to be started anew to change: one resource with that policy is enough (R-126)."""
-    return tuple(each.container.name for each in _changes(pod, actuated, running, gates) if each.needs_restart)
+    return tuple(change.container.name for change in _changes(pod, actuated, running, gates) if change.needs_restart)
 
 
 def steps(
@@ -140,14 +140,14 @@ def steps(
     still runs the pod's limits are not lowered.
     """
     changes = tuple(_changes(pod, actuated, running, machine.gates))
-    live = [each for each in changes if not each.needs_restart]
+    live = [change for change in changes if not change.needs_restart]
     plan = _Plan(
         pod=pod,
         target=pod_config(pod, machine),
         machine=machine,
         now=now,
         config=now.as_config(),
-        records={each.container.name: each.have for each in live},
+        records={change.container.name: change.have for change in live},
         may_lower=len(live) == len(changes),
     )
     done = [step for resource in RESOURCES for step in plan.steps(resource, live)]
@@ -174,16 +174,16 @@ class _Plan(msgspec.Struct):
         return Memory(
             pod,
             {
-                each.container.name: memory(each.want.limits)
-                for each in live
-                if lowers(_amount(each.want.limits, "memory"), _amount((each.have or NOTHING).limits, "memory"))
+                change.container.name: memory(change.want.limits)
+                for change in live
+                if lowers(_amount(change.want.limits, "memory"), _amount((change.have or NOTHING).limits, "memory"))
             },
         )
 
     def steps(self, resource: str, live: list[_Change]) -> Iterator[Step]:
         limit = self.now.limit_change(self.target, resource)
         shares = self.now.shares_change(self.target) if resource == "cpu" else 0
-        changes = [each for each in live if resource in each.resources]
+        changes = [change for change in live if resource in change.resources]
         changes.sort(key=lambda each: not each.decreases(resource))
         if limit > 0:
             yield self._set(resource, "limit")

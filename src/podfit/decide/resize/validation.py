@@ -70,7 +70,9 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
     if old.spec.os is not None and old.spec.os.name == "windows":
         return [forbidden(WHOLE, "windows pods cannot be resized")]
     errors = validate_meta_update(new.metadata, old.metadata)
-    errors += validate_pod(new, gates, tolerated={each.name for each in old.spec.init_containers if _restarts(each)})
+    errors += validate_pod(
+        new, gates, tolerated={container.name for container in old.spec.init_containers if _restarts(container)}
+    )
     errors += _same_class(new, old, gates)
     errors += _supported(old)
     if _has_level(old) or _has_level(new):

@@ -173,7 +173,7 @@ def _pressure(pod: Pod, node: NodeView) -> Deferred | None:
     conditions = list(node.pressure)
     if not conditions or is_critical(pod):
         return None
-    bears_it = any(tolerates(each, _MEMORY_PRESSURE) for each in pod.spec.tolerations)
+    bears_it = any(tolerates(toleration, _MEMORY_PRESSURE) for toleration in pod.spec.tolerations)
     if conditions == ["MemoryPressure"] and (pod.status.qos_class != "BestEffort" or bears_it):
         return None
     return Deferred("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
@@ -209,9 +209,9 @@ def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferre
     if first == "pods":
         figures = (Quantity.of(1), Quantity.of(len(others)), capacity[first])
     else:
-        requested, used = pod_requests(pod, gates=node.gates), _sum(first, (each.requests for each in others))
+        requested, used = pod_requests(pod, gates=node.gates), _sum(first, (other.requests for other in others))
         figures = (requested[first], used, capacity.get(first, ZERO))
-    text = _text(first, *(_count(first, each) for each in figures))
+    text = _text(first, *(_count(first, figure) for figure in figures))
     return Deferred(f"OutOf{first}", text, short, _blockers(first, others))
 
 
@@ -221,7 +221,7 @@ def shortage(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> dict[str,
     above = 0 if limit is None else len(others) + 1 - limit.value()
     places = {"pods": Quantity.of(above)} if above > 0 else {}
     requested = pod_requests(pod, gates=node.gates)
-    return places | short_by(requested, node.allocatable, [each.requests for each in others])
+    return places | short_by(requested, node.allocatable, [other.requests for other in others])
 
 
 def short_by(requested: ResourceList, allocatable: ResourceList, held: Collection[ResourceList]) -> dict[str, Quantity]:
@@ -240,7 +240,7 @@ def _reporting_order(name: str) -> tuple[int, str]:
 
 
 def _sum(name: str, held: Iterable[ResourceList]) -> Quantity:
-    return Quantity(sum(each[name].nano for each in held if name in each))
+    return Quantity(sum(resource_list[name].nano for resource_list in held if name in resource_list))
 
 
 def _count(name: str, amount: Quantity) -> int:
@@ -252,5 +252,5 @@ def _text(name: str, requested: int, used: int, capacity: int) -> str:
 
 
 def _blockers(name: str, others: Iterable[Neighbour]) -> tuple[str, ...]:
-    held = ((-each.requests[name].nano, each.name) for each in others if each.requests.get(name))
+    held = ((-other.requests[name].nano, other.name) for other in others if other.requests.get(name))
     return tuple(holder for _, holder in sorted(held))

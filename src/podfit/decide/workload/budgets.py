@@ -99,7 +99,7 @@ def failed(budget: PodDisruptionBudget, message: str, stamp: str) -> PodDisrupti
 def _with_condition(
     status: PodDisruptionBudgetStatus, word: str, reason: str, message: str, generation: int, stamp: str
 ) -> PodDisruptionBudgetStatus:
-    before = next((each for each in status.conditions if each.type == ALLOWED), None)
+    before = next((condition for condition in status.conditions if condition.type == ALLOWED), None)
     since = before.last_transition_time if before is not None and before.status == word else stamp
     new = Condition(
         type=ALLOWED,
@@ -109,5 +109,5 @@ def _with_condition(
         last_transition_time=since,
         observed_generation=generation,
     )
-    others = tuple(each for each in status.conditions if each.type != ALLOWED)
+    others = tuple(condition for condition in status.conditions if condition.type != ALLOWED)
     return replace(status, conditions=(*others, new))

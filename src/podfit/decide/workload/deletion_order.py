@@ -41,7 +41,7 @@ def first_to_go(pods: Sequence[Pod], related: Sequence[Pod], count: int, now: da
         return _order(one, other, now)
 
     facts = [_facts(pod, crowd[pod.spec.node_name]) for pod in pods]
-    return [each.pod for each in sorted(facts, key=cmp_to_key(order))[:count]]
+    return [fact.pod for fact in sorted(facts, key=cmp_to_key(order))[:count]]
 
 
 def cost_of(pod: Pod) -> int:

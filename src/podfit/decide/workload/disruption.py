@@ -46,7 +46,7 @@ def evict(pod: Pod, budgets: Sequence[PodDisruptionBudget], now: str) -> Evict |
     """`budgets` are those of the pod's namespace."""
     if pod.metadata.deletion_timestamp or pod.status.phase in _PASSED_OVER:
         return Evict()
-    covering = [each for each in budgets if covers(each, pod)]
+    covering = [budget for budget in budgets if covers(budget, pod)]
     if not covering:
         return Evict()
     if len(covering) > 1:
@@ -63,7 +63,7 @@ def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def _is_ready(pod: Pod) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)
 
 
 def _spares_the_unready(budget: PodDisruptionBudget) -> bool:
@@ -95,7 +95,7 @@ def _charged(budget: PodDisruptionBudget, pod: str, now: str) -> Evict | Wait | 
 
 def _exhausted(budget: PodDisruptionBudget, now: str) -> tuple[Condition, ...]:
     """The conditions of a budget whose last allowance was taken."""
-    before = next((each for each in budget.status.conditions if each.type == _ALLOWED), None)
+    before = next((condition for condition in budget.status.conditions if condition.type == _ALLOWED), None)
     since = before.last_transition_time if before is not None and before.status == "False" else now
     condition = Condition(
         type=_ALLOWED,
@@ -104,5 +104,5 @@ def _exhausted(budget: PodDisruptionBudget, now: str) -> tuple[Condition, ...]:
         last_transition_time=since,
         observed_generation=budget.status.observed_generation,
     )
-    others = tuple(each for each in budget.status.conditions if each.type != _ALLOWED)
+    others = tuple(condition for condition in budget.status.conditions if condition.type != _ALLOWED)
     return (*others, condition)

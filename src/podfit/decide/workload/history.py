@@ -39,7 +39,7 @@ def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision
 
 
 def next_number(revisions: Sequence[ControllerRevision]) -> int:
-    return max((each.revision for each in revisions), default=0) + 1
+    return max((revision.revision for revision in revisions), default=0) + 1
 
 
 def named(owner: StatefulSet | DaemonSet, digest: str, number: int, labels: Mapping[str, str]) -> ControllerRevision:
@@ -63,5 +63,9 @@ def superfluous(
 ) -> list[ControllerRevision]:
     """The oldest beyond the limit; `in_use` are names that stay and do not count."""
     kept = set(in_use)
-    others = [each for each in in_order(revisions) if each.metadata.name not in kept]
+    others = [
+        controller_revision
+        for controller_revision in in_order(revisions)
+        if controller_revision.metadata.name not in kept
+    ]
     return others[: max(0, len(others) - (10 if limit is None else limit))]

@@ -55,5 +55,5 @@ def _too_many(ended: list[Pod]) -> list[Pod]:
 
 
 def _out_of_service(node: Node) -> bool:
-    ready = any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    ready = any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
     return not ready and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)

@@ -66,7 +66,7 @@ def judge(meta: ObjectMeta, owners: Mapping[str, Owner], dependents: Sequence[Ob
         return Forget(gone) if gone else Keep()
     if Owner.WAITING in found and dependents:
         # A dependent that waits as well closes a circle, which nobody could leave: this object lets its owners go.
-        return Delete(FOREGROUND, unblock=any(is_waiting(each) for each in dependents))
+        return Delete(FOREGROUND, unblock=any(is_waiting(dependent) for dependent in dependents))
     if ORPHAN_FINALIZER in meta.finalizers:
         return Delete(ORPHAN)
     return Delete(FOREGROUND if FOREGROUND_FINALIZER in meta.finalizers else BACKGROUND)
@@ -74,8 +74,8 @@ def judge(meta: ObjectMeta, owners: Mapping[str, Owner], dependents: Sequence[Ob
 
 def blocks(meta: ObjectMeta, owner: str) -> bool:
     """Whether this object keeps its owner (by UID) from going."""
-    return any(each.uid == owner and each.block_owner_deletion for each in meta.owner_references)
+    return any(reference.uid == owner and reference.block_owner_deletion for reference in meta.owner_references)
 
 
 def without(references: Sequence[OwnerReference], owners: frozenset[str]) -> tuple[OwnerReference, ...]:
-    return tuple(each for each in references if each.uid not in owners)
+    return tuple(reference for reference in references if reference.uid not in owners)

@@ -82,14 +82,14 @@ def status_of(
 def _conditions(obj: Replicated, active: int, failure: str, stamp: str) -> tuple[Condition, ...]:
     """A failure is noted once and keeps its words until it is over."""
     conditions: tuple[Condition, ...] = obj.status.conditions
-    noted = any(each.type == FAILURE for each in conditions)
+    noted = any(condition.type == FAILURE for condition in conditions)
     if failure and not noted:
         reason = "FailedCreate" if active < wanted_replicas(obj) else "FailedDelete"
         kind = ReplicaSetCondition if isinstance(obj, ReplicaSet) else ReplicationControllerCondition
         made = kind(type=FAILURE, status="True", reason=reason, message=failure, last_transition_time=stamp)
         return (*conditions, made)
     if not failure and noted:
-        return tuple(each for each in conditions if each.type != FAILURE)
+        return tuple(condition for condition in conditions if condition.type != FAILURE)
     return conditions
 
 

@@ -204,7 +204,7 @@ class EtcdStore:
 
         A creation is not: the first could still be done after somebody has deleted what the second made.
         """
-        companions = [(self._keys.outer(each.key), each.value, each.expected) for each in along]
+        companions = [(self._keys.outer(companion.key), companion.value, companion.expected) for companion in along]
         request, unanswered = write(self._keys.outer(key), value, expected, companions), None
         for _ in range(ATTEMPTS):
             try:

@@ -210,7 +210,7 @@ def _review_versions(versions: tuple[str, ...], path: str) -> Iterator[FieldErro
             yield invalid(f"{where}[{index}]", version, "duplicate version")
         else:
             yield from (invalid(f"{where}[{index}]", version, text) for text in names.dns_1035_label(version))
-    if not any(each in REVIEW_VERSIONS for each in versions):
+    if not any(version in REVIEW_VERSIONS for version in versions):
         yield invalid(where, list(versions), f"must include at least one of {wanted}")
 
 

@@ -207,4 +207,4 @@ def holds(definition: CustomResourceDefinition, kind: str) -> bool:
 
 
 def storage_version(definition: CustomResourceDefinition) -> str:
-    return next((each.name for each in definition.spec.versions if each.storage), "")
+    return next((version.name for version in definition.spec.versions if version.storage), "")

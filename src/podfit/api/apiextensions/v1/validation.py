@@ -59,7 +59,7 @@ def validate_definition_update(new: CustomResourceDefinition, old: CustomResourc
         if version.schema and version.schema.open_api_schema
     }
     errors = _validate(new, before)
-    if any(each.type == "Established" and each.status == "True" for each in old.status.conditions or ()):
+    if any(condition.type == "Established" and condition.status == "True" for condition in old.status.conditions or ()):
         for path, mine, theirs in (
             ("spec.scope", new.spec.scope, old.spec.scope),
             ("spec.names.kind", new.spec.names.kind, old.spec.names.kind),
@@ -106,7 +106,7 @@ def _versions(
         if version.deprecation_warning is not None and not version.deprecated:
             text = "can only be set for deprecated versions"
             yield invalid(f"spec.versions[{index}].deprecationWarning", version.deprecation_warning, text)
-    shown = [codec.to_dict(each) for each in versions] or None
+    shown = [codec.to_dict(version) for version in versions] or None
     if len({version.name for version in versions}) < len(versions):
         yield invalid("spec.versions", shown, "must contain unique version names")
     if sum(version.storage for version in versions) != 1:

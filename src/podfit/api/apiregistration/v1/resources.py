@@ -16,7 +16,7 @@ _COLUMNS = (
 
 def _row(registered: APIService, now: str) -> list[Any]:
     service = registered.spec.service
-    found = next((each for each in registered.status.conditions if each.type == "Available"), None)
+    found = next((condition for condition in registered.status.conditions if condition.type == "Available"), None)
     state = "Unknown" if found is None else found.status
     if found is not None and found.status != "True":
         state = f"{found.status} ({found.reason})"

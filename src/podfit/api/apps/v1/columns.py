@@ -23,7 +23,7 @@ PODS = (_CONTAINERS, _IMAGES)
 def pods_of(template: PodTemplateSpec) -> list[str]:
     """Cells under `PODS`."""
     containers = template.spec.containers
-    return [",".join(each.name for each in containers), ",".join(each.image for each in containers)]
+    return [",".join(container.name for container in containers), ",".join(container.image for container in containers)]
 
 
 def selected(selector: LabelSelector | None) -> str:
@@ -130,7 +130,7 @@ REVISION = (
 
 
 def revision_row(revision: ControllerRevision, now: str) -> list[Any]:
-    owner = next((each for each in revision.metadata.owner_references if each.controller), None)
+    owner = next((reference for reference in revision.metadata.owner_references if reference.controller), None)
     group = owner.api_version.rpartition("/")[0] if owner else ""
     shown = f"{owner.kind.lower()}{'.' if group else ''}{group}/{owner.name}" if owner else NONE
     return [revision.metadata.name, shown, revision.revision, age(revision, now)]

@@ -72,5 +72,5 @@ def _selector(selector: FieldSelectorAttributes | LabelSelectorAttributes, path:
         return [invalid(where, selector.raw_selector, "may not specified at the same time as requirements")]
     if not selector.raw_selector and not selector.requirements:
         return [required(f"{path}.requirements", f"when {path} is specified, requirements or rawSelector is required")]
-    keys = [each.key for each in selector.requirements]
+    keys = [requirement.key for requirement in selector.requirements]
     return [required(f"{path}.requirements[{at}].key", "must be specified") for at, key in enumerate(keys) if not key]

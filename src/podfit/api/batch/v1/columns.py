@@ -40,7 +40,7 @@ def job_row(job: Job, now: str) -> list[Any]:
 
 
 def _state(job: Job) -> str:
-    held = {each.type for each in job.status.conditions if each.status == "True"}
+    held = {condition.type for condition in job.status.conditions if condition.status == "True"}
     for sort, state in _STATES[:2]:
         if sort in held:
             return state

@@ -47,4 +47,4 @@ class CertificateSigningRequest(Object):
 
     def has(self, kind: str) -> bool:
         """Whether there is a condition of this type."""
-        return any(each.type == kind for each in self.status.conditions)
+        return any(condition.type == kind for condition in self.status.conditions)

@@ -133,7 +133,7 @@ def validate_approval(new: CertificateSigningRequest, old: CertificateSigningReq
 
 
 def _of_type(asked: CertificateSigningRequest, kind: str) -> list[object]:
-    return [each for each in asked.status.conditions if each.type == kind]
+    return [condition for condition in asked.status.conditions if condition.type == kind]
 
 
 def _removed(new: CertificateSigningRequest, old: CertificateSigningRequest) -> list[FieldError]:

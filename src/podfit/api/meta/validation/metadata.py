@@ -107,7 +107,7 @@ def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
                 f'Only one reference can have Controller set to true. Found "true" in references for '
                 f"{controllers[0]} and {controllers[-1]}"
             )
-            errors.append(invalid(path, [_owner(each) for each in meta.owner_references], text))
+            errors.append(invalid(path, [_owner(reference) for reference in meta.owner_references], text))
     return errors
 
 

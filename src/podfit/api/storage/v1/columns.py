@@ -134,7 +134,7 @@ def driver_row(driver: CSIDriver, now: str) -> list[Any]:
         spec.attach_required is not False,
         bool(spec.pod_info_on_mount),
         bool(spec.storage_capacity),
-        ",".join(each.audience for each in spec.token_requests) if spec.token_requests else UNSET,
+        ",".join(request.audience for request in spec.token_requests) if spec.token_requests else UNSET,
         bool(spec.requires_republish),
         ",".join(spec.volume_lifecycle_modes) or "<none>",
         age(driver, now),

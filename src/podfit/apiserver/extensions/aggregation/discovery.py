@@ -36,8 +36,8 @@ Lists = Mapping[str, Listed]
 def by_group(registered: Iterable[APIService]) -> dict[str, list[APIService]]:
     """The groups by their priority, and the versions of each by theirs."""
     found: dict[str, list[APIService]] = {}
-    for each in sorted(registered, key=_rank):
-        found.setdefault(each.spec.group, []).append(each)
+    for api_service in sorted(registered, key=_rank):
+        found.setdefault(api_service.spec.group, []).append(api_service)
     return found
 
 
@@ -47,13 +47,15 @@ def _rank(registered: APIService) -> tuple[int, str, int, str]:
 
 
 def group(name: str, versions: list[APIService]) -> dict[str, Any]:
-    listed = [{"groupVersion": f"{name}/{each.spec.version}", "version": each.spec.version} for each in versions]
+    listed = [
+        {"groupVersion": f"{name}/{version.spec.version}", "version": version.spec.version} for version in versions
+    ]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
 def aggregated(name: str, versions: list[APIService], lists: Lists) -> dict[str, Any]:
     """Everything of a group at once; of a version that does not answer it is only known that there is one."""
-    return {"metadata": {"name": name}, "versions": [_version(each, lists) for each in versions]}
+    return {"metadata": {"name": name}, "versions": [_version(version, lists) for version in versions]}
 
 
 def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
@@ -62,8 +64,8 @@ def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
     if listed is None:
         return {"version": version, "freshness": "Stale"}
     entries = listed.resources or ()
-    mains = [each for each in entries if "/" not in each.name]
-    return {"version": version, "resources": [_resource(each, entries) for each in mains], "freshness": "Current"}
+    mains = [entry for entry in entries if "/" not in entry.name]
+    return {"version": version, "resources": [_resource(main, entries) for main in mains], "freshness": "Current"}
 
 
 def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
@@ -77,9 +79,9 @@ def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
     words = (("shortNames", main.short_names), ("categories", main.categories))
     entry |= {key: given for key, given in words if given}
     subresources = [
-        {"subresource": each.name.partition("/")[2], "responseKind": _kind(each), "verbs": each.verbs or ()}
-        for each in entries
-        if each.name.startswith(f"{main.name}/")
+        {"subresource": entry.name.partition("/")[2], "responseKind": _kind(entry), "verbs": entry.verbs or ()}
+        for entry in entries
+        if entry.name.startswith(f"{main.name}/")
     ]
     return entry | ({"subresources": subresources} if subresources else {})
 

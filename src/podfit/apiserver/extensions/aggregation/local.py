@@ -38,7 +38,7 @@ _LOWEST = 15000
 
 async def publish(context: Context) -> None:
     """Make those that are missing, together, so that it costs one write to the disk."""
-    known = {each.metadata.name for each in await context.all(APIService)}
+    known = {api_service.metadata.name for api_service in await context.all(APIService)}
     versions = dict.fromkeys((info.group, info.version) for info in resources() if info.group != OWN)
     missing = [pair for pair in versions if f"{pair[1]}.{pair[0]}" not in known]
     await asyncio.gather(*(_create(context, group, version) for group, version in missing))

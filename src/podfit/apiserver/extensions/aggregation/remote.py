@@ -114,8 +114,8 @@ def reference_of(registered: APIService) -> ServiceReference:
 
 def remote_headers(identity: Identity) -> tuple[tuple[str, str], ...]:
     """Who asks, a header for each value: backends do not look for commas."""
-    extra = ((f"X-Remote-Extra-{_escaped(key)}", each) for key, values in identity.extra.items() for each in values)
-    return ("X-Remote-User", identity.user), *(("X-Remote-Group", each) for each in identity.groups), *extra
+    extra = ((f"X-Remote-Extra-{_escaped(key)}", value) for key, values in identity.extra.items() for value in values)
+    return ("X-Remote-User", identity.user), *(("X-Remote-Group", group) for group in identity.groups), *extra
 
 
 def _refusal(answer: Response) -> str:

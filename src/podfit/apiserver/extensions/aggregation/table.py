@@ -122,7 +122,9 @@ class Aggregation:
 
     async def _read(self) -> None:
         found = await self._context.all(APIService)
-        self._remote = {each.metadata.name: each for each in found if each.spec.service is not None}
+        self._remote = {
+            api_service.metadata.name: api_service for api_service in found if api_service.spec.service is not None
+        }
         self._lists = {name: listed for name, listed in self._lists.items() if name in self._remote}
         self._places = {name: place for name, place in self._places.items() if name in self._remote}
 
@@ -148,7 +150,7 @@ class Aggregation:
     async def _tell(self, registered: APIService, reason: str, message: str) -> None:
         """Write the condition, where it is another than before."""
         status = "True" if reason == "Passed" else "False"
-        old = next((each for each in registered.status.conditions if each.type == AVAILABLE), None)
+        old = next((condition for condition in registered.status.conditions if condition.type == AVAILABLE), None)
         if old is not None and (old.status, old.reason, old.message) == (status, reason, message):
             return
         now = format_time(self._context.clock.now())
@@ -156,7 +158,7 @@ class Aggregation:
         new = APIServiceCondition(
             type=AVAILABLE, status=status, reason=reason, message=message, last_transition_time=since
         )
-        kept = tuple(each for each in registered.status.conditions if each.type != AVAILABLE)
+        kept = tuple(condition for condition in registered.status.conditions if condition.type != AVAILABLE)
         objects = Stored[APIService](self._context.store, self._info)
         expected = int(registered.metadata.resource_version)
         try:

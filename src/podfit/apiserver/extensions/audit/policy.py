@@ -50,7 +50,7 @@ def problems(policy: AuditPolicy) -> list[str]:
         if rule.non_resource_urls and (rule.resources or rule.namespaces):
             found.append(f"rules[{index}]: a rule is about resources or about nonResourceURLs, not both")
     stages = [*policy.omit_stages, *(stage for rule in policy.rules for stage in rule.omit_stages)]
-    return found + [f"omitStages: {each!r} is none of {', '.join(STAGES)}" for each in stages if each not in STAGES]
+    return found + [f"omitStages: {stage!r} is none of {', '.join(STAGES)}" for stage in stages if stage not in STAGES]
 
 
 def _fits(rule: AuditRule, asked: Asked) -> bool:
@@ -63,10 +63,10 @@ def _fits(rule: AuditRule, asked: Asked) -> bool:
     if asked.path:
         if rule.resources or rule.namespaces:
             return False
-        return not rule.non_resource_urls or any(_path_fits(each, asked.path) for each in rule.non_resource_urls)
+        return not rule.non_resource_urls or any(_path_fits(url, asked.path) for url in rule.non_resource_urls)
     if rule.non_resource_urls or (rule.namespaces and asked.namespace not in rule.namespaces):
         return False
-    return not rule.resources or any(_resource_fits(each, asked) for each in rule.resources)
+    return not rule.resources or any(_resource_fits(resource, asked) for resource in rule.resources)
 
 
 def _path_fits(pattern: str, path: str) -> bool:
@@ -80,7 +80,7 @@ def _resource_fits(given: GroupResources, asked: Asked) -> bool:
         return True
     if given.resource_names and asked.name not in given.resource_names:
         return False
-    return any(_named(each, asked.resource, asked.subresource) for each in given.resources)
+    return any(_named(resource, asked.resource, asked.subresource) for resource in given.resources)
 
 
 def _named(pattern: str, resource: str, subresource: str) -> bool:

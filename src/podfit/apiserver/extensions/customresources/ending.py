@@ -62,7 +62,7 @@ async def release(context: Context, definition: CustomResourceDefinition) -> Non
     definitions = Stored[CustomResourceDefinition](context.store, info)
     while record := await _record(context, definition):
         current: CustomResourceDefinition = stored.decoded(info, record)
-        kept = tuple(each for each in current.metadata.finalizers if each != CLEANUP)
+        kept = tuple(finalizer for finalizer in current.metadata.finalizers if finalizer != CLEANUP)
         try:
             if not kept:
                 await definitions.delete("", name, expected=record.mod_revision)

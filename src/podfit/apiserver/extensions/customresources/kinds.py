@@ -43,7 +43,9 @@ def entries(definition: CustomResourceDefinition) -> tuple[CustomInfo, ...]:
     """The preferred version first; nothing before the definition is established."""
     if not holds(definition, ESTABLISHED):
         return ()
-    served = sorted((each for each in definition.spec.versions if each.served), key=lambda each: _rank(each.name))
+    served = sorted(
+        (version for version in definition.spec.versions if version.served), key=lambda each: _rank(each.name)
+    )
     return tuple(_entry(definition, version) for version in served)
 
 
@@ -52,7 +54,7 @@ def kept_as(definition: CustomResourceDefinition) -> CustomInfo | None:
     if not holds(definition, ESTABLISHED):
         return None
     name = storage_version(definition)
-    return next((_entry(definition, each) for each in definition.spec.versions if each.name == name), None)
+    return next((_entry(definition, version) for version in definition.spec.versions if version.name == name), None)
 
 
 def _rank(version: str) -> tuple[int, int, int, str]:
@@ -90,7 +92,7 @@ def _entry(definition: CustomResourceDefinition, version: CustomResourceDefiniti
         subresources=(*((STATUS,) if declared.has_status else ()), *((SCALE,) if declared.scale else ())),
         columns=(NAME, *map(_column, columns)),
         row=_row(columns),
-        fields={each.json_path.removeprefix("."): _selected(each.json_path) for each in version.selectable_fields},
+        fields={field.json_path.removeprefix("."): _selected(field.json_path) for field in version.selectable_fields},
         listed_as=names.list_kind,
         stored_as=storage_version(definition),
         warning=_warning(definition, version),
@@ -111,7 +113,7 @@ def _column(column: CustomResourceColumnDefinition) -> Column:
 def _row(columns: tuple[CustomResourceColumnDefinition, ...]) -> Callable[[Custom, str], list[Any]]:
     def row(obj: Custom, now: str) -> list[Any]:
         document = codec.to_dict(obj)
-        return [obj.metadata.name, *(_cell(find(document, each.json_path), each.type, now) for each in columns)]
+        return [obj.metadata.name, *(_cell(find(document, column.json_path), column.type, now) for column in columns)]
 
     return row
 

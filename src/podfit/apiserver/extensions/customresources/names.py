@@ -26,7 +26,7 @@ def settled(
     definition: CustomResourceDefinition, others: Iterable[CustomResourceDefinition], now: str
 ) -> CustomResourceDefinitionStatus:
     """The status with names and conditions decided; equal to the old one when nothing is new."""
-    taken = [each.status.accepted_names for each in others if each.spec.group == definition.spec.group]
+    taken = [other.status.accepted_names for other in others if other.spec.group == definition.spec.group]
     conflicts = list(_conflicts(definition.spec.names, definition.status.accepted_names, taken))
     status = definition.status
     accepted = ("True", "NoConflicts", "no conflicts found")
@@ -73,8 +73,20 @@ def _conflicts(
     taken: list[CustomResourceDefinitionNames],
 ) -> Iterator[tuple[str, str]]:
     """Reason and message of each name that is somebody else's. Resources and kinds are two worlds of names."""
-    resources = {name for each in taken for name in (each.plural, each.singular, *each.short_names)}
-    kinds = {name for each in taken for name in (each.kind, each.list_kind)}
+    resources = {
+        name
+        for custom_resource_definition_names in taken
+        for name in (
+            custom_resource_definition_names.plural,
+            custom_resource_definition_names.singular,
+            *custom_resource_definition_names.short_names,
+        )
+    }
+    kinds = {
+        name
+        for custom_resource_definition_names in taken
+        for name in (custom_resource_definition_names.kind, custom_resource_definition_names.list_kind)
+    }
     for reason, name, old, others in (
         ("PluralConflict", wanted.plural, mine.plural, resources),
         ("SingularConflict", wanted.singular, mine.singular, resources),

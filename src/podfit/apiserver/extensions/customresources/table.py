@@ -86,14 +86,16 @@ class CustomTable:
         """Bring the table in step with the definitions as they are now."""
         async with self._lock:
             definitions = await self._context.all(CustomResourceDefinition)
-            definitions = [await self._settled(each, definitions) for each in definitions]
+            definitions = [await self._settled(definition, definitions) for definition in definitions]
             known = {}
-            for each in definitions:
-                old = self._known.get(each.metadata.name)
-                known[each.metadata.name] = old if old and _same(old[0], each) else (each, entries(each))
+            for definition in definitions:
+                old = self._known.get(definition.metadata.name)
+                known[definition.metadata.name] = (
+                    old if old and _same(old[0], definition) else (definition, entries(definition))
+                )
             self._known = known
-            going = [each for each in definitions if each.metadata.deletion_timestamp]
-            self._going = {(each.spec.group, each.status.accepted_names.plural) for each in going}
+            going = [definition for definition in definitions if definition.metadata.deletion_timestamp]
+            self._going = {(definition.spec.group, definition.status.accepted_names.plural) for definition in going}
             self._serve(info for _, infos in known.values() for info in infos)
         for each in going:
             await self._end(each)
@@ -136,7 +138,7 @@ class CustomTable:
 
     def _serve(self, infos: Iterable[CustomInfo]) -> None:
         kept = tuple(infos)
-        for info in [each for each in self._views if each not in kept]:
+        for info in [view for view in self._views if view not in kept]:
             self._views.pop(info).retire()
         self._served = {(info.group, info.version, info.resource): info for info in kept}
         self.all = (*resources(), *sorted(kept, key=lambda info: info.group))
@@ -144,7 +146,7 @@ class CustomTable:
     async def _settled(
         self, definition: CustomResourceDefinition, others: list[CustomResourceDefinition]
     ) -> CustomResourceDefinition:
-        others = [each for each in others if each.metadata.name != definition.metadata.name]
+        others = [other for other in others if other.metadata.name != definition.metadata.name]
 
         status = settled(definition, others, format_time(self._context.clock.now()))
         if status == definition.status:
@@ -165,7 +167,10 @@ class CustomTable:
     async def _gone(self) -> None:
         """What is no more stored is no more served."""
         async with self._lock:
-            names = {each.metadata.name for each in await self._context.all(CustomResourceDefinition)}
+            names = {
+                custom_resource_definition.metadata.name
+                for custom_resource_definition in await self._context.all(CustomResourceDefinition)
+            }
             self._known = {name: each for name, each in self._known.items() if name in names}
             self._serve(info for _, infos in self._known.values() for info in infos)
 

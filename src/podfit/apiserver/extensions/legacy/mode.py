@@ -51,9 +51,9 @@ class _View(msgspec.Struct, frozen=True):
         if found.get("kind") == "Pod":
             return self._pod(found)
         if found.get("kind") == "PodList":
-            return {**found, "items": [self._pod(each) for each in found["items"]]}
+            return {**found, "items": [self._pod(item) for item in found["items"]]}
         if found.get("kind") == "Table":
-            return {**found, "rows": [self._row(each) for each in found.get("rows") or ()]}
+            return {**found, "rows": [self._row(row) for row in found.get("rows") or ()]}
         if found.get("type") in ("ADDED", "MODIFIED", "DELETED"):
             return {**found, "object": self._document(found["object"])}
         return found

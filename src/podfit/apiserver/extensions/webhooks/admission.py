@@ -130,15 +130,15 @@ def _write(attributes: Attributes, obj: Any) -> Write:
         resource=info.resource,
         subresource=attributes.subresource,
         namespace=namespace_of(attributes),
-        labels=tuple(each.metadata.labels for each in sides if each is not None),
+        labels=tuple(side.metadata.labels for side in sides if side is not None),
     )
 
 
 def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Configurations by name, their webhooks as listed."""
-    for each in sorted(configurations, key=lambda each: str(each.metadata.name)):
-        for index, webhook in enumerate(each.webhooks):
-            yield f"{each.metadata.name}/{index}/{webhook.name}", webhook
+    for configuration in sorted(configurations, key=lambda each: str(each.metadata.name)):
+        for index, webhook in enumerate(configuration.webhooks):
+            yield f"{configuration.metadata.name}/{index}/{webhook.name}", webhook
 
 
 class MutatingWebhooks(Webhooks):

@@ -91,7 +91,7 @@ class WebhookClient:
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
-        await asyncio.gather(*(each.close() for each in clients))
+        await asyncio.gather(*(client.close() for client in clients))
 
 
 def _place(config: WebhookClientConfig) -> tuple[str, str]:

@@ -31,7 +31,7 @@ class CallFailed(Exception):
 def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionReview:
     """The question in the first version of the webhook's list that this server speaks; validation saw to it that there
     is one."""
-    version = next(each for each in webhook.admission_review_versions if each in REVIEW_VERSIONS)
+    version = next(version for version in webhook.admission_review_versions if version in REVIEW_VERSIONS)
     info, who = attributes.info, attributes.identity
     group, _, of = obj.api_version.rpartition("/")  # an Eviction is another kind than the pod that it is about
     kind = GroupVersionKind(group=group, version=of, kind=obj.kind)

@@ -48,7 +48,7 @@ def _covers(rule: RuleWithOperations, write: Write) -> bool:
     named = ((rule.operations, write.operation), (rule.api_groups, write.group), (rule.api_versions, write.version))
     if not all(_ALL in allowed or value in allowed for allowed, value in named):
         return False
-    return _in_scope(rule.scope, write) and any(_is_of(each, write) for each in rule.resources)
+    return _in_scope(rule.scope, write) and any(_is_of(resource, write) for resource in rule.resources)
 
 
 def _in_scope(scope: str | None, write: Write) -> bool:
@@ -77,5 +77,7 @@ def _is_empty(selector: LabelSelector | None) -> bool:
 def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     if selector is None:
         return True
-    expressions = tuple(Requirement(each.key, each.operator, each.values) for each in selector.match_expressions)
+    expressions = tuple(
+        Requirement(expression.key, expression.operator, expression.values) for expression in selector.match_expressions
+    )
     return Selector((*from_map(selector.match_labels).requirements, *expressions)).matches(labels)

@@ -77,7 +77,7 @@ async def _bind_once(context: Context, target: Target, binding: Binding, *, dry:
 
 def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
     condition = PodCondition(type="PodScheduled", status="True", last_transition_time=now)
-    others = tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
+    others = tuple(condition for condition in pod.status.conditions if condition.type != "PodScheduled")
     annotations = pod.metadata.annotations | binding.metadata.annotations
     labels = pod.metadata.labels | binding.metadata.labels
     return replace(

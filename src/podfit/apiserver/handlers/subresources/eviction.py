@@ -103,7 +103,7 @@ def _told(pod: Pod, now: str) -> Pod:
     """The pod with the reason of its going among its conditions."""
     sort, reason, message = _LEAVING
     condition = PodCondition(type=sort, status="True", reason=reason, message=message, last_transition_time=now)
-    others = tuple(each for each in pod.status.conditions if each.type != sort)
+    others = tuple(condition for condition in pod.status.conditions if condition.type != sort)
     return replace(pod, status=replace(pod.status, conditions=(*others, condition)))
 
 

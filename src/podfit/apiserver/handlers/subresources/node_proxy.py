@@ -86,8 +86,8 @@ def chosen_container(pod: Pod, asked: str) -> str:
         return asked
     if len(spec.containers) == 1:
         return spec.containers[0].name
-    choices = " ".join(each.name for each in spec.containers)
+    choices = " ".join(container.name for container in spec.containers)
     text = f"a container name must be specified for pod {pod.metadata.name}, choose one of: [{choices}]"
     if spec.init_containers:
-        text += f" or one of the init containers: [{' '.join(each.name for each in spec.init_containers)}]"
+        text += f" or one of the init containers: [{' '.join(container.name for container in spec.init_containers)}]"
     raise bad_request(text)

@@ -99,18 +99,18 @@ class Reviews:
         return SubjectRulesReviewStatus(
             resource_rules=tuple(
                 ResourceRule(
-                    verbs=each.verbs,
-                    api_groups=each.api_groups,
-                    resources=each.resources,
-                    resource_names=each.resource_names,
+                    verbs=policy_rule.verbs,
+                    api_groups=policy_rule.api_groups,
+                    resources=policy_rule.resources,
+                    resource_names=policy_rule.resource_names,
                 )
-                for each in held
-                if each.resources
+                for policy_rule in held
+                if policy_rule.resources
             ),
             non_resource_rules=tuple(
-                NonResourceRule(verbs=each.verbs, non_resource_urls=each.non_resource_urls)
-                for each in held
-                if each.non_resource_urls
+                NonResourceRule(verbs=policy_rule.verbs, non_resource_urls=policy_rule.non_resource_urls)
+                for policy_rule in held
+                if policy_rule.non_resource_urls
             ),
             evaluation_error=by_node,
         )
@@ -144,5 +144,9 @@ def _selected(selector: FieldSelectorAttributes) -> dict[str, str]:
     """The fields that have to have one value."""
     if selector.raw_selector:
         return selected_fields(selector.raw_selector)
-    single = (each for each in selector.requirements if each.operator == "In" and len(each.values) == 1)
-    return {each.key: each.values[0] for each in single}
+    single = (
+        requirement
+        for requirement in selector.requirements
+        if requirement.operator == "In" and len(requirement.values) == 1
+    )
+    return {requirement.key: requirement.values[0] for requirement in single}

@@ -152,7 +152,7 @@ def _owns(info: ResourceInfo, entry: ManagedFieldsEntry) -> bool:
 def _seen(info: ResourceInfo, entries: Entries) -> Entries:
     """Who owns the number of pods, as owners of fields of the scale."""
     version = SCALE_INFO.group_version
-    return tuple(replace(each, fields_v1=_REPLICAS, api_version=version) for each in entries if _owns(info, each))
+    return tuple(replace(entry, fields_v1=_REPLICAS, api_version=version) for entry in entries if _owns(info, entry))
 
 
 def _translated(info: ResourceInfo, before: Entries, scaled: Entries) -> Entries:

@@ -184,7 +184,7 @@ def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
             if named := next((note.name for note in notes if isinstance(note, Named)), ""):
                 return named, hint, listing
         elif get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint):
-            hint = reduce(or_, (each for each in get_args(hint) if each is not type(None)))
+            hint = reduce(or_, (arg for arg in get_args(hint) if arg is not type(None)))
         else:
             return "", hint, listing
 

@@ -35,7 +35,7 @@ def document(infos: Infos) -> tuple[bytes, str]:
         {
             "swagger": "2.0",
             "info": _INFO,
-            "paths": {each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))},
+            "paths": {path.path: _item(path) for info in infos for path in paths(info, custom=is_custom(info.type))},
             "definitions": definitions(infos),
         }
     )
@@ -103,7 +103,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item(path: Path) -> dict[str, Any]:
-    return {"parameters": [_parameter(each) for each in path.parameters]} | {
+    return {"parameters": [_parameter(parameter) for parameter in path.parameters]} | {
         operation.method: _operation(operation) for operation in path.operations
     }
 
@@ -113,7 +113,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    parameters = [_parameter(each) for each in operation.parameters]
+    parameters = [_parameter(parameter) for parameter in operation.parameters]
     if operation.kinds:
         schema = {"type": "object"} if operation.verb == "patch" else operation.schema("", _PREFIX)
         parameters.append({"name": "body", "in": "body", "required": not operation.optional, "schema": schema})

@@ -40,7 +40,7 @@ def _document(infos: Infos) -> tuple[bytes, str]:
         {
             "openapi": "3.0.0",
             "info": {"title": "podfit", "version": "v1.36.2"},
-            "paths": {each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))},
+            "paths": {path.path: _item(path) for info in infos for path in paths(info, custom=is_custom(info.type))},
             "components": {"schemas": schemas.found},
         }
     )
@@ -52,7 +52,7 @@ def _name(info: ResourceInfo) -> str:
 
 
 def _item(path: Path) -> dict[str, Any]:
-    return {"parameters": [_parameter(each) for each in path.parameters]} | {
+    return {"parameters": [_parameter(parameter) for parameter in path.parameters]} | {
         operation.method: _operation(operation) for operation in path.operations
     }
 
@@ -65,7 +65,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     content = {kind: {"schema": operation.schema(kind, _PREFIX)} for kind in operation.kinds}
     required = {} if operation.optional else {"required": True}
     return {
-        "parameters": [_parameter(each) for each in operation.parameters],
+        "parameters": [_parameter(parameter) for parameter in operation.parameters],
         **({"requestBody": {"content": content} | required} if content else {}),
         "responses": {"200": {"description": "OK"}},
         **operation.notes,

@@ -73,12 +73,12 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
             unmanaged = entry_of(info, UNMANAGED, UPDATE, "", time=self.now)
             entries = (replace(unmanaged, fields_v1=everything(info, live)),)
         mine = entry_of(info, self.manager, APPLY, self.subresource, time=None)
-        last = next((each for each in entries if same_manager(each, mine)), None)
-        others = [each for each in entries if each is not last]
+        last = next((entry for entry in entries if same_manager(entry, mine)), None)
+        others = [entry for entry in entries if entry is not last]
         wanted = _without_reset(fields_of(self.document, info.type), self.reset)
         after = merged(before, self.document, info.type)
         if last is not None:
-            owned = union_of([wanted, _IDENTITY, *(each.fields_v1 or {} for each in others)])
+            owned = union_of([wanted, _IDENTITY, *(other.fields_v1 or {} for other in others)])
             after = pruned(after, last.fields_v1 or {}, owned, info.type)
         written, gone = compared(before, after, info.type)
         taken = _without_reset(written, self.reset)
@@ -116,7 +116,7 @@ def _check(info: ResourceInfo, document: Any) -> None:
     if found:
         name = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}"
         what = f"{name}; {info.group}/{info.version}, Kind={info.kind}"
-        why = found[0] if len(found) == 1 else "errors:" + "".join(f"\n  {each}" for each in found)
+        why = found[0] if len(found) == 1 else "errors:" + "".join(f"\n  {objection}" for objection in found)
         raise bad_request(f"failed to create typed patch object ({what}): {why}")
 
 

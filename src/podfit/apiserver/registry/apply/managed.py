@@ -124,17 +124,17 @@ def everything(info: ResourceInfo, document: Any) -> Tree:
 
 
 def without_times(entries: Entries) -> Entries:
-    return tuple(replace(each, time=None) for each in entries)
+    return tuple(replace(entry, time=None) for entry in entries)
 
 
 def given(entries: Entries) -> Entries | None:
     """The entries that a client wrote itself, as a migration of managers does; None when they make no sense."""
     fine = all(
-        each.operation in (UPDATE, APPLY)
-        and each.fields_type == _FIELDS
-        and well_formed(each.fields_v1)
-        and len(each.manager.encode()) <= LONGEST_NAME
-        for each in entries
+        entry.operation in (UPDATE, APPLY)
+        and entry.fields_type == _FIELDS
+        and well_formed(entry.fields_v1)
+        and len(entry.manager.encode()) <= LONGEST_NAME
+        for entry in entries
     )
     return entries if fine and entries else None
 
@@ -142,7 +142,7 @@ def given(entries: Entries) -> Entries | None:
 def _without_lost(info: ResourceInfo, entries: Entries, new: Any) -> Entries:
     """What is gone belongs to nobody."""
     whole = codec.to_dict(new)
-    return tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
+    return tuple(replace(entry, fields_v1=existing(entry.fields_v1 or {}, whole, info.type)) for entry in entries)
 
 
 def _fields_of_new(info: ResourceInfo, new: Any) -> Tree:
@@ -203,7 +203,10 @@ def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     kept = list(entries)
     if len(kept) <= MOST_UPDATERS:
         return kept
-    updaters = sorted((each for each in kept if each.operation == UPDATE), key=lambda each: each.time or "")
+    updaters = sorted(
+        (managed_fields_entry for managed_fields_entry in kept if managed_fields_entry.operation == UPDATE),
+        key=lambda each: each.time or "",
+    )
     surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
     if not surplus:
         return kept
@@ -211,4 +214,4 @@ def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     fields = union_of(each.fields_v1 or {} for each in surplus)
     ancient = replace(newest, manager=ANCIENT, subresource="", fields_v1=fields)
     merged = set(map(id, surplus))  # comparing each with each takes a third of a second for as many as one may write
-    return [each for each in kept if id(each) not in merged] + [ancient]
+    return [managed_fields_entry for managed_fields_entry in kept if id(managed_fields_entry) not in merged] + [ancient]

@@ -113,7 +113,7 @@ def _type(hint: Any) -> FieldType:
     if origin is Annotated:
         return _type(parts[0])
     if origin in (Union, UnionType):
-        return _union([each for each in parts if each is not type(None)], optional=type(None) in parts)
+        return _union([part for part in parts if part is not type(None)], optional=type(None) in parts)
     if origin is tuple:
         return many(_type(parts[0]))
     if origin is dict:

@@ -18,7 +18,7 @@ def published() -> Mapping[tuple[str, str], Numbers]:
             section = line.strip("[]")
             continue
         name, _, fields = line.partition(":")
-        pairs = (each.rpartition("=") for each in fields.split())
+        pairs = (part.rpartition("=") for part in fields.split())
         found[section, name] = {field: int(number) for field, _, number in pairs}
     return found
 

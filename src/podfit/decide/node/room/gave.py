@@ -49,7 +49,7 @@ def gave(pod: Pod) -> Gave | None:
         found = codec.decode(note.encode(), Gave)
     except (msgspec.DecodeError, ValueError):
         return None  # not ours to interpret: anybody may write annotations
-    present = {each.name: _sides(each.resources) for each in pod.spec.containers}
+    present = {container.name: _sides(container.resources) for container in pod.spec.containers}
     holds = all(present.get(name) == after and name in found.before for name, after in found.after.items())
     return found if holds else None
 
@@ -57,7 +57,7 @@ def gave(pod: Pod) -> Gave | None:
 def noted(change: Shrink, to: str) -> str:
     """The note for a pod that is about to give; it goes on from an earlier gift that still holds."""
     earlier = gave(change.pod)
-    now = {each.name: _sides(each.resources) for each in change.pod.spec.containers}
+    now = {container.name: _sides(container.resources) for container in change.pod.spec.containers}
     after = {name: _sides(resources) for name, resources in change.containers.items()}
     before = {name: now[name] for name in after}
     if earlier is not None:
@@ -68,7 +68,7 @@ def noted(change: Shrink, to: str) -> str:
 def told(change: Shrink, to: str) -> str:
     """`cpu 2 → 1`: what a gift takes."""
     after = {name: _sides(resources) for name, resources in change.containers.items()}
-    now = {each.name: _sides(each.resources) for each in change.pod.spec.containers}
+    now = {container.name: _sides(container.resources) for container in change.pod.spec.containers}
     return Gave(to, {name: now[name] for name in after}, after).text
 
 

@@ -81,7 +81,7 @@ def _restarts(container: Container, resource: str) -> bool:
 
 
 def _reduced(pod: Pod, name: str, less: ResourceList) -> ResourceRequirements:
-    resources = next(each.resources for each in pod.spec.containers if each.name == name)
+    resources = next(container.resources for container in pod.spec.containers if container.name == name)
     requests = {**resources.requests, **{each: resources.requests[each] - less[each] for each in less}}
     limits = resources.limits
     if pod.status.qos_class == "Guaranteed":
@@ -91,8 +91,8 @@ def _reduced(pod: Pod, name: str, less: ResourceList) -> ResourceRequirements:
 
 def _shrunk(pod: Pod, containers: Mapping[str, ResourceRequirements]) -> Pod:
     changed = tuple(
-        msgspec.structs.replace(each, resources=containers.get(each.name, each.resources))
-        for each in pod.spec.containers
+        msgspec.structs.replace(container, resources=containers.get(container.name, container.resources))
+        for container in pod.spec.containers
     )
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, containers=changed))
 

@@ -35,7 +35,7 @@ def minimums(pod: Pod) -> dict[str, Target]:
     """The annotation by container name; empty without one. Raises BadMinimum."""
     text = pod.metadata.annotations.get(MINIMUM, "")
     entries = dict[tuple[str, str], str]()
-    for entry in filter(None, (each.strip() for each in text.split(","))):
+    for entry in filter(None, (part.strip() for part in text.split(","))):
         what, separator, value = entry.partition("=")
         container, _, name = what.rpartition(":")
         if not separator or not value:
@@ -43,10 +43,10 @@ def minimums(pod: Pod) -> dict[str, Target]:
         if (container, name) in entries:
             raise BadMinimum(f"{what!r} is named twice")
         entries[container, name] = value
-    names = {each.name for each in pod.spec.containers}
+    names = {container.name for container in pod.spec.containers}
     if strangers := {container for container, _ in entries if container} - names:
         raise BadMinimum(f"no container is named {min(strangers)!r}")
-    return {each: target for each in sorted(names) if (target := _target(each, entries)).floor}
+    return {name: target for name in sorted(names) if (target := _target(name, entries)).floor}
 
 
 def _target(container: str, entries: Mapping[tuple[str, str], str]) -> Target:

@@ -100,20 +100,20 @@ def plan(
 
     def suffices(gone: Collection[_Neighbour]) -> bool:
         """Whether there is room once these are gone and everyone else gives all it can."""
-        return not fit.short_by(wanted, allocatable, [each.least for each in others if not _among(each, gone)])
+        return not fit.short_by(wanted, allocatable, [other.least for other in others if not _among(other, gone)])
 
-    missing = fit.short_by(wanted, allocatable, [each.holds for each in others])
+    missing = fit.short_by(wanted, allocatable, [other.holds for other in others])
     if not missing:
         return Enough()
     victims: list[_Neighbour] = []
     if not suffices(victims):
-        may_end = [each for each in others if evict and _may_end(each, deferred)]
+        may_end = [other for other in others if evict and _may_end(other, deferred)]
         if not suffices(may_end):
-            return Impossible(missing, only(add(*(each.gives for each in others)), missing))
+            return Impossible(missing, only(add(*(other.gives for other in others)), missing))
         victims = _fewest(may_end, missing, suffices)
-    staying = [each for each in others if not _among(each, victims)]
+    staying = [other for other in others if not _among(other, victims)]
     left = fit.short_by(wanted, allocatable, [each.holds for each in staying])
-    ended = tuple(each.pod for each in sorted(victims, key=_turn))
+    ended = tuple(victim.pod for victim in sorted(victims, key=_turn))
     return Plan(missing, _shrinks(staying, left, targets, gates), ended)
 
 
@@ -181,10 +181,10 @@ def _shrinks(
 ) -> tuple[Shrink, ...]:
     shrinks, left = list[Shrink](), dict(missing)
     turns = sorted(staying, key=lambda each: (_priority(each.pod), _most_first(each, missing), _name(each.pod)))
-    for each in turns:
-        wanted = {name: amount for name, amount in left.items() if name in each.gives}
+    for turn in turns:
+        wanted = {name: amount for name, amount in left.items() if name in turn.gives}
         if wanted:
-            shrinks.append(shrink(each.pod, targets[each.pod.metadata.uid], wanted, gates))
+            shrinks.append(shrink(turn.pod, targets[turn.pod.metadata.uid], wanted, gates))
             left = positive(subtract(left, only(shrinks[-1].given, left)))
     return tuple(shrinks)
 
@@ -215,7 +215,7 @@ def _name(pod: Pod) -> str:
 
 
 def _condition(pod: Pod, kind: str) -> PodCondition | None:
-    return next((each for each in pod.status.conditions if each.type == kind), None)
+    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
 
 
 def why_not(verdict: Impossible, *, evict: bool) -> str:

@@ -16,7 +16,10 @@ Outcome = tuple[Pod, Enough | Plan | Impossible]
 
 def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
     """Sorts pods that wait into the order of their node."""
-    since = next((each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
+    since = next(
+        (condition.last_transition_time for condition in pod.status.conditions if condition.type == "PodResizePending"),
+        None,
+    )
     return queue_key(pod, allocated_form(pod, gates), parse_time(since) if since else None)
 
 

@@ -50,8 +50,10 @@ class Sets(msgspec.Struct, frozen=True):
 
 def sorted_out(deployment: Deployment, sets: Sequence[ReplicaSet]) -> Sets:
     """The oldest one of the present template is the new one."""
-    new = next((each for each in sorted(sets, key=age) if same_template(deployment, each)), None)
-    return Sets(new, tuple(each for each in sets if new is None or each.metadata.uid != new.metadata.uid))
+    new = next((replica_set for replica_set in sorted(sets, key=age) if same_template(deployment, replica_set)), None)
+    return Sets(
+        new, tuple(replica_set for replica_set in sets if new is None or replica_set.metadata.uid != new.metadata.uid)
+    )
 
 
 def age(obj: ReplicaSet) -> tuple[str, str]:
@@ -167,7 +169,7 @@ def cleanable(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[Replica
     limit = deployment.spec.revision_history_limit
     if limit is None or limit >= 2**31 - 1:
         return []
-    staying = [each for each in old if not each.metadata.deletion_timestamp]
+    staying = [replica_set for replica_set in old if not replica_set.metadata.deletion_timestamp]
     staying.sort(key=lambda each: (revision_of(each.metadata.annotations) or 0, age(each)))
     too_many = staying[: max(0, len(staying) - limit)]
     return [

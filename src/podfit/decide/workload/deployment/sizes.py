@@ -25,12 +25,12 @@ def total(sets: Iterable[ReplicaSet]) -> int:
 
 
 def available(sets: Iterable[ReplicaSet]) -> int:
-    return sum(each.status.available_replicas for each in sets)
+    return sum(replica_set.status.available_replicas for replica_set in sets)
 
 
 def active(sets: Iterable[ReplicaSet]) -> list[ReplicaSet]:
     """Those that are to have pods."""
-    return [each for each in sets if wanted(each) > 0]
+    return [replica_set for replica_set in sets if wanted(replica_set) > 0]
 
 
 def is_rolling(deployment: Deployment) -> bool:
@@ -82,14 +82,14 @@ def next_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet])
     spare = count - least - unready
     if not total(old) or spare <= 0:
         return []
-    sizes, steps = {each.metadata.uid: wanted(each) for each in old}, []
-    for each in old:
-        sick = sizes[each.metadata.uid] - each.status.available_replicas
+    sizes, steps = {replica_set.metadata.uid: wanted(replica_set) for replica_set in old}, []
+    for replica_set in old:
+        sick = sizes[replica_set.metadata.uid] - replica_set.status.available_replicas
         if sick > 0 and spare > 0:
             gone = min(spare, sick)
             spare -= gone
-            sizes[each.metadata.uid] -= gone
-            steps.append(Scale(each, sizes[each.metadata.uid]))
+            sizes[replica_set.metadata.uid] -= gone
+            steps.append(Scale(replica_set, sizes[replica_set.metadata.uid]))
     surplus = available((*old, new)) - least
     for each in old:
         gone = min(max(surplus, 0), sizes[each.metadata.uid])
@@ -130,10 +130,10 @@ def proportional(deployment: Deployment, sets: Sequence[ReplicaSet], most: Mappi
     running.sort(key=lambda each: each.metadata.creation_timestamp or "", reverse=newest_first)
     running.sort(key=lambda each: -wanted(each))
     steps, added = [], 0
-    for each in running:
-        part = _part(deployment, each, change, added, most.get(each.metadata.uid, 0)) if change else 0
+    for replica_set in running:
+        part = _part(deployment, replica_set, change, added, most.get(replica_set.metadata.uid, 0)) if change else 0
         added += part
-        steps.append(Scale(each, wanted(each) + part))
+        steps.append(Scale(replica_set, wanted(replica_set) + part))
     if steps and change:
         steps[0] = Scale(steps[0].replicas, max(0, steps[0].size + change - added))
     return steps

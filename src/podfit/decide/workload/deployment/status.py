@@ -85,7 +85,11 @@ def counted(deployment: Deployment, sets: Sets, now: datetime) -> DeploymentStat
 
 def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
     """None while a replica set does not tell."""
-    told = [each.status for each in sets if each.status.observed_generation or each.status.terminating_replicas]
+    told = [
+        replica_set.status
+        for replica_set in sets
+        if replica_set.status.observed_generation or replica_set.status.terminating_replicas
+    ]
     numbers = [each.terminating_replicas for each in told if each.terminating_replicas is not None]
     return sum(numbers) if len(numbers) == len(told) else None
 

@@ -51,4 +51,4 @@ def ended_at(pod: Pod, now: datetime) -> datetime:
 
 
 def restarts(pod: Pod) -> int:
-    return sum(each.restart_count for each in (*pod.status.init_container_statuses, *pod.status.container_statuses))
+    return sum(status.restart_count for status in (*pod.status.init_container_statuses, *pod.status.container_statuses))

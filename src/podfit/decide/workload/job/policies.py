@@ -42,7 +42,7 @@ def _why(rule: PodFailurePolicyRule, pod: Pod) -> str:
     where = f"{pod.metadata.namespace}/{pod.metadata.name}"
     if rule.on_exit_codes is not None:
         statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        found = next((each for each in statuses if _exits(each, rule.on_exit_codes)), None)
+        found = next((status for status in statuses if _exits(status, rule.on_exit_codes)), None)
         if found is None or found.state.terminated is None:
             return ""
         return f"Container {found.name} for pod {where} failed with exit code {found.state.terminated.exit_code}"

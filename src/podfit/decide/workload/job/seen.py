@@ -56,7 +56,10 @@ def uncounted(job: Job) -> UncountedTerminatedPods:
 
 
 def said(job: Job, kind: str) -> JobCondition | None:
-    return next((each for each in job.status.conditions if each.type == kind and each.status == "True"), None)
+    return next(
+        (condition for condition in job.status.conditions if condition.type == kind and condition.status == "True"),
+        None,
+    )
 
 
 def is_over(job: Job) -> bool:

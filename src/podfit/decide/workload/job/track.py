@@ -108,7 +108,7 @@ def ended(job: Job, seen: Seen, status: JobStatus, *, whole: bool) -> JobStatus:
         return status
     target = seen.target
     final: JobCondition = made(FINAL[target.type], target.reason, target.message, seen.now)
-    conditions = tuple(each for each in status.conditions if each.type != final.type)
+    conditions = tuple(condition for condition in status.conditions if condition.type != final.type)
     status = replace(status, conditions=(*conditions, final))
     return replace(status, completion_time=format_time(seen.now)) if final.type == COMPLETE else status
 
@@ -118,11 +118,11 @@ def suspended(seen: Seen, status: JobStatus) -> JobStatus:
     of the job begins anew.
     """
     wanted = bool(seen.job.spec.suspend)
-    before = next((each for each in status.conditions if each.type == SUSPENDED), None)
+    before = next((condition for condition in status.conditions if condition.type == SUSPENDED), None)
     if (before is None and not wanted) or (before is not None and (before.status == "True") == wanted):
         return status
     words = SUSPENDED_WORDS if wanted else RESUMED_WORDS
     new = made(SUSPENDED, *words, seen.now, "True" if wanted else "False")
-    conditions = tuple(new if each is before else each for each in status.conditions)
+    conditions = tuple(new if condition is before else condition for condition in status.conditions)
     conditions = conditions if before is not None else (*conditions, new)
     return replace(status, conditions=conditions, start_time=status.start_time if wanted else format_time(seen.now))

@@ -73,16 +73,16 @@ def _address_order(address: EndpointAddress) -> tuple[int, int, str]:
 
 def truncated(subsets: Sequence[EndpointSubset]) -> tuple[EndpointSubset, ...]:
     """A thousand addresses at most, ready ones before others, each subset losing its share."""
-    ready = sum(len(each.addresses) for each in subsets)
-    others = sum(len(each.not_ready_addresses) for each in subsets)
+    ready = sum(len(subset.addresses) for subset in subsets)
+    others = sum(len(subset.not_ready_addresses) for subset in subsets)
     if ready + others <= MOST:
         return tuple(subsets)
     room, rest = min(ready, MOST), max(0, MOST - ready)
     kept = []
-    for each in subsets:
-        first = each.addresses[: room * len(each.addresses) // ready if ready else 0]
-        second = each.not_ready_addresses[: rest * len(each.not_ready_addresses) // others if others else 0]
-        kept.append(replace(each, addresses=first, not_ready_addresses=second))
+    for subset in subsets:
+        first = subset.addresses[: room * len(subset.addresses) // ready if ready else 0]
+        second = subset.not_ready_addresses[: rest * len(subset.not_ready_addresses) // others if others else 0]
+        kept.append(replace(subset, addresses=first, not_ready_addresses=second))
     return tuple(each for each in kept if each.addresses or each.not_ready_addresses)
 
 

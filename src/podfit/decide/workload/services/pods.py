@@ -82,7 +82,7 @@ def _number(port: ServicePort, pod: Pod) -> int | None:
     """A name is that of a port of one of its containers, of the same protocol; of sidecars, too."""
     if isinstance(port.target_port, int):
         return port.target_port or port.port
-    sidecars = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
+    sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
     for container in (*pod.spec.containers, *sidecars):
         for known in container.ports:
             if (known.name, known.protocol) == (port.target_port, port.protocol):

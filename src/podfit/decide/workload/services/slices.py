@@ -48,8 +48,15 @@ def changes(
     made = Changes()
     wanted = families(service)
     for family in wanted:
-        _of_family(service, family, pods, nodes, [each for each in known if each.address_type == family], made)
-    made.delete += [each for each in known if each.address_type not in wanted]
+        _of_family(
+            service,
+            family,
+            pods,
+            nodes,
+            [endpoint_slice for endpoint_slice in known if endpoint_slice.address_type == family],
+            made,
+        )
+    made.delete += [endpoint_slice for endpoint_slice in known if endpoint_slice.address_type not in wanted]
     return _reusing(service, made)
 
 
@@ -70,11 +77,11 @@ def _of_family(
             continue  # it is on its way out, or not seen yet: its coming is looked at
         endpoint = _endpoint(service, pod, node, family)
         desired.setdefault(_ports(service, pod), {})[_identity(endpoint)] = endpoint
-    ours = [each for each in known if owned_by(each.metadata, service.metadata)]
+    ours = [endpoint_slice for endpoint_slice in known if owned_by(endpoint_slice.metadata, service.metadata)]
     by_ports: dict[Ports, list[EndpointSlice]] = {}
-    for each in ours:
-        by_ports.setdefault(_sorted(each.ports or ()), []).append(each)
-    deleted = [each for each in known if each not in ours]
+    for endpoint_slice in ours:
+        by_ports.setdefault(_sorted(endpoint_slice.ports or ()), []).append(endpoint_slice)
+    deleted = [endpoint_slice for endpoint_slice in known if endpoint_slice not in ours]
     created: list[EndpointSlice] = []
     for ports, endpoints in desired.items():
         made.update += _packed(
@@ -106,20 +113,22 @@ def _packed(
     labels = _labels(service)
     changed: list[EndpointSlice] = []
     unchanged: list[EndpointSlice] = []
-    for each in known:
-        kept = [desired.pop(_identity(old), None) for old in each.endpoints or ()]
+    for endpoint_slice in known:
+        kept = [desired.pop(_identity(old), None) for old in endpoint_slice.endpoints or ()]
         endpoints = tuple(endpoint for endpoint in kept if endpoint is not None)
-        if not endpoints and each.endpoints:
-            deleted.append(each)
-        elif endpoints != (each.endpoints or ()) or labels != each.metadata.labels:
-            changed.append(replace(each, endpoints=endpoints, metadata=replace(each.metadata, labels=labels)))
+        if not endpoints and endpoint_slice.endpoints:
+            deleted.append(endpoint_slice)
+        elif endpoints != (endpoint_slice.endpoints or ()) or labels != endpoint_slice.metadata.labels:
+            changed.append(
+                replace(endpoint_slice, endpoints=endpoints, metadata=replace(endpoint_slice.metadata, labels=labels))
+            )
         else:
-            unchanged.append(each)
+            unchanged.append(endpoint_slice)
     left = list(desired.values())
     changed.sort(key=lambda each: -_size(each))
     for place, each in enumerate(changed):
         changed[place], left = _filled(each, left)
-    room = [each for each in unchanged if _size(each) + len(left) <= MOST]
+    room = [endpoint_slice for endpoint_slice in unchanged if _size(endpoint_slice) + len(left) <= MOST]
     if left and len(left) < MOST and room:
         fullest = max(room, key=_size)
         filled, left = _filled(fullest, left)

@@ -62,11 +62,11 @@ def claim_name(owner: StatefulSet, template: PersistentVolumeClaim, number: int)
 def _volumes(owner: StatefulSet, pod: Pod, number: int) -> tuple[Volume, ...]:
     """Its claims, and the template's volumes of other names."""
     own = {
-        each.metadata.name: Volume(
-            name=each.metadata.name,
-            persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim_name(owner, each, number)),
+        template.metadata.name: Volume(
+            name=template.metadata.name,
+            persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim_name(owner, template, number)),
         )
-        for each in owner.spec.volume_claim_templates
+        for template in owner.spec.volume_claim_templates
     }
     return (*own.values(), *(volume for volume in pod.spec.volumes if volume.name not in own))
 
@@ -76,16 +76,16 @@ def claims_of(owner: StatefulSet, number: int) -> list[PersistentVolumeClaim]:
     labels = (owner.spec.selector or LabelSelector()).match_labels
     return [
         replace(
-            each,
+            template,
             metadata=ObjectMeta(
-                name=claim_name(owner, each, number),
+                name=claim_name(owner, template, number),
                 namespace=owner.metadata.namespace,
-                labels={**each.metadata.labels, **labels},
-                annotations=each.metadata.annotations,
-                finalizers=each.metadata.finalizers,
+                labels={**template.metadata.labels, **labels},
+                annotations=template.metadata.annotations,
+                finalizers=template.metadata.finalizers,
             ),
         )
-        for each in owner.spec.volume_claim_templates
+        for template in owner.spec.volume_claim_templates
     ]
 
 

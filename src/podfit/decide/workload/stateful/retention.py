@@ -32,7 +32,9 @@ def owned(owner: StatefulSet, pod: Pod, claim: PersistentVolumeClaim) -> Persist
     elif deleted and not (scaled and condemned):
         wanted = reference_to(owner)
     ours = {"StatefulSet": owner.metadata.name, "Pod": pod.metadata.name}
-    others = tuple(each for each in claim.metadata.owner_references if ours.get(each.kind) != each.name)
+    others = tuple(
+        reference for reference in claim.metadata.owner_references if ours.get(reference.kind) != reference.name
+    )
     references = others if wanted is None else (*others, wanted)
     if references == claim.metadata.owner_references:
         return None
@@ -43,5 +45,6 @@ def is_stale(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Whether it belongs to an earlier pod of this name and is on its way out."""
     references = claim.metadata.owner_references
     return any(
-        each.kind == "Pod" and each.name == pod.metadata.name and each.uid != pod.metadata.uid for each in references
+        reference.kind == "Pod" and reference.name == pod.metadata.name and reference.uid != pod.metadata.uid
+        for reference in references
     )

@@ -102,7 +102,7 @@ def _pods(spec: StatefulSetSpec) -> list[FieldError]:
 def _with_claims(spec: StatefulSetSpec) -> PodTemplateSpec:
     """The template with the volumes that its pods get from claims, which containers may mount."""
     inside = spec.template.spec
-    named = {claim.metadata.name for claim in spec.volume_claim_templates} - {each.name for each in inside.volumes}
+    named = {claim.metadata.name for claim in spec.volume_claim_templates} - {volume.name for volume in inside.volumes}
     claimed = tuple(
         Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
         for name in sorted(named)

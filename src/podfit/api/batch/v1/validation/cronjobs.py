@@ -65,7 +65,7 @@ def _zone(zone: str | None, path: str) -> list[FieldError]:
         return [invalid(path, zone, "timeZone must be nil or non-empty string")]
     unknown = [invalid(path, zone, f"unknown time zone {zone}")]
     parts = zone.split("/")
-    if not all(_ZONE_PART.fullmatch(each) and not each.startswith("-") and each not in (".", "..") for each in parts):
+    if not all(_ZONE_PART.fullmatch(part) and not part.startswith("-") and part not in (".", "..") for part in parts):
         return unknown
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"

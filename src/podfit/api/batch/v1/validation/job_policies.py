@@ -32,7 +32,7 @@ def validate_failure_policy(spec: JobSpec, path: str) -> list[FieldError]:
     assert spec.pod_failure_policy is not None
     rules, inside = spec.pod_failure_policy.rules, spec.template.spec
     errors = [too_many(f"{path}.rules", len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
-    containers = {each.name for each in (*inside.containers, *inside.init_containers)}
+    containers = {container.name for container in (*inside.containers, *inside.init_containers)}
     for index, rule in enumerate(rules):
         errors += _failure_rule(spec, rule, f"{path}.rules[{index}]", containers)
     return errors

@@ -12,7 +12,7 @@ _CONDITIONS = "status.conditions"
 
 
 def _is_true(conditions: Iterable[JobCondition], sort: str) -> bool:
-    return any(each.type == sort and each.status == "True" for each in conditions)
+    return any(condition.type == sort and condition.status == "True" for condition in conditions)
 
 
 def validate_job_status(new: Job, old: Job) -> list[FieldError]:
@@ -37,7 +37,7 @@ def _uncounted(job: Job) -> list[FieldError]:
 
 def _ends(job: Job) -> list[FieldError]:
     """Which conditions go together."""
-    held = {each.type for each in job.status.conditions if each.status == "True"}
+    held = {condition.type for condition in job.status.conditions if condition.status == "True"}
     texts = []
     if {"Complete", "Failed"} <= held:
         texts.append("cannot set Complete=True and Failed=true conditions")

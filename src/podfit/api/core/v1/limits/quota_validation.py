@@ -105,8 +105,12 @@ def _selector(spec: ResourceQuotaSpec) -> list[FieldError]:
     path, requirements = "spec.scopeSelector.matchExpressions", spec.scope_selector.match_expressions
     shown = {
         "MatchExpressions": [
-            {"ScopeName": each.scope_name, "Operator": each.operator, "Values": list(each.values) or None}
-            for each in requirements
+            {
+                "ScopeName": requirement.scope_name,
+                "Operator": requirement.operator,
+                "Values": list(requirement.values) or None,
+            }
+            for requirement in requirements
         ]
     }
     errors = []
@@ -116,7 +120,7 @@ def _selector(spec: ResourceQuotaSpec) -> list[FieldError]:
             errors.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
         errors += [invalid(path, shown, _UNSUPPORTED) for name in sorted(spec.hard) if not _limits(scope, name)]
         errors += _operator(requirement, path)
-    return errors + _conflicts([each.scope_name for each in requirements], path, list(spec.scopes))
+    return errors + _conflicts([requirement.scope_name for requirement in requirements], path, list(spec.scopes))
 
 
 def _operator(requirement: ScopedResourceSelectorRequirement, path: str) -> list[FieldError]:

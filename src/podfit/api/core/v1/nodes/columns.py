@@ -23,12 +23,12 @@ _ROLE = "node-role.kubernetes.io/"
 
 def node_row(node: Node, now: str) -> list[Any]:
     status = node.status
-    ready = next((each.status for each in reversed(status.conditions) if each.type == "Ready"), None)
+    ready = next((condition.status for condition in reversed(status.conditions) if condition.type == "Ready"), None)
     state = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     labels = node.metadata.labels
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE) and key != _ROLE}
     roles |= {labels["kubernetes.io/role"]} if labels.get("kubernetes.io/role") else set()
-    addresses = {each.type: each.address for each in reversed(status.addresses)}
+    addresses = {address.type: address.address for address in reversed(status.addresses)}
     info = status.node_info
     return [
         name_of(node),

@@ -148,7 +148,10 @@ def _restarts(pod: Pod, now: str) -> str:
     if _initializing(pod) and not _holds(pod, "Initialized"):
         counted = initial
     else:
-        counted = (*(each for each in initial if each.name in sidecars), *pod.status.container_statuses)
+        counted = (
+            *(container_status for container_status in initial if container_status.name in sidecars),
+            *pod.status.container_statuses,
+        )
     total = sum(status.restart_count for status in counted)
     ended = [each.last_state.terminated.finished_at or "" for each in counted if each.last_state.terminated is not None]
     last = max(ended, default="")

@@ -48,7 +48,7 @@ def _external(service: Service) -> str:
 
 def balanced(points: Sequence[LoadBalancerIngress | IngressLoadBalancerIngress]) -> str:
     """Where load balancers take traffic, each place once; never shortened, as only clients know their width."""
-    return ",".join(sorted({each.ip or each.hostname for each in points} - {""}))
+    return ",".join(sorted({point.ip or point.hostname for point in points} - {""}))
 
 
 def _service_port(port: ServicePort) -> str:
@@ -65,10 +65,10 @@ ENDPOINTS = (NAME, Column("Endpoints", description="The addresses and ports that
 
 def endpoints_row(endpoints: Endpoints, now: str) -> list[Any]:
     found = [
-        _joined(each.ip, port.port) if port else each.ip
+        _joined(address.ip, port.port) if port else address.ip
         for subset in endpoints.subsets
         for port in subset.ports or (None,)
-        for each in subset.addresses
+        for address in subset.addresses
     ]
     none = "" if endpoints.subsets else NONE  # there are subsets, but nothing in them is ready
     return [endpoints.metadata.name, shortened(found) or none, age(endpoints, now)]
@@ -98,7 +98,7 @@ def slice_row(slice_: EndpointSlice, now: str) -> list[Any]:
     return [
         slice_.metadata.name,
         slice_.address_type,
-        shortened([_slice_port(each) for each in (slice_.ports or ())]) or "<unset>",
+        shortened([_slice_port(port) for port in (slice_.ports or ())]) or "<unset>",
         shortened(addresses) or "<unset>",
         age(slice_, now),
     ]

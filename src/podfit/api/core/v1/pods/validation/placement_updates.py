@@ -50,7 +50,10 @@ def _shown(term: NodeSelectorTerm) -> dict[str, Any]:
 
 
 def _requirements(requirements: tuple[NodeSelectorRequirement, ...]) -> list[dict[str, Any]] | None:
-    shown = [{"Key": each.key, "Operator": each.operator, "Values": list(each.values) or None} for each in requirements]
+    shown = [
+        {"Key": requirement.key, "Operator": requirement.operator, "Values": list(requirement.values) or None}
+        for requirement in requirements
+    ]
     return shown or None
 
 

@@ -83,7 +83,9 @@ def _restarts(spec: PodSpec, attribute: str, name: str, exit_code: int) -> bool:
     if attribute == "ephemeral_container_statuses":
         return False
     everything = (*spec.init_containers, *spec.containers)
-    if any(rule.action == "RestartAllContainers" for each in everything for rule in each.restart_policy_rules):
+    if any(
+        rule.action == "RestartAllContainers" for container in everything for rule in container.restart_policy_rules
+    ):
         return True
     containers = spec.containers if attribute == "container_statuses" else spec.init_containers
     container = next((container for container in containers if container.name == name), None)
