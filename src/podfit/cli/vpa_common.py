@@ -1,6 +1,5 @@
 """The flags that the Vertical Pod Autoscaler's processes share, and what is read of them."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from podfit.client.kubeconfig import default_paths
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.gates import Gates
 from podfit.process.config_file import seconds
@@ -23,7 +21,8 @@ class VpaProcessFlags:
     """Upstream's names and defaults."""
 
     kubeconfig: Annotated[
-        Path | None, Parameter(help="How it reaches the API server. [default: KUBECONFIG or ~/.kube/config]")
+        Path | None,
+        Parameter(help="How it reaches the API server. [default: KUBECONFIG, ~/.kube/config, or the pod's account]"),
     ] = None
     vpa_object_namespace: Annotated[str, Parameter(help="Only this namespace.")] = ""
     ignored_vpa_object_namespaces: Annotated[str, Parameter(help="All but these, separated by commas.")] = ""
@@ -94,7 +93,7 @@ def control_options(
         raise UsageError("--leader-elect-retry-period < --leader-elect-renew-deadline < --leader-elect-lease-duration")
     return ControlOptions(
         name=name,
-        kubeconfig=flags.kubeconfig or default_paths(os.environ)[0],
+        kubeconfig=flags.kubeconfig,
         lease=election.leader_elect_resource_name or lease,
         lease_namespace=election.leader_elect_resource_namespace,
         pace=pace,

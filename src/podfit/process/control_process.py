@@ -21,7 +21,7 @@ from podfit.api.authorization.v1.types import NonResourceAttributes
 from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.election import Election, LostLease, Pace
-from podfit.client.kubeconfig import Access, load
+from podfit.client.kubeconfig import Access, find, load
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
 from podfit.client.transport import Https
@@ -47,10 +47,10 @@ HEALTH = ("/healthz", "/livez", "/readyz", "/health-check")
 
 class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered.
-    `healthy` is asked for its health."""
+    `healthy` is asked for its health. Without a `kubeconfig` it is the usual one, or in a pod its service account."""
 
     name: str
-    kubeconfig: Path
+    kubeconfig: Path | None
     lease: str
     port: int
     address: str = "127.0.0.1"
@@ -130,7 +130,8 @@ class ControlProcess:
         return process
 
     async def _start(self, announce: Announce) -> None:
-        options, access = self.options, load([self.options.kubeconfig])
+        options, given = self.options, self.options.kubeconfig
+        access = load([given]) if given is not None else find(os.environ)
         clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
         server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)

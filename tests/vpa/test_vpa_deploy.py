@@ -1,0 +1,106 @@
+"""What deploy/ puts into a cluster: the package's definitions and rights, and processes that may do little."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podfit.cli.app import program
+from podfit.process.vpa_objects import MANIFESTS
+
+ROOT = Path(__file__).parents[2]
+BASE = ROOT / "deploy" / "vpa"
+PACKAGE = ROOT / "src" / "podfit" / "api" / "manifests"
+PROCESSES = ("recommender", "updater", "admission-controller")
+
+
+def documents() -> list[dict[str, Any]]:
+    names = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
+    return [document for name in names for document in yaml.safe_load_all((BASE / name).read_text())]
+
+
+def deployment(name: str) -> dict[str, Any]:
+    (found,) = (
+        each for each in documents() if each["kind"] == "Deployment" and each["metadata"]["name"] == f"vpa-{name}"
+    )
+    pod: dict[str, Any] = found["spec"]["template"]["spec"]
+    return pod
+
+
+@pytest.mark.parametrize(("ours", "packaged"), list(zip(("crds.yaml", "roles.yaml"), MANIFESTS, strict=True)))
+def test_vpa_base_has_what_the_package_has(ours: str, packaged: str) -> None:
+    assert (BASE / ours).read_text() == (PACKAGE / packaged).read_text()
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_vpa_processes_may_do_little(name: str) -> None:
+    pod = deployment(name)
+    (container,) = pod["containers"]
+    assert pod["serviceAccountName"] == f"vpa-{name}"
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 65534)
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "health", "scheme": "HTTPS"}
+    assert f"--secure-port={ports['health']}" in container["args"]
+
+
+@pytest.mark.row("V-120")
+@pytest.mark.parametrize("name", PROCESSES)
+def test_vpa_processes_are_called_with_flags_that_there_are(name: str) -> None:
+    (container,) = deployment(name)["containers"]
+    command, bound, _ = program().parse_args(container["args"], exit_on_error=False, print_error=False)
+    assert command.__name__.replace("_", "-") == name
+    assert bound.kwargs["process"].bind_address == "0.0.0.0"
+
+
+def test_vpa_webhook_is_behind_its_service() -> None:
+    (service,) = (each for each in documents() if each["kind"] == "Service")
+    assert service["metadata"]["name"] == "vpa-webhook"
+    assert service["spec"]["ports"] == [{"name": "webhook", "port": 443, "targetPort": "webhook"}]
+
+
+@pytest.mark.row("V-124")
+def test_vpa_rights_are_no_more_than_upstreams_and_the_condition() -> None:
+    """Verbs by account, of what is written; all else is reading."""
+    writes: dict[str, set[str]] = {}
+    for each in yaml.safe_load_all((BASE / "roles.yaml").read_text()):
+        for rule in each.get("rules", ()) if each["kind"] in ("Role", "ClusterRole") else ():
+            changing = set(rule["verbs"]) - {"get", "list", "watch"}
+            for resource in rule["resources"] if changing else ():
+                writes.setdefault(each["metadata"]["name"], set()).update(f"{verb} {resource}" for verb in changing)
+    assert writes == {
+        "podfit:vpa-recommender": {
+            "patch verticalpodautoscalers/status",
+            "create verticalpodautoscalercheckpoints",
+            "patch verticalpodautoscalercheckpoints",
+            "delete verticalpodautoscalercheckpoints",
+        },
+        "podfit:vpa-updater": {
+            "patch pods",
+            "patch pods/resize",
+            "create pods/eviction",
+            "create events",
+            "patch events",
+            "patch verticalpodautoscalers/status",
+        },
+        "podfit:vpa-admission-controller": {
+            "create mutatingwebhookconfigurations",
+            "patch mutatingwebhookconfigurations",
+        },
+        "podfit:vpa-leases": {"create leases", "update leases"},
+    }
+
+
+@pytest.mark.kubectl
+def test_vpa_base_is_built_by_kubectl() -> None:
+    done = subprocess.run(["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    kinds = [each["kind"] for each in yaml.safe_load_all(done.stdout)]
+    assert (kinds.count("Deployment"), kinds.count("CustomResourceDefinition")) == (3, 2)
+    assert "image: podfit:0.1.0" in done.stdout
