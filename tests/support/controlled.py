@@ -314,7 +314,7 @@ def _members(value: Document, names: Mapping[str, str], *, version: bool) -> Ite
             if version:
                 yield key, "{rv}"
         elif key != "managedFields" and not (key in _TIMES and "type" in value and not version):
-            yield key, _plain(member, names, version=version)
+            yield _plain(key, names), _plain(member, names, version=version)
 
 
 def _settled(state: Document) -> Document:

@@ -32,9 +32,14 @@ def _numbered(daemons: DaemonSet, number: int) -> DaemonSet:
 
 
 def new_job(job: Job) -> Job:
-    """A job that does not bring its own selector: its pods bear its name and uid, and the uid finds them."""
+    """A job that does not bring its own selector: its pods bear its name and uid, and the uid finds them.
+
+    A job that has its pods' labels, as one without labels got by default, has what is added to them as well: in
+    upstream's server the two are one map.
+    """
     meta, template = job.metadata, job.spec.template
     labels = template.metadata.labels
+    shared = not meta.labels or meta.labels == labels
     if not job.spec.manual_selector:
         own = dict.fromkeys(NAME_LABELS, meta.name) | dict.fromkeys(UID_LABELS, meta.uid)
         labels = own | labels
@@ -42,4 +47,4 @@ def new_job(job: Job) -> Job:
         found = {UID_LABELS[0]: meta.uid} | selector.match_labels
         template = replace(template, metadata=replace(template.metadata, labels=labels))
         job = replace(job, spec=replace(job.spec, template=template, selector=replace(selector, match_labels=found)))
-    return job if meta.labels else replace(job, metadata=replace(meta, labels=labels))
+    return job if not shared else replace(job, metadata=replace(meta, labels=labels))
