@@ -295,6 +295,13 @@ async def test_a_node_is_not_said_to_fit_who_is_kept_off_for_another_reason() ->
     }
 
 
+async def test_the_gates_of_a_pod_are_named() -> None:
+    why = await explained(
+        Conversation(36, unscheduled("web", "100m", schedulingGates=[{"name": "x/y"}, {"name": "z"}]))
+    )
+    assert why.message == "Scheduling is blocked due to non-empty scheduling gates: x/y, z"
+
+
 async def test_a_pod_without_a_node_has_nothing_allocated() -> None:
     why = await explained(Conversation(36, unscheduled("web", "9")))
     assert {each.allocated for each in why.sizes} == {""}

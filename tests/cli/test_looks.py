@@ -1,6 +1,7 @@
 """How answers look: request and limit, colours where a terminal is, no broken words at 60 columns."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,10 +14,12 @@ from answers.test_top import PROXY, metrics, quota
 from cli.test_questions import ask, kubeconfig
 from cli.test_top import shop
 from podfit.cli import render
-from podfit.cli.app import run
+from podfit.cli.app import GROUPS, run, verbs
 from podfit.cli.tables import Cell, folded, laid_out
 from support.terminal import Seen, in_terminal, podfit
 
+COLOURED = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
+"""Bold letters are no colour."""
 GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 WORDS = {"fits": GREEN, "deferred": YELLOW, "refused": RED}
 EVERYWHERE = "/apis/metrics.k8s.io/v1beta1/pods"
@@ -76,6 +79,36 @@ async def test_a_terminal_gets_the_colour_of_the_verdict(verdict: str, tmp_path:
 async def test_a_terminal_that_wants_no_colour(switch: dict[str, str], tmp_path: Path) -> None:
     seen = await shown(tmp_path, Conversation(36, pod()), "plan", "pod/web", "--cpu", "700m", environment=switch)
     assert (seen.code, "\x1b" in seen.text, "fits" in seen.text) == (0, False, True)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in verbs() if verb not in GROUPS])
+@pytest.mark.parametrize("flags", [["--help"], ["--nonsense"]])
+def test_no_verb_colours_where_nobody_wants_that(
+    verb: str, flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _without_colour(tmp_path, monkeypatch)
+    run([*verb.split(), *flags])
+    told = capsys.readouterr()
+    assert (told.out + told.err).strip()
+    assert not COLOURED.search(told.out + told.err)
+
+
+@pytest.mark.parametrize("line", ["status", "down", "image list", "why", "top", "export pod/web"])
+def test_no_answer_is_coloured_where_nobody_wants_that(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _without_colour(tmp_path, monkeypatch)
+    arguments = line.split()
+    run([*arguments, *(["--data", str(tmp_path)] if arguments[0] in ("status", "down", "image") else [])])
+    told = capsys.readouterr()
+    assert (told.out + told.err).strip()
+    assert not COLOURED.search(told.out + told.err)
+
+
+def _without_colour(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR has the last word."""
+    for name, value in (("NO_COLOR", "1"), ("FORCE_COLOR", "1"), ("KUBECONFIG", str(directory / "none"))):
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize(("forced", "coloured"), [("", False), ("0", False), ("1", True)])

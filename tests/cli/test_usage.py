@@ -30,9 +30,11 @@ from podfit.cli.examples import EXAMPLES
         (["image", "lod"], 'unknown command "lod" for "podfit image"; did you mean "load"?', "podfit image --help"),
         (
             ["resize", "pod/web", "--cpu", "1", "--timeout", "nan"],
-            "--timeout: must be 0 or more seconds",
+            "--timeout: not a duration, such as 90s or 5m",
             "podfit resize --help",
         ),
+        (["resize", "pod/web", "--cpu", "1", "--timeout", "3x"], '"3x" for --timeout: not a', "podfit resize --help"),
+        (["resize", "pod/web", "--cpu", "1", "--timeout", ""], '"" for --timeout: not a', "podfit resize --help"),
         (
             ["resize", "pod/web", "--cpu", "1", "--timeout=-5"],
             "--timeout: must be 0 or more seconds",

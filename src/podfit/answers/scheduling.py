@@ -106,6 +106,11 @@ def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
     return Place(why=told(verdict, outcome))
 
 
+def blocked(pod: Pod) -> str:
+    """The condition's words, and which gates there are: who set one takes it away."""
+    return f"{GATED}: {', '.join(gate.name for gate in pod.spec.scheduling_gates)}"
+
+
 def kept_off(
     pod: Pod, node: str, cluster: ClusterState, gates: FeatureGates, *, held: Mapping[str, ResourceList] = NOTHING_HELD
 ) -> Refusal | None:

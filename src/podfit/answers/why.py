@@ -23,7 +23,7 @@ from podfit.answers.pod_state import (
     state_of,
 )
 from podfit.answers.room import Holder, holders_of, seen_fuller
-from podfit.answers.scheduling import scheduled
+from podfit.answers.scheduling import blocked, scheduled
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
@@ -154,6 +154,8 @@ def _eviction(name: str, snapshot: Snapshot) -> str:
 
 def _not_scheduled(pod: Pod, snapshot: Snapshot) -> str:
     """What the scheduler has said; of a pod that it has not looked at yet, what it will say."""
+    if pod.spec.scheduling_gates:
+        return blocked(pod)
     told = next((condition.message for condition in pod.status.conditions if condition.type == "PodScheduled"), "")
     if told or snapshot.cluster is None:
         return told

@@ -35,6 +35,7 @@ from podfit.cli.resize_options import (
 from podfit.cli.underway import watched
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
+from podfit.process.config_file import seconds
 
 DRY = "(server dry run)"
 
@@ -64,7 +65,9 @@ def resize(
     filename: Filename = None,
     undo: Undo = False,
     wait: Annotated[bool, Parameter(negative="", help="Until each resize is complete, or --timeout.")] = False,
-    timeout: Annotated[float, Parameter(help="Seconds to wait for one pod.")] = 60.0,
+    timeout: Annotated[
+        str, Parameter(help="How long to wait for one pod, such as 90s or 5m; seconds without a unit.")
+    ] = ("60s"),
     dry_run: Annotated[bool, Parameter(negative="", help="Let the API server judge, and store nothing.")] = False,
     shrink: Annotated[
         Literal["plain", "guarded"], Parameter(help="guarded lowers memory step by step (podfit's nodes).")
@@ -87,14 +90,14 @@ def resize(
     """
     about = parse_target(target, POD, *WORKLOADS, name=name)
     check_template(about, also_template=also_template)
-    _check_timeout(timeout)
+    longest = _longest(timeout)
     request = request_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:
         options = Options(
             wait=wait,
             dry_run=dry_run,
-            timeout=timeout,
+            timeout=longest,
             guarded=shrink == "guarded",
             disrupt=allow_disruption,
             commands=commands(),
@@ -132,11 +135,6 @@ def resize(
     return exits.DONE if done.good else exits.REFUSED
 
 
-def _check_timeout(seconds: float) -> None:
-    if not 0 <= seconds < math.inf:
-        raise OptionError(f"invalid value {seconds:g} for --timeout: must be 0 or more seconds")
-
-
 def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
     if not output.for_people:
         more = {"template": done.template} if done.template else {}
@@ -150,6 +148,17 @@ def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
         no_pods(about, done.plan)
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
+
+
+def _longest(timeout: str) -> float:
+    """Seconds, of `90s`, `5m` or a number of seconds."""
+    try:
+        found = float(timeout) if timeout[-1:].isdigit() else seconds(timeout, "--timeout")
+    except ValueError:
+        raise OptionError(f'invalid value "{timeout}" for --timeout: not a duration, such as 90s or 5m') from None
+    if not 0 <= found < math.inf:
+        raise OptionError(f'invalid value "{timeout}" for --timeout: must be 0 or more seconds')
+    return found
 
 
 def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:

@@ -19,6 +19,7 @@ import yaml
 from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
 from podfit.client.rest import Client
 from podfit.client.transport import Https
+from podfit.core.os_errors import plainly
 from podfit.net.files import misread, read_given
 from podfit.net.http_client import HttpsClient
 from podfit.net.reach import DIRECT, Reach
@@ -212,7 +213,7 @@ def _content(entry: Document, directory: Path, field: str) -> bytes | None:
     except (binascii.Error, TypeError) as error:
         raise KubeconfigError(f"{field}-data is not base64") from error
     except OSError as error:
-        raise KubeconfigError(f"{field}: {error}") from error
+        raise KubeconfigError(f"{field}: {plainly(error)}") from error
 
 
 def _named(

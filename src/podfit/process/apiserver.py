@@ -17,6 +17,7 @@ from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
+from podfit.core.os_errors import plainly
 from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
@@ -250,14 +251,16 @@ def _trusted(options: ApiServerOptions, authority: Authority) -> bytes:
     try:
         return authority.certificate + b"\n" + options.client_ca.read_bytes()
     except OSError as error:
-        raise MachineError(f"--client-ca-file cannot be read: {error}") from error
+        raise MachineError(f"--client-ca-file cannot be read: {plainly(error)}") from error
 
 
 def _tls(pair: KeyPair) -> ssl.SSLContext:
     try:
         return server_context(pair)
     except (OSError, ssl.SSLError) as error:
-        raise MachineError(f"the server's certificate cannot be used: {pair.certificate_file}: {error}") from error
+        raise MachineError(
+            f"the server's certificate cannot be used: {pair.certificate_file}: {plainly(error)}"
+        ) from error
 
 
 @contextmanager

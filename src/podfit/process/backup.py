@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from podfit import __version__
+from podfit.core.os_errors import plainly
 from podfit.core.times import format_time
 from podfit.net.files import sync_directory
 from podfit.process import remains
@@ -75,7 +76,7 @@ def back_up(data: DataDir, target: Path, *, keys: bool, now: datetime) -> Manife
             _write(target, manifest, files)
             return manifest
     except (StoreError, OSError) as error:
-        raise MachineError(f"no backup was made: {error}") from error
+        raise MachineError(f"no backup was made: {plainly(error)}") from error
 
 
 def restore(data: DataDir, source: Path, *, replace: bool, now: datetime) -> Restored:
@@ -92,7 +93,7 @@ def restore(data: DataDir, source: Path, *, replace: bool, now: datetime) -> Res
             aside = data.root / f"replaced-{now:%Y%m%dT%H%M%S%f}" if present else None
             _change_places(data, folder, aside, manifest)
         except (StoreError, OSError) as error:
-            raise MachineError(f"not restored: {error}") from error
+            raise MachineError(f"not restored: {plainly(error)}") from error
     return Restored(manifest, revision, aside)
 
 
@@ -198,7 +199,7 @@ def _unpacked(source: Path, beside: Path) -> Iterator[tuple[Manifest, Path]]:
         except (tarfile.TarError, EOFError, KeyError) as error:
             raise MachineError(f"{source} is not a whole backup: {error}") from error
         except OSError as error:
-            raise MachineError(f"{source}: {error}") from error
+            raise MachineError(f"{source}: {plainly(error, about=str(source))}") from error
         for name, part in manifest.parts.items():
             if _part(folder / name) != part:
                 raise MachineError(f"{source} is damaged: {name} is not what was backed up")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from podfit.core.os_errors import plainly
 from podfit.net.addresses import outward
 from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK
@@ -100,7 +101,7 @@ async def listen(https: "HttpsServer", addresses: tuple[str, ...], port: int, ot
             fix = (f"or take any free port:  {otherwise}",)
             raise MachineError(f"port {port} on {address} is in use by another program", fix=fix) from error
         except OSError as error:
-            raise MachineError(f"cannot listen on {address}: {error}") from error
+            raise MachineError(f"cannot listen on {address}: {plainly(error)}") from error
     return port
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from podfit.core.os_errors import plainly
 from podfit.net.files import write_whole
 from podfit.net.processes import start_ticks
 from podfit.process.errors import MachineError, reason
@@ -76,7 +77,7 @@ def read_state(data: DataDir) -> UpState | None:
     except OSError as error:
         raise _unreadable(data, error) from error
     except msgspec.DecodeError as error:
-        why = f"{data.state} is damaged: {error}"
+        why = f"{data.state} is damaged: {plainly(error, about=str(data.state))}"
         raise MachineError(why, fix=(f"no cluster runs there; remove the file:  rm {data.state}",)) from error
 
 

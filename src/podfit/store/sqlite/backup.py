@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from podfit.core.os_errors import plainly
 from podfit.net.files import sync_directory
 from podfit.store.sqlite.file import StoreUnusable, check_known, open_file
 
@@ -34,7 +35,7 @@ def copy_store(source: Path, target: Path) -> StoreFacts:
     try:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise StoreUnusable(f"{target}: {error}") from error
+        raise StoreUnusable(f"{target}: {plainly(error, about=str(target))}") from error
     try:
         with _opened(source) as connection:
             check_known(source, connection, _tables(connection))
@@ -46,7 +47,7 @@ def copy_store(source: Path, target: Path) -> StoreFacts:
     except BaseException as error:
         target.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise StoreUnusable(f"{target}: {error}") from error
+            raise StoreUnusable(f"{target}: {plainly(error, about=str(target))}") from error
         raise
 
 
