@@ -202,11 +202,13 @@ def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
 
 
 def _upstreams_key(info: ResourceInfo, target: Target) -> str:
-    """As upstream's store names the object: some old kinds have places of their own, custom ones have their group."""
+    """As upstream's answers name the object: some old kinds have places of their own, custom ones have their group, and
+    a write of a subresource tells the store's prefix, too."""
     place = _PLACES.get((info.group, info.resource), info.resource)
     if is_custom(info.type) or info.group in _GROUPED:
         place = f"{info.group}/{place}"
-    return "/" + "/".join(part for part in (place, target.namespace, target.name) if part)
+    prefix = stored.ROOT if target.subresource else ""
+    return "/".join((prefix, *(part for part in (place, target.namespace, target.name) if part)))
 
 
 def asked_version(meta: Any) -> str:
