@@ -71,22 +71,15 @@ def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[st
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
-def workload(kind: str, name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+def workload(kind: str, name: str, *, replicas: int = 0) -> dict[str, Any]:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": pod("web", "500m")["spec"]}
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
-        "metadata": {"name": name, "labels": labels, **owned_by(owner)},
-        "spec": {"selector": {"matchLabels": labels}, "replicas": 0, "template": template},
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "replicas": replicas, "template": template},
     }
-
-
-def owned_by(owner: dict[str, Any] | None) -> dict[str, Any]:
-    if owner is None:
-        return {}
-    reference = {name: owner[name] for name in ("apiVersion", "kind")} | {"controller": True}
-    return {"ownerReferences": [reference | {name: owner["metadata"][name] for name in ("name", "uid")}]}
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +132,11 @@ class Node:
         self.up.ok("patch", "pod", name, "--subresource", "resize", "-p", json.dumps(patch))
 
     def rolled_out(self) -> None:
-        """A Deployment and its ReplicaSet as their controller would leave them."""
-        self.up.apply(workload("Deployment", "web"))
-        self.up.apply(workload("ReplicaSet", "web-abc", self.up.get("deployment", "web")))
-        seen = {"status": {"observedGeneration": 1}}
-        self.up.ok("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", json.dumps(seen))
+        """The pods web-1 and web-2 are adopted by a ReplicaSet, and that by a Deployment with the same template."""
+        self.up.apply(workload("ReplicaSet", "web-abc", replicas=2))
+        self.up.ok("wait", "--for=jsonpath={.status.readyReplicas}=2", "replicaset/web-abc")
+        self.up.apply(workload("Deployment", "web", replicas=2))
+        self.up.ok("rollout", "status", "deployment/web")
 
 
 def _granted(pod: dict[str, Any]) -> str:

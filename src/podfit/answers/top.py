@@ -57,7 +57,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
 
 
 class Top(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`source` is where usage comes from; `missing` are figures that are not there, each with its reason."""
+    """`source` is where usage comes from; `missing` are figures that are not there, each with its reason. `vpas`: one
+    of the rows has a VPA.
+    """
 
     server: str
     source: str = ""
@@ -115,7 +117,7 @@ def top(found: Found, order: Order = "name") -> Top:
         server=found.age.version,
         source=found.usage.source,
         rows=tuple(rows),
-        vpas=found.vpas.state == "served",
+        vpas=any(row.vpa for row in rows),
         throttling=bool(found.throttling.share),
         notes=tuple(_notes(found)),
         missing=tuple(_missing(found, rows)),
