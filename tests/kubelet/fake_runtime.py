@@ -31,10 +31,10 @@ from podfit.kubelet.cgroup.protocol import (
     Throttling,
     Unsupported,
 )
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unimplemented
 from podfit.kubelet.runtime.types import (
     Container,
-    ContainerConfig,
     ContainerEvent,
     ContainerState,
     ContainerStats,
@@ -45,7 +45,6 @@ from podfit.kubelet.runtime.types import (
     RuntimeCondition,
     RuntimeStatus,
     Sandbox,
-    SandboxConfig,
     SandboxState,
     SandboxStatus,
     Streams,

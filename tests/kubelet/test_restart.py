@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import Node, container
+from podfit.kubelet.runtime.configs import SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import ContainerState, SandboxConfig
+from podfit.kubelet.runtime.types import ContainerState
 
 
 async def test_surviving_containers_keep_their_ids(node: Node) -> None:

@@ -11,7 +11,7 @@ from podfit.decide.pod.attempts import Mark, Verdict
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.pods.attempts import SIZE, Attempts
 from podfit.kubelet.pods.guarded_start import MESSAGE, TRIAL_SECONDS
-from podfit.kubelet.runtime.types import ContainerConfig, SandboxConfig
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from support.clock import FakeClock
 
 TOLD = f"SetAside {MESSAGE}"

@@ -7,7 +7,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from podfit.kubelet.pods.configs import MASKED, READ_ONLY
-from podfit.kubelet.runtime.types import SecurityContext, SecurityProfile
+from podfit.kubelet.runtime.configs import SecurityContext, SecurityProfile
 
 
 def security(node: Node) -> SecurityContext:

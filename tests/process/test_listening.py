@@ -13,11 +13,12 @@ from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Request
 from podfit.process.apiserver import ApiServerProcess
+from podfit.process.apiserver_options import ranges_of
 from podfit.process.certificates import HOSTS
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.layout import DataDir
 from podfit.process.listening import Listening, listening
-from podfit.process.options import ApiServerOptions, ranges_of
+from podfit.process.options import ApiServerOptions
 
 SERVICE = "10.96.0.1"
 WORLD = "198.51.100.7"

@@ -19,10 +19,11 @@ from pathlib import Path
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupConfig, Cgroups, Layout
 from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import ContainerConfig, LinuxResources, SandboxConfig
+from podfit.kubelet.runtime.types import LinuxResources
 from podfit.net.system import SystemClock
 
 STAY = ("sh", "-c", "echo hello; trap 'exit 3' TERM; while :; do sleep 1 & wait $!; done")

@@ -11,18 +11,11 @@ from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
 from podfit.net.tls import KeyPair
+from podfit.process.apiserver_options import etcd_options, legacy_of, ranges_of
 from podfit.process.errors import UsageError
 from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.listening import listening
-from podfit.process.options import (
-    ApiServerOptions,
-    ControllersOptions,
-    MakeRoom,
-    NodeKind,
-    etcd_options,
-    legacy_of,
-    ranges_of,
-)
+from podfit.process.options import ApiServerOptions, ControllersOptions, MakeRoom, NodeKind
 
 Gates: TypeAlias = Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")]
 RuntimeEndpoint: TypeAlias = Annotated[

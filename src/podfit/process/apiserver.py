@@ -26,13 +26,14 @@ from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
 from podfit.process import remains
 from podfit.process.access import CONTEXT, admin_access, write_given
+from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
 from podfit.process.errors import MachineError
 from podfit.process.identities import COMPONENTS
 from podfit.process.layout import DataDir
 from podfit.process.listening import listen, url
 from podfit.process.node_connections import NodeConnections
-from podfit.process.options import ApiServerOptions, encryption_rules, open_audit
+from podfit.process.options import ApiServerOptions
 from podfit.process.process import exclusive
 from podfit.process.stores import embedded_store, etcd_store
 from podfit.store.protocol import Store, StoreError

@@ -1,32 +1,29 @@
 """What each component was asked for, checked before anything is touched. `up` has those of all of them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from podfit.apiserver.extensions.audit.options import AuditOptions, BadPolicy
-from podfit.apiserver.registry.encryption import EncryptionConfigError, read_rules
-from podfit.apiserver.registry.service_allocation import BadRange, ServiceRanges
+from podfit.apiserver.extensions.audit.options import AuditOptions
+from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
-from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node.pressure import DEFAULT
 from podfit.process import given_files
-from podfit.process.errors import MachineError, UsageError, reason
+from podfit.process.apiserver_options import check_audit, encryption_rules
+from podfit.process.errors import UsageError
 from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
 from podfit.store.etcd.options import EtcdOptions
 
 if TYPE_CHECKING:
-    from podfit.apiserver.extensions.audit.log import AuditLog
     from podfit.net.tls import KeyPair
-    from podfit.store.encrypted import Rule
 
 
 CONTROLLERS = (
@@ -241,65 +238,3 @@ def check_port(port: int, flag: str = "--port") -> None:
     """UsageError for what is none."""
     if not 0 <= port <= 65535:
         raise UsageError(f"{flag} {port} is not a port (0 to 65535; 0 takes a free one)")
-
-
-def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
-    """What an EncryptionConfiguration says; UsageError when it cannot be followed."""
-    if path is None:
-        return ()
-
-    try:
-        return read_rules(path)
-    except EncryptionConfigError as error:
-        raise UsageError(str(error)) from None
-
-
-def open_audit(audit: AuditOptions, clock: Clock) -> "AuditLog | None":
-    """MachineError when the file cannot be written."""
-    try:
-        return audit.open(clock)
-    except OSError as error:
-        raise MachineError(f"--audit-log-path: {audit.log} cannot be written ({reason(error)})") from error
-
-
-def check_audit(audit: AuditOptions) -> None:
-    """UsageError for a policy without a log, or one that cannot be read."""
-    if audit.policy is not None and audit.log is None:
-        raise UsageError("--audit-policy-file says what goes into a log: name the log with --audit-log-path")
-    if audit.policy is None:
-        return
-    try:
-        audit.read()
-    except BadPolicy as error:
-        raise UsageError(f"--audit-policy-file: {error}") from None
-
-
-def etcd_options(
-    given: Sequence[str], *, ca_file: Path | None, cert_file: Path | None, key_file: Path | None, prefix: str
-) -> "EtcdOptions | None":
-    """None when no etcd is named. Raises UsageError."""
-    servers = tuple(server for text in given for server in text.split(",") if server)
-    if not servers:
-        if any((ca_file, cert_file, key_file)):
-            raise UsageError("certificates for etcd were given, but no --etcd-servers")
-        return None
-
-    return EtcdOptions(
-        servers=servers, ca_file=ca_file, cert_file=cert_file, key_file=key_file, prefix=prefix.rstrip("/")
-    )
-
-
-def ranges_of(addresses: str, ports: str) -> ServiceRanges:
-    """What services get; UsageError for what is no range."""
-    try:
-        return ServiceRanges.parse(addresses, ports)
-    except BadRange as error:
-        raise UsageError(str(error)) from None
-
-
-def legacy_of(switches: str, clients: str) -> Legacy:
-    """What `--legacy` and `--legacy-clients` ask for; UsageError for a switch that there is not."""
-    try:
-        return Legacy.parse(switches, clients)
-    except ValueError as error:
-        raise UsageError(f"--legacy: {error}") from None

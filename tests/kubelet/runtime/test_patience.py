@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from podfit.kubelet.runtime.cri import client
+from podfit.kubelet.runtime.cri import channel, client
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import Unavailable
 from podfit.kubelet.runtime.types import LinuxResources
@@ -55,4 +55,4 @@ async def test_each_kind_of_call_has_its_patience(runtime: CRIRuntime, monkeypat
 
 def test_a_resize_is_tried_again_before_a_minute_is_over() -> None:
     """A killed containerd once left an update without an answer; at two minutes a call the pod hung as long."""
-    assert client.QUICK_SECONDS + client.UPDATE_SECONDS < 60 < client.WORK_SECONDS
+    assert channel.QUICK_SECONDS + client.UPDATE_SECONDS < 60 < client.WORK_SECONDS

@@ -13,17 +13,16 @@ from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.runtime.types import (
+from podfit.kubelet.runtime.configs import (
     ContainerConfig,
     DNSConfig,
-    Image,
-    LinuxResources,
     Mount,
     SandboxConfig,
     SecurityContext,
     SecurityProfile,
     SELinux,
 )
+from podfit.kubelet.runtime.types import Image, LinuxResources
 from podfit.kubelet.sources.environment import Words
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"

@@ -37,9 +37,10 @@ from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.plan import Kill
 from podfit.kubelet.runtime import labels
+from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, Mount, SandboxConfig
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing

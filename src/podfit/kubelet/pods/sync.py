@@ -32,8 +32,8 @@ from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
+from podfit.kubelet.runtime.configs import DNSConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import DNSConfig, SandboxConfig
 from podfit.kubelet.volumes.manager import MountError, Paths
 
 log = logging.getLogger(__name__)

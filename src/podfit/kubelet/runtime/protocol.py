@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
-    ContainerConfig,
     ContainerEvent,
     ContainerStats,
     ContainerStatus,
@@ -20,7 +20,6 @@ from podfit.kubelet.runtime.types import (
     LinuxResources,
     RuntimeStatus,
     Sandbox,
-    SandboxConfig,
     SandboxStats,
     SandboxStatus,
     Streams,

@@ -22,7 +22,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import PATH_BYTES, expand_within
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.disk.writer import DiskWriter
-from podfit.kubelet.runtime.types import Mount, Propagation
+from podfit.kubelet.runtime.configs import Mount, Propagation
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.atomic import write_payload

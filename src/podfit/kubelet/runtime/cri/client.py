@@ -1,28 +1,25 @@
 """A container runtime over its CRI socket.
 
-The stubs are made from method names at run time: a call is a request message, a deadline, and our own errors. Optional
-calls that a runtime lacks answer `Unimplemented` once and are not sent again. gRPC takes 80 ms to import, so this
-module is imported only where a CRI socket is used.
+What a call is, and how it fails, is in `channel`. gRPC takes 80 ms to import, so this module is imported only where a
+CRI socket is used.
 """
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
-import grpc
-import grpc.aio
 from google.protobuf.message import Message
 
 from podfit.kubelet.runtime.archives import Importer
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.cri import from_cri, to_cri
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
-from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unavailable, Unimplemented
+from podfit.kubelet.runtime.cri.channel import IMAGES, RUNTIME, Channel, DeadlineExceeded, M
+from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unimplemented
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
-    ContainerConfig,
     ContainerEvent,
     ContainerStats,
     ContainerStatus,
@@ -32,7 +29,6 @@ from podfit.kubelet.runtime.types import (
     RuntimeCondition,
     RuntimeStatus,
     Sandbox,
-    SandboxConfig,
     SandboxStats,
     SandboxStatus,
     Streams,
@@ -40,32 +36,19 @@ from podfit.kubelet.runtime.types import (
     WindowsResources,
 )
 
-RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
-QUICK_SECONDS = 10.0  # for what a runtime answers from its memory
 UPDATE_SECONDS = 30.0  # a process of the OCI runtime; asking twice is harmless
 WORK_SECONDS = 120.0  # what makes and ends containers may wait for a busy disk, and is not begun twice
 PULL_SECONDS = 600.0
 EXEC_SLACK_SECONDS = 10.0  # for a runtime to end a command that took too long
 LOOKS, LOOK_SECONDS = 1000, 0.01  # for an image that was just loaded
-_OPTIONS = [
-    ("grpc.max_receive_message_length", 64 * 2**20),
-    # A runtime that was killed is back within a second; gRPC's own first pause is a second, its longest two minutes.
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 500),
-    ("grpc.use_local_subchannel_pool", 1),
-]
-M = TypeVar("M", bound=Message)
-_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 
 class CRIRuntime:
     """`endpoint` is the absolute path of a Unix socket."""
 
     def __init__(self, endpoint: Path, importer: Importer | None = None) -> None:
-        self._channel = grpc.aio.insecure_channel(f"unix://{endpoint}", options=_OPTIONS)
-        self._calls: dict[str, Callable[..., Awaitable[Any]]] = {}
-        self._lacking: set[str] = set()
+        self._channel = Channel(endpoint)
+        self._call = self._channel.call
         self._importer = importer
 
     async def close(self) -> None:
@@ -98,19 +81,8 @@ class CRIRuntime:
 
     async def events(self) -> AsyncIterator[ContainerEvent] | None:
         """Asks for the stream and waits for its first sign of life or refusal."""
-        method = f"/{RUNTIME}/GetContainerEvents"
-        stream = self._channel.unary_stream(
-            method,
-            request_serializer=pb.GetEventsRequest.SerializeToString,
-            response_deserializer=pb.ContainerEventResponse.FromString,
-        )(pb.GetEventsRequest())
-        try:
-            await stream.wait_for_connection()
-        except grpc.aio.AioRpcError as error:
-            if isinstance(_translated(error), Unimplemented):
-                return None
-            raise _translated(error) from error
-        return _events(stream)
+        messages = await self._channel.stream("GetContainerEvents", pb.GetEventsRequest(), pb.ContainerEventResponse)
+        return None if messages is None else (event async for message in messages if (event := from_cri.event(message)))
 
     async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
         request = pb.RunPodSandboxRequest(config=to_cri.sandbox_config(config), runtime_handler=handler)
@@ -187,11 +159,9 @@ class CRIRuntime:
         request = pb.ExecSyncRequest(container_id=container_id, cmd=list(command), timeout=limit)
         waits = limit + EXEC_SLACK_SECONDS if limit else None
         try:
-            answer = await self._stub(RUNTIME, "ExecSync", request, pb.ExecSyncResponse)(request, timeout=waits)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise TimedOut(error.details() or "the command timed out") from error
-            raise _translated(error) from error
+            answer = await self._channel.send(RUNTIME, "ExecSync", request, pb.ExecSyncResponse, seconds=waits)
+        except DeadlineExceeded as error:
+            raise TimedOut(str(error) or "the command timed out") from error
         return Executed(exit_code=answer.exit_code, stdout=answer.stdout, stderr=answer.stderr)
 
     async def exec_url(self, container_id: str, command: Sequence[str], streams: Streams) -> str:
@@ -274,58 +244,3 @@ class CRIRuntime:
 
     async def _work(self, name: str, request: Message, answer: type[M]) -> M:
         return await self._call(name, request, answer, seconds=WORK_SECONDS)
-
-    async def _call(
-        self, name: str, request: Message, answer: type[M], *, seconds: float | None = None, service: str = RUNTIME
-    ) -> M:
-        """A runtime that was killed under a call may leave it without an answer for good, so no call waits longer than
-        it has to.
-        """
-        seconds = QUICK_SECONDS if seconds is None else seconds
-        if name in self._lacking:
-            raise Unimplemented(f"the runtime has no {name}")
-        try:
-            return await self._stub(service, name, request, answer)(request, timeout=seconds)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise Unavailable(f"{name}: the runtime did not answer within {seconds:g} s") from error
-            failure = _translated(error)
-            if isinstance(failure, Unimplemented):
-                self._lacking.add(name)
-            raise failure from error
-
-    def _stub(self, service: str, name: str, request: Message, answer: type[M]) -> Callable[..., Awaitable[M]]:
-        stub = self._calls.get(name)
-        if stub is None:
-            stub = self._calls[name] = self._channel.unary_unary(
-                f"/{service}/{name}",
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=answer.FromString,
-            )
-        return stub
-
-
-async def _events(stream: Any) -> AsyncIterator[ContainerEvent]:
-    try:
-        async for message in stream:
-            if event := from_cri.event(message):
-                yield event
-    except grpc.aio.AioRpcError as error:
-        raise _translated(error) from error
-    finally:
-        stream.cancel()
-
-
-def _translated(error: grpc.aio.AioRpcError) -> CRIError:
-    text = error.details() or error.code().name
-    match error.code():
-        case grpc.StatusCode.NOT_FOUND:
-            return NotFound(text)
-        case grpc.StatusCode.UNIMPLEMENTED:
-            return Unimplemented(text)
-        case grpc.StatusCode.UNKNOWN if "not implemented" in text:
-            return Unimplemented(text)
-        case code if code in _GONE:
-            return Unavailable(text)
-        case _:
-            return CRIError(text)

@@ -1,14 +1,8 @@
 """From our types to CRI's messages."""
 
+from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig, SecurityContext
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
-from podfit.kubelet.runtime.types import (
-    ContainerConfig,
-    LinuxResources,
-    Mount,
-    SandboxConfig,
-    SecurityContext,
-    WindowsResources,
-)
+from podfit.kubelet.runtime.types import LinuxResources, WindowsResources
 
 _PROPAGATION = {
     "private": pb.PROPAGATION_PRIVATE,

@@ -19,13 +19,13 @@ from msgspec.structs import fields, replace
 from podfit.core.clock import Clock
 from podfit.core.times import format_micro
 from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
 from podfit.kubelet.runtime.simulated.program import ending
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
-    ContainerConfig,
     ContainerEvent,
     ContainerState,
     ContainerStats,
@@ -37,7 +37,6 @@ from podfit.kubelet.runtime.types import (
     RuntimeCondition,
     RuntimeStatus,
     Sandbox,
-    SandboxConfig,
     SandboxState,
     SandboxStats,
     SandboxStatus,

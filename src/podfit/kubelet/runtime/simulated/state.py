@@ -12,16 +12,15 @@ from msgspec.structs import replace
 from podfit.core.clock import Clock, Timer
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.types import (
-    ContainerConfig,
     ContainerEvent,
     ContainerState,
     ContainerStats,
     ContainerStatus,
     EventKind,
     LinuxResources,
-    SandboxConfig,
     SandboxStatus,
 )
 
