@@ -129,3 +129,20 @@ async def test_a_refused_event_is_dropped_and_the_next_goes_on(
     await recorder.flush()
     assert [obj["message"] for obj in api.objects.values()] == ["told"]
     assert recorder.dropped == 1
+
+
+async def test_similar_events_become_one_and_too_many_are_left_out(
+    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
+) -> None:
+    background(recorder.run())
+    for number in range(100):
+        recorder.event(pod(), "Warning", "Failed", f"error {number}")
+    await recorder.flush()
+    last = max(api.objects.values(), key=lambda obj: obj["count"])
+    assert (len(api.objects), last["count"], last["message"]) == (10, 16, "(combined from similar events): error 24")
+    await clock.advance(300)
+    recorder.event(pod(), "Warning", "Failed", "error 100")
+    await recorder.flush()
+    last = max(api.objects.values(), key=lambda obj: obj["count"])
+    assert (last["count"], last["message"]) == (92, "(combined from similar events): error 100")
+    assert recorder.dropped == 0

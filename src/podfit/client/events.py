@@ -1,6 +1,8 @@
 """Events: what a component tells people about an object.
 
-    event() ──▶ bounded queue ──▶ run() ──▶ create, or raise the count of the event that said the same before
+    event() ──▶ bounded queue ──▶ run() ──▶ create, or raise the count of the event that said the same before;
+                                            similar ones are combined, and of one object not too much is told
+                                            (`client.event_correlation`)
 
 Telling must never slow down or fail what is told about: `event` only puts a note into a queue, and when the queue is
 full, or the API refuses, the note is dropped and the log says so.
@@ -8,18 +10,16 @@ full, or the API refuses, the note is dropped and the log says so.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.events.types import Event, EventSource
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
+from podfit.client.event_correlation import Correlator, Counted, Note
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -28,28 +28,10 @@ from podfit.core.times import format_time
 log = logging.getLogger(__name__)
 
 QUEUE_SIZE = 1000
-REMEMBERED = 4096  # events whose count can still be raised
 ATTEMPTS = 5
 NOT_FOUND = 404
 
 After: TypeAlias = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Note:
-    """Notes that are equal are one event with a count, whichever version of the object they were made from."""
-
-    regarding: ObjectReference  # without its resource version
-    type: str
-    reason: str
-    message: str
-    action: str
-    resource_version: str = field(compare=False)
-
-
-class _Told(msgspec.Struct):
-    name: str
-    count: int
 
 
 class EventRecorder:
@@ -63,8 +45,8 @@ class EventRecorder:
         self._host = host
         self._clock = clock
         self._after = after
-        self._queue: asyncio.Queue[tuple[_Note, str]] = asyncio.Queue(QUEUE_SIZE)
-        self._told: OrderedDict[_Note, _Told] = OrderedDict()
+        self._queue: asyncio.Queue[tuple[Note, str, float]] = asyncio.Queue(QUEUE_SIZE)
+        self._correlator = Correlator()
         self._last_stamp = 0
         self.dropped = 0
 
@@ -75,9 +57,9 @@ class EventRecorder:
         """
         regarding = obj if isinstance(obj, ObjectReference) else reference(obj, field_path=field_path)
         version, regarding = regarding.resource_version, replace(regarding, resource_version="")
-        note = _Note(regarding, type_, reason, message, action, version)
+        note = Note(regarding, type_, reason, message, action, version)
         try:
-            self._queue.put_nowait((note, format_time(self._clock.now())))
+            self._queue.put_nowait((note, format_time(self._clock.now()), self._clock.monotonic()))
         except asyncio.QueueFull:
             self._drop(note, "the queue is full")
 
@@ -87,9 +69,9 @@ class EventRecorder:
             if self._after is not None:
                 await self._after()
             batch += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-            for note, when in batch:
+            for note, when, moment in batch:
                 try:
-                    await self._deliver(note, when)
+                    await self._correlated(note, when, moment)
                 finally:
                     self._queue.task_done()
 
@@ -97,11 +79,19 @@ class EventRecorder:
         """Wait until everything told so far is delivered or dropped; `run` has to be running."""
         await self._queue.join()
 
-    async def _deliver(self, note: _Note, when: str) -> None:
+    async def _correlated(self, note: Note, when: str, moment: float) -> None:
+        note, key = self._correlator.combined(note, moment)
+        counted = self._correlator.count(key, when)
+        if self._correlator.may_tell(note.regarding, moment):
+            await self._deliver(note, when, counted)
+        else:
+            log.debug("event left out object=%s/%s reason=%s", _namespace(note), note.regarding.name, note.reason)
+
+    async def _deliver(self, note: Note, when: str, counted: Counted) -> None:
         backoff = Backoff(0.5, 10.0)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._tell(note, when)
+                await self._tell(note, when, counted)
             except ApiError as error:
                 self._drop(note, str(error))
                 return
@@ -113,26 +103,24 @@ class EventRecorder:
             else:
                 return
 
-    async def _tell(self, note: _Note, when: str) -> None:
-        told = self._told.get(note)
-        if told is None or not await self._count(note, told, when):
-            while not await self._created(note, when):
+    async def _tell(self, note: Note, when: str, counted: Counted) -> None:
+        if not counted.name or not await self._count(note, when, counted):
+            while not await self._created(note, when, counted):
                 pass
 
-    async def _count(self, note: _Note, told: _Told, when: str) -> bool:
+    async def _count(self, note: Note, when: str, counted: Counted) -> bool:
         """Raise the count; False when the event has expired meanwhile."""
-        self._told.move_to_end(note)
-        patch = {"count": told.count + 1, "lastTimestamp": when}
+        patch = {"count": counted.count, "lastTimestamp": when, "message": note.message}
         try:
-            await self._client.patch(Event, told.name, _namespace(note), patch, content_type=STRATEGIC_PATCH)
+            await self._client.patch(Event, counted.name, _namespace(note), patch, content_type=STRATEGIC_PATCH)
         except ApiError as error:
             if error.code != NOT_FOUND:
                 raise
+            counted.count, counted.first = 1, when
             return False
-        told.count += 1
         return True
 
-    async def _created(self, note: _Note, when: str) -> bool:
+    async def _created(self, note: Note, when: str, counted: Counted) -> bool:
         """False when another component told about the same object in the same moment, and so under the same name."""
         name = f"{note.regarding.name}.{self._stamp():x}"
         event = Event(
@@ -142,8 +130,8 @@ class EventRecorder:
             reason=note.reason,
             message=note.message,
             action=note.action,
-            count=1,
-            first_timestamp=when,
+            count=counted.count,
+            first_timestamp=counted.first,
             last_timestamp=when,
             source=EventSource(component=self._component, host=self._host),
             reporting_component=self._component,
@@ -155,9 +143,7 @@ class EventRecorder:
             if error.reason != "AlreadyExists":
                 raise
             return False
-        self._told[note] = _Told(name, 1)
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
+        counted.name = name
         return True
 
     def _stamp(self) -> int:
@@ -165,7 +151,7 @@ class EventRecorder:
         self._last_stamp = max(self._last_stamp + 1, int(self._clock.now().timestamp() * 1_000_000) * 1000)
         return self._last_stamp
 
-    def _drop(self, note: _Note, why: str) -> None:
+    def _drop(self, note: Note, why: str) -> None:
         self.dropped += 1
         log.warning(
             "event dropped object=%s/%s reason=%s message=%r error=%s",
@@ -190,6 +176,6 @@ def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
     )
 
 
-def _namespace(note: _Note) -> str:
+def _namespace(note: Note) -> str:
     """Events about objects without a namespace live in `default`."""
     return note.regarding.namespace or "default"

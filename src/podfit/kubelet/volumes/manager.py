@@ -30,7 +30,7 @@ from podfit.kubelet.volumes.groups import give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads, Room
-from podfit.kubelet.volumes.sub_paths import bind, remove_tree
+from podfit.kubelet.volumes.sub_paths import DIRECTORY, bind, remove_tree
 
 _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container", "Bidirectional": "bidirectional"}
 
@@ -87,9 +87,8 @@ class Volumes(msgspec.Struct, frozen=True):
     async def _mount(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         try:
             if volume.host_path is not None:
-                path = Path(volume.host_path.path)
-                problem = prepare(path, volume.host_path.type or "")
-                if problem:
+                path, kind = Path(volume.host_path.path), volume.host_path.type
+                if kind and (problem := await self.writer.run(path, partial(prepare, path, kind))):
                     raise MountError(_text(volume, problem))
                 return path
             return await self._in_pod_directory(pod, volume, room, again=again)
@@ -141,7 +140,7 @@ class Volumes(msgspec.Struct, frozen=True):
                 Mount(
                     container_path=mount.mount_path,
                     readonly=mount.read_only or mount.name in read_only,
-                    host_path=str(self._source(pod, mount, paths[mount.name], environment, place)),
+                    host_path=str(await self._source(pod, mount, paths[mount.name], environment, place)),
                     propagation=_PROPAGATION.get(mount.mount_propagation or "", "private"),
                 )
             )
@@ -149,14 +148,18 @@ class Volumes(msgspec.Struct, frozen=True):
                 await asyncio.sleep(0)
         return tuple(mounts)
 
-    def _source(
+    async def _source(
         self, pod: Pod, mount: VolumeMount, volume: Path, environment: Mapping[str, str], place: tuple[str, ...]
     ) -> Path:
         sub_path = _sub_path(mount, environment)
         if not sub_path:
             return volume
-        home = self.make_directory(pod.metadata.uid)
-        return bind(volume, sub_path, home=home, place=place, mounter=self.mounter)
+
+        def make() -> Path:
+            home = self.make_directory(pod.metadata.uid)
+            return bind(volume, sub_path, home=home, place=place, mounter=self.mounter)
+
+        return await self.writer.run(self.pod_directory(pod.metadata.uid).joinpath(DIRECTORY, *place), make)
 
 
 def _is_read_only(volume: Volume) -> bool:
