@@ -40,7 +40,7 @@ async def runtime() -> AsyncIterator[CRIRuntime]:
 
 @pytest.mark.row("R-174")
 async def test_each_kind_of_call_has_its_patience(runtime: CRIRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(channel, "QUICK_SECONDS", 0.1)
     monkeypatch.setattr(client, "UPDATE_SECONDS", 0.2)
     monkeypatch.setattr(client, "WORK_SECONDS", 0.3)
     for name, seconds, call in (
