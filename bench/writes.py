@@ -25,7 +25,7 @@ from api import PODS, STRATEGIC, pod, resize
 from podfit.apiserver.context import Context
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
-from podfit.net.inline import InlineExecutor
+from podfit.net.inline_executor import InlineExecutor
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request
 from podfit.store.memory import memory_store

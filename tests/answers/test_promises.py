@@ -26,7 +26,7 @@ from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.kubelet.runtime.types import ContainerState
-from podfit.net.inline import InlineExecutor
+from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller
 from podfit.scheduler.scheduler import NAME, Scheduler
 from podfit.store.memory import memory_store

@@ -11,7 +11,7 @@ from podfit.api.meta import codec
 from podfit.api.structural.cel.check import Checked, check
 from podfit.api.structural.cel.evaluate import Outcome, Program
 from podfit.api.structural.cel.types import Declared, declared
-from podfit.api.structural.cel.values import shown
+from podfit.api.structural.cel.values import typed_value
 from podfit.api.structural.rules import rule_errors
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -106,7 +106,7 @@ def checked(text: str) -> Checked | str:
 
 
 def run(text: str, *, limit: int = 1_000_000) -> Outcome:
-    found, value = checked(text), shown(VALUE, known())
+    found, value = checked(text), typed_value(VALUE, known())
     assert isinstance(found, Checked), found
     return Program(found).run({"self": value, "oldSelf": value}, limit)
 

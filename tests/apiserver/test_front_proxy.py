@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.apiserver.extensions.aggregation.remote import remote_headers
-from podfit.apiserver.housekeeping.extension import NAME, NAMESPACE, FrontProxy, Proof, publish, told
+from podfit.apiserver.housekeeping.extension import NAME, NAMESPACE, FrontProxy, Proof, publish, with_front_proxy
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
@@ -39,7 +39,7 @@ def test_who_asks_has_a_header_for_each_value() -> None:
 
 def test_several_servers_are_believed(authorities: tuple[str, ...]) -> None:
     a, b, c = (each.strip() + "\n" for each in authorities)
-    first = told(proxy(a, b), {})
+    first = with_front_proxy(proxy(a, b), {})
     assert first == {
         "client-ca-file": b,
         "requestheader-client-ca-file": a,
@@ -48,8 +48,10 @@ def test_several_servers_are_believed(authorities: tuple[str, ...]) -> None:
         "requestheader-group-headers": '["X-Remote-Group"]',
         "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
     }
-    assert told(proxy(a, b), first) == first
-    both = told(proxy(c, b + c, "other"), first | {"more": "stays", "requestheader-group-headers": "nonsense"})
+    assert with_front_proxy(proxy(a, b), first) == first
+    both = with_front_proxy(
+        proxy(c, b + c, "other"), first | {"more": "stays", "requestheader-group-headers": "nonsense"}
+    )
     assert both["requestheader-client-ca-file"] == a + c
     assert both["client-ca-file"] == b + c
     assert json.loads(both["requestheader-allowed-names"]) == ["front-proxy-client", "other"]
@@ -61,9 +63,11 @@ async def test_it_is_written_where_it_is_another(server: Server, authorities: tu
     a, b, c = authorities
     await publish(server.context, proxy(a, b))
     made = await server.client.get(ConfigMap, NAME, NAMESPACE)
-    assert made.data == told(proxy(a, b), {})
+    assert made.data == with_front_proxy(proxy(a, b), {})
     await publish(server.context, proxy(a, b))
     assert await server.client.get(ConfigMap, NAME, NAMESPACE) == made
     await server.client.update(replace(made, data=made.data | {"mine": "x"}))
     await publish(server.context, proxy(c, b))
-    assert (await server.client.get(ConfigMap, NAME, NAMESPACE)).data == told(proxy(c, b), made.data | {"mine": "x"})
+    assert (await server.client.get(ConfigMap, NAME, NAMESPACE)).data == with_front_proxy(
+        proxy(c, b), made.data | {"mine": "x"}
+    )

@@ -9,7 +9,7 @@ import pytest
 from podfit.apiserver.handlers import watch as watching
 from podfit.apiserver.handlers.watch import BOOKMARK_SECONDS
 from podfit.net.streams import close
-from podfit.net.wire import Poured
+from podfit.net.wire import SelfWriting
 from podfit.store import hub
 from podfit.store.protocol import Record
 from support.clock import FakeClock
@@ -50,7 +50,7 @@ class Client:
 async def watched(server: Server, query: str = "") -> AsyncIterator[Client]:
     answer = await server.ask("GET", f"{MAPS}?watch=1&resourceVersion={server.context.store.revision}&{query}")
     client = Client()
-    assert isinstance(answer.body, Poured)
+    assert isinstance(answer.body, SelfWriting)
     assert not isinstance(answer.body, bytes)
     pouring = asyncio.create_task(answer.body.pour(client))
     await asyncio.sleep(0)
@@ -108,7 +108,7 @@ async def test_a_client_too_far_behind_is_dropped(server: Server, monkeypatch: p
     monkeypatch.setattr(hub, "BEHIND", 2 * hub.OVERHEAD)
     answer = await server.ask("GET", f"{MAPS}?watch=1&resourceVersion={server.context.store.revision}")
     client = Client()
-    assert isinstance(answer.body, Poured)
+    assert isinstance(answer.body, SelfWriting)
     pouring = asyncio.create_task(answer.body.pour(client))
     await asyncio.sleep(0)
     client.room.clear()

@@ -43,7 +43,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 AS_NOBODY = """
 import os, sys
 from podfit.cli.app import run
-import podfit.cli.mishaps, podfit.process.teardown, podfit.process.inspect, tempfile
+import podfit.cli.error_messages, podfit.process.teardown, podfit.process.inspect, tempfile
 words = sys.argv[1:]
 run([*words, "--data", "/proc/nope"])  # loads what may be in a place that only root finds the way to
 print("as nobody", file=sys.stderr, flush=True)

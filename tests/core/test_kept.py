@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from podfit.core.kept import ENTRY, length, short, within
+from podfit.core.bounded_cache import ENTRY, cached_where_short, cached_within, length
 
 
 def counted() -> tuple[Callable[[str], str], list[str]]:
@@ -17,14 +17,14 @@ def counted() -> tuple[Callable[[str], str], list[str]]:
 
 def test_short_texts_are_kept_and_long_ones_are_not() -> None:
     function, calls = counted()
-    kept = short(10, longest=3)(function)
+    kept = cached_where_short(10, longest=3)(function)
     assert [kept("abc"), kept("abc"), kept("abcd"), kept("abcd")] == ["ABC", "ABC", "ABCD", "ABCD"]
     assert calls == ["abc", "abcd", "abcd"]
 
 
 def test_what_was_asked_for_last_is_kept_within_the_total() -> None:
     function, calls = counted()
-    kept = within(4 * (ENTRY + 100))(function)
+    kept = cached_within(4 * (ENTRY + 100))(function)
     texts = [letter * 100 for letter in "abcd"]
     for text in (*texts, texts[0]):
         kept(text)
@@ -38,7 +38,7 @@ def test_what_was_asked_for_last_is_kept_within_the_total() -> None:
 
 def test_what_is_larger_than_the_total_is_not_kept() -> None:
     function, calls = counted()
-    kept = within(1000)(function)
+    kept = cached_within(1000)(function)
     kept("small")
     for _ in range(2):
         kept("a" * 1000)
@@ -48,7 +48,7 @@ def test_what_is_larger_than_the_total_is_not_kept() -> None:
 
 def test_results_are_weighed_where_it_is_they_that_are_large() -> None:
     function, calls = counted()
-    kept = within(2 * (ENTRY + 10), weigh=len)(function)
+    kept = cached_within(2 * (ENTRY + 10), weigh=len)(function)
     for text in ("a" * 10, "b" * 400, "a" * 10, "b" * 400):
         kept(text)
     assert calls == ["a" * 10, "b" * 400, "b" * 400]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podfit.core.cron import objection
 from podfit.core.numbers import LEAST, MOST, MOST_UNSIGNED, parse_int, parse_uint
 from podfit.core.quantity import Quantity
-from podfit.core.times import later
+from podfit.core.times import seconds_later
 from support.turns import cpu_ms
 
 
@@ -50,9 +50,9 @@ def test_unsigned() -> None:
 
 def test_no_moment_is_out_of_range() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert later(now, 60) == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
-    assert later(now, MOST).year == 9999
-    assert later(now, -MOST).year == 1
+    assert seconds_later(now, 60) == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+    assert seconds_later(now, MOST).year == 9999
+    assert seconds_later(now, -MOST).year == 1
 
 
 @pytest.mark.parametrize("digits", ["1" * 60_000 + "x", "1" * 60_000, "1." + "1" * 60_000 + "x", "." * 60_000])

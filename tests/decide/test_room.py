@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
-from podfit.decide.node.room.giving import after
 from podfit.decide.node.room.minimum import MINIMUM, minimums
 from podfit.decide.node.room.plan import Enough, Impossible, Plan, plan, waits_for_room
+from podfit.decide.node.room.shrinkable import after
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.resize import verdict as fit

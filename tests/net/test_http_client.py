@@ -10,7 +10,7 @@ import pytest
 from podfit.net.authority import Authority
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
-from podfit.net.reach import Reach, Unreachable
+from podfit.net.reachability import Reach, Unreachable
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity

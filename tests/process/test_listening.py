@@ -8,7 +8,7 @@ import pytest
 
 from podfit.net import addresses
 from podfit.net.http_client import HttpsClient
-from podfit.net.reach import Unreachable
+from podfit.net.reachability import Unreachable
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Request

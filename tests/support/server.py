@@ -20,7 +20,7 @@ from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.guard import answer
-from podfit.net.inline import InlineExecutor
+from podfit.net.inline_executor import InlineExecutor
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store

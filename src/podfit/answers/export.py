@@ -18,7 +18,7 @@ from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.target import Target
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
-from podfit.decide.node.room.gave import Gave, gave
+from podfit.decide.node.room.annotation import Gave, gave
 
 NAMED = 3  # pods that a note names before it counts
 

@@ -9,10 +9,10 @@ from podfit.answers.room_notice import PREEMPT, Room
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
-from podfit.decide.node.room.gave import told
-from podfit.decide.node.room.giving import Shrink, after
+from podfit.decide.node.room.annotation import shrink_text
 from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
 from podfit.decide.node.room.plan import Impossible, Plan, why_not
+from podfit.decide.node.room.shrinkable import Shrink, after
 from podfit.decide.node.room.turns import granted, in_turn
 from podfit.decide.resize.verdict import TOO_LITTLE, Deferred
 
@@ -80,7 +80,7 @@ class RoomMaker:
     def _remember(self, waiting: Pod, plan: Plan) -> None:
         name = _name(waiting)
         earlier = self.made.get(waiting.metadata.uid, Made())
-        gifts = tuple(Gift(_name(shrink.pod), told(shrink, name)) for shrink in plan.shrinks)
+        gifts = tuple(Gift(_name(shrink.pod), shrink_text(shrink, name)) for shrink in plan.shrinks)
         victims = tuple(map(_name, plan.victims))
         self.made[waiting.metadata.uid] = Made((*earlier.gifts, *gifts), (*earlier.victims, *victims))
 

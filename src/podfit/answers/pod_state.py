@@ -6,7 +6,7 @@ from podfit.answers.ages import Age
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.api.core.v1.pods.types import Pod, PodCondition
-from podfit.decide.node.room.gave import gave
+from podfit.decide.node.room.annotation import gave
 from podfit.decide.node.room.plan import allocated_form
 
 SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED = (

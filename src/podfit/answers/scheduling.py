@@ -18,7 +18,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place, refuse, replaced, survey
-from podfit.decide.placement.preempt import Budget, Eviction, preempt, told
+from podfit.decide.placement.preempt import Budget, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.view import NodeView, Refusal, Resident
 from podfit.decide.placement.volumes import Claims, claims_of
 
@@ -103,7 +103,7 @@ def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
     if isinstance(outcome, Eviction):
         names = (f"{victim.pod.metadata.namespace}/{victim.pod.metadata.name}" for victim in outcome.victims)
         return Place(outcome.node, tuple(names))
-    return Place(why=told(verdict, outcome))
+    return Place(why=unschedulable_message(verdict, outcome))
 
 
 def blocked(pod: Pod) -> str:

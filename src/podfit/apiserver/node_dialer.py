@@ -22,7 +22,7 @@ from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
 from podfit.decide.node.addresses import is_reachable
 from podfit.net.http_client import HttpsClient
 from podfit.net.raw_streams import dial, join
-from podfit.net.reach import READ_SECONDS
+from podfit.net.reachability import READ_SECONDS
 from podfit.net.supervisor import Supervisor
 from podfit.net.websocket import is_websocket
 from podfit.net.wire import Duplex, Handler, Request, Response

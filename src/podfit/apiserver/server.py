@@ -25,7 +25,7 @@ from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.extensions.audit.trail import Trail
 from podfit.apiserver.extensions.backends import Backends
 from podfit.apiserver.extensions.customresources.table import CustomTable
-from podfit.apiserver.extensions.legacy.mode import shown
+from podfit.apiserver.extensions.legacy.mode import in_legacy_form
 from podfit.apiserver.handlers.answers import error_response
 from podfit.apiserver.handlers.presentation import presented
 from podfit.apiserver.housekeeping import extension, own_service
@@ -177,7 +177,7 @@ class ApiServer:
                 self._flow_control.check_streams(level, identity)
             await self._authorizer.require(identity, question)
             answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))
-        return shown(self._context.legacy, target, request, identity, answer)
+        return in_legacy_form(self._context.legacy, target, request, identity, answer)
 
     async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:
         if registered := self._aggregation.find(request.path):

@@ -202,7 +202,7 @@ def _explain(error: Exception, arguments: list[str]) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
     from podfit.answers.resize_request import OptionError, RequestError
     from podfit.answers.target import TargetError
-    from podfit.cli import mishaps, render, usage
+    from podfit.cli import error_messages, render, usage
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.core.errors import ApiError
     from podfit.core.features import FeatureGateError
@@ -219,11 +219,11 @@ def _explain(error: Exception, arguments: list[str]) -> int:
         case TargetError() | OptionError() | RequestError():
             return usage.wrong(str(error), arguments, verbs())
         case KubeconfigError():
-            return mishaps.kubeconfig(error)
+            return error_messages.kubeconfig(error)
         case ApiError():
-            return mishaps.refused(error)
+            return error_messages.refused(error)
         case ConnectionError():
-            return mishaps.silent(error)
+            return error_messages.silent(error)
         case OSError(errno=errno.ENOSPC, filename=None, strerror=str() as why):  # a help page goes to a full disk
             render.error(f"<stdout>: {why.lower()}")
             return exits.MACHINE

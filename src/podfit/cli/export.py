@@ -11,8 +11,8 @@ from podfit.answers.export import Form, document, export
 from podfit.answers.resize_request import OptionError
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, commands, snapshot
-from podfit.cli.manifests import shown, spec_in
+from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, commands, snapshot
+from podfit.cli.manifests import display_name, spec_in
 from podfit.cli.output import NarrowOutputOption, Output
 
 
@@ -49,7 +49,9 @@ def export_sizes(
     manifest = spec_in(filename, about) if filename else None
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if drift:
-        return _drift(compared(about, found, manifest=manifest, name=shown(filename) if filename else ""), output)
+        return _drift(
+            compared(about, found, manifest=manifest, name=display_name(filename) if filename else ""), output
+        )
     sizes = export(about, found)
     for note in sizes.notes:
         render.progress(f"note: {note}")

@@ -25,7 +25,7 @@ Manifest: TypeAlias = Annotated[
 
 def documents_of(path: Path) -> list[Any]:
     """The documents of a YAML or JSON file. Raises RequestError."""
-    name = shown(path)
+    name = display_name(path)
     text = _text(path, name)
     try:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
@@ -43,7 +43,7 @@ def documents_of(path: Path) -> list[Any]:
 
 def spec_in(path: Path, target: Target) -> PodSpec:
     """The pod spec of the target in a file. Raises RequestError."""
-    return spec_among(documents_of(path), target, shown(path))
+    return spec_among(documents_of(path), target, display_name(path))
 
 
 def spec_among(documents: Sequence[Any], target: Target, name: str) -> PodSpec:
@@ -73,7 +73,7 @@ def _check_size(documents: list[Any], name: str) -> None:
         raise RequestError(f"{name}: its aliases expand to more than {MOST >> 20} million values")
 
 
-def shown(path: Path) -> str:
+def display_name(path: Path) -> str:
     return "stdin" if path == STDIN else str(path)
 
 

@@ -15,8 +15,8 @@ from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import TemplatePlan, read_workload, template_plan
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
-from podfit.cli.manifests import documents_of, shown
+from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
+from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.resize_options import (
     AlsoTemplate,
@@ -95,13 +95,13 @@ def _several(
         try:
             asked_for = sized_in(documents, where)
         except RequestError as error:
-            raise RequestError(f"{shown(filename)}: {error}") from error
+            raise RequestError(f"{display_name(filename)}: {error}") from error
         return await plan_several(client, asked_for)
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
     if not found.pods:
-        render.error(f"{shown(filename)}: none of its pods and workloads runs")
+        render.error(f"{display_name(filename)}: none of its pods and workloads runs")
     return exits.DONE if found.good else exits.REFUSED
 
 

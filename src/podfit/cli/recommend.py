@@ -10,7 +10,7 @@ from podfit.answers.recommend import Recommendations, Size, recommend
 from podfit.answers.recommended_facts import Facts, FactsReader, Watching
 from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.cli import exits, render
-from podfit.cli.asking import (
+from podfit.cli.cluster_questions import (
     AllNamespaces,
     ContextName,
     Kubeconfig,

@@ -19,9 +19,10 @@ from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import read_workload, template_plan
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
+from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import column, no_pods, show
+from podfit.cli.progress import watched
 from podfit.cli.resize_options import (
     AlsoTemplate,
     ContainerName,
@@ -32,7 +33,6 @@ from podfit.cli.resize_options import (
     check_template,
     request_of,
 )
-from podfit.cli.underway import watched
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 from podfit.process.config_file import seconds

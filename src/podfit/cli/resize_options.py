@@ -10,7 +10,7 @@ from podfit.answers.resize_request import OptionError, RequestError, ResizeReque
 from podfit.answers.target import Target
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.cli.manifests import Manifest, documents_of, shown
+from podfit.cli.manifests import Manifest, display_name, documents_of
 
 _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."
 Cpu: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("500m", "500m:1", ":1"))]
@@ -61,9 +61,10 @@ def _template(path: Path, target: Target) -> Pod:
     documents = documents_of(path)
     if len(documents) > 1:
         raise RequestError(
-            f"{shown(path)}: {len(documents)} documents for one target; plan all of them by leaving out the target"
+            f"{display_name(path)}: {len(documents)} documents for one target; "
+            "plan all of them by leaving out the target"
         )
-    return _sole(documents, shown(path))
+    return _sole(documents, display_name(path))
 
 
 def _sole(documents: Sequence[Any], name: str) -> Pod:

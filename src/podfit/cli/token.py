@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig
+from podfit.cli.cluster_questions import ContextName, Kubeconfig
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, find
 from podfit.net.addresses import is_loopback_url

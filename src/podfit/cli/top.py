@@ -9,7 +9,7 @@ from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.answers.top import Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
-from podfit.cli.asking import (
+from podfit.cli.cluster_questions import (
     AllNamespaces,
     ContextName,
     Kubeconfig,

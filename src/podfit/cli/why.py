@@ -14,7 +14,16 @@ from podfit.answers.target import NODE, POD, VPA, WORKLOADS, Target, TargetError
 from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.answers.why_node import NodeWhy, why_node
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands, missing_namespace, snapshot
+from podfit.cli.cluster_questions import (
+    ContextName,
+    Kubeconfig,
+    Name,
+    Namespace,
+    asked,
+    commands,
+    missing_namespace,
+    snapshot,
+)
 from podfit.cli.output import Output
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client

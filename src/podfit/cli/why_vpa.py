@@ -4,7 +4,7 @@ from pathlib import Path
 
 from podfit.answers.why_vpa import VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
-from podfit.cli.asking import asked
+from podfit.cli.cluster_questions import asked
 from podfit.cli.output import Output
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock

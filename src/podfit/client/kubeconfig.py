@@ -22,7 +22,7 @@ from podfit.client.transport import Https
 from podfit.core.os_errors import plainly
 from podfit.net.files import misread, read_given
 from podfit.net.http_client import HttpsClient
-from podfit.net.reach import DIRECT, Reach
+from podfit.net.reachability import DIRECT, Reach
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 

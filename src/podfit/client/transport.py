@@ -7,7 +7,7 @@ from typing import Protocol
 
 from podfit.net.guard import answer
 from podfit.net.http_client import HttpsClient
-from podfit.net.reach import READ_SECONDS
+from podfit.net.reachability import READ_SECONDS
 from podfit.net.wire import Handler, Identity, Request, Response
 
 STREAM_SECONDS = 600.0  # longest silence of a watch without timeoutSeconds; bookmarks come about every minute

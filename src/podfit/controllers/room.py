@@ -26,10 +26,10 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
-from podfit.decide.node.room.gave import GAVE, noted
-from podfit.decide.node.room.giving import Shrink
+from podfit.decide.node.room.annotation import GAVE, noted
 from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
 from podfit.decide.node.room.plan import Impossible, Plan, is_active, waits_for_room, why_not
+from podfit.decide.node.room.shrinkable import Shrink
 from podfit.decide.node.room.turns import in_turn, turn_of
 
 ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"

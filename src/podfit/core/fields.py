@@ -58,7 +58,7 @@ def _quoted(text: str) -> str:
     return _CONTROL.sub(_go_escape, quoted) if r"\u00" in quoted else quoted
 
 
-def shown(value: Any) -> str:
+def go_value(value: Any) -> str:
     """A value as Go prints it in an error: strings and quantities quoted, numbers bare, the rest as JSON."""
     if isinstance(value, (str, Quantity)):
         return _quoted(str(value))
@@ -70,12 +70,12 @@ def shown(value: Any) -> str:
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(field, "Invalid value", detail, shown(value))
+    return FieldError(field, "Invalid value", detail, go_value(value))
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
     """As `invalid`, for a reader that tells types from values by the reason."""
-    return FieldError(field, "Invalid value", detail, shown(value), reason="FieldValueTypeInvalid")
+    return FieldError(field, "Invalid value", detail, go_value(value), reason="FieldValueTypeInvalid")
 
 
 def required(field: str, detail: str = "") -> FieldError:
@@ -88,17 +88,17 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 def unsupported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
     """`supported` is printed in the order given, each quoted."""
-    listed = ", ".join(shown(item) for item in supported)
-    return FieldError(field, "Unsupported value", f"supported values: {listed}" if supported else "", shown(value))
+    listed = ", ".join(go_value(item) for item in supported)
+    return FieldError(field, "Unsupported value", f"supported values: {listed}" if supported else "", go_value(value))
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    return FieldError(field, "Duplicate value", value=shown(value))
+    return FieldError(field, "Duplicate value", value=go_value(value))
 
 
 def missing(field: str, value: Any, detail: str = "") -> FieldError:
     """A reference to something that is not there."""
-    return FieldError(field, "Not found", detail, shown(value))
+    return FieldError(field, "Not found", detail, go_value(value))
 
 
 def too_long(field: str, limit: int) -> FieldError:

@@ -4,7 +4,7 @@ A text of any length may come. Python reads long numbers in quadratic time, and 
 with an error of its own, so the digits are counted first.
 """
 
-from podfit.core.fields import shown
+from podfit.core.fields import go_value
 
 LEAST, MOST = -(2**63), 2**63 - 1
 MOST_UNSIGNED = 2**64 - 1
@@ -33,4 +33,4 @@ def _parsed(text: str, function: str, digits: str, least: int, most: int) -> int
 
 
 def _problem(text: str, function: str, why: str) -> str:
-    return f"strconv.{function}: parsing {shown(text)}: {why}"
+    return f"strconv.{function}: parsing {go_value(text)}: {why}"

@@ -15,7 +15,7 @@ def format_micro(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
-def later(moment: datetime, seconds: float) -> datetime:
+def seconds_later(moment: datetime, seconds: float) -> datetime:
     """So many seconds later (earlier when negative), but never outside of the years 1 to 9999."""
     try:
         return moment.astimezone(UTC) + timedelta(seconds=seconds)

@@ -21,7 +21,7 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 from yarl import URL
 
-from podfit.net.reach import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
+from podfit.net.reachability import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
 from podfit.net.wire import Request, Response
 
 Dial: TypeAlias = Callable[[], Awaitable[Sequence[tuple[str, int]]]]

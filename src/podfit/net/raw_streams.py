@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
-from podfit.net.reach import CONNECT_SECONDS, Unreachable, target_of
+from podfit.net.reachability import CONNECT_SECONDS, Unreachable, target_of
 from podfit.net.wire import Duplex, Request, Response
 
 PIECE = 64 * 1024

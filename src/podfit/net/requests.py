@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from podfit.core.kept import short
+from podfit.core.bounded_cache import cached_where_short
 from podfit.decide.certificates import Asked
 from podfit.net.certificates import Signer
 
@@ -35,7 +35,7 @@ _PURPOSES = {"server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3
 """The usages that any of the cluster's signers allows."""
 
 
-@short(64, longest=16 * 1024)
+@cached_where_short(64, longest=16 * 1024)
 def read(pem: bytes) -> Asked:
     """Raises ValueError, in the API's words where it has any, for what is no request."""
     request = _load(pem)

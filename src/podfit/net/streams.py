@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable
 
-from podfit.net.wire import Poured, Sink
+from podfit.net.wire import SelfWriting, Sink
 
 
 async def pour(body: AsyncIterator[bytes], sink: Sink) -> None:
     """All of a stream into a sink: by itself when it can, else as it is read."""
-    if isinstance(body, Poured):
+    if isinstance(body, SelfWriting):
         await body.pour(sink)
         return
     async for chunk in body:
@@ -23,7 +23,7 @@ async def close(body: AsyncIterator[bytes]) -> None:
         await aclose()
 
 
-class Told:
+class ClosingStream:
     """The same stream; `ended` is called once, when it is closed."""
 
     def __init__(self, body: AsyncIterator[bytes], ended: Callable[[], None]) -> None:

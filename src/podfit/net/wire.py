@@ -70,7 +70,7 @@ class Duplex(Sink, Protocol):
 
 
 @runtime_checkable
-class Poured(Protocol):
+class SelfWriting(Protocol):
     """A stream that can also be told to write into a sink by itself, at the moment in which something happens."""
 
     async def pour(self, sink: Sink) -> None:

@@ -5,13 +5,13 @@ import hashlib
 from cryptography import x509
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
-from podfit.core.kept import short
+from podfit.core.bounded_cache import cached_where_short
 from podfit.net.wire import Identity
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
-@short(4096, longest=4096)
+@cached_where_short(4096, longest=4096)
 def certificate_identity(der: bytes) -> Identity | None:
     """Subject CN is the user and each O a group, as Kubernetes reads client certificates; None without a CN.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from podfit.net.inline import InlineExecutor
+from podfit.net.inline_executor import InlineExecutor
 from podfit.net.supervisor import Supervisor
 from podfit.store.encrypted import ENCRYPTED, EncryptedStore, Rule
 from podfit.store.etcd.options import PREFIX, EtcdOptions

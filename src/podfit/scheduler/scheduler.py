@@ -21,7 +21,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.preempt import Eviction, Hopeless, preempt, told
+from podfit.decide.placement.preempt import Eviction, Hopeless, preempt, unschedulable_message
 from podfit.decide.placement.requeue import PodGone, Waiting
 from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.decide.placement.view import Resident
@@ -155,7 +155,7 @@ class Scheduler:
                 nominated = ""
                 if self._cache.withdraw(key):
                     self._freed(pod)
-            group.create_task(self._explain(pod, told(verdict, outcome), nominated))
+            group.create_task(self._explain(pod, unschedulable_message(verdict, outcome), nominated))
             return
         self._measured.victims.observe(len(outcome.victims))
         displaced = self._cache.promised_below(outcome.node, subject.priority)

@@ -7,7 +7,7 @@ for 150 ms; as bytes they cost it nothing.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from podfit.core.kept import short
+from podfit.core.bounded_cache import cached_where_short
 from podfit.store.protocol import Change, Page, Record
 
 _LAST = "\U0010ffff"
@@ -50,7 +50,7 @@ class Index:
         return Page(records, revision, max(0, end - max(start, stop)))
 
 
-@short(4096, longest=512)
+@cached_where_short(4096, longest=512)
 def prefix_end(prefix: str) -> str | None:
     """The smallest string above every string that starts with `prefix`; None when there is none."""
     head = prefix.rstrip(_LAST)

@@ -12,7 +12,7 @@ import selectors
 from collections.abc import Callable
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
-from podfit.net.inline import InlineExecutor
+from podfit.net.inline_executor import InlineExecutor
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -10,7 +10,7 @@ from typing import Any
 from podfit.api.structural.cel.check import check
 from podfit.api.structural.cel.evaluate import Program
 from podfit.api.structural.cel.types import BOOL, DYN, STRING, Type, list_of, map_of
-from podfit.core.kept import within
+from podfit.core.bounded_cache import cached_within
 from podfit.core.turns import TooLong, left, spend
 
 CALL_LIMIT = 1_000_000
@@ -54,7 +54,7 @@ def verdicts(expressions: Iterable[str], values: Mapping[str, Any]) -> list[bool
     return found
 
 
-@within(128 * 1024)
+@cached_within(128 * 1024)
 def _checked(expression: str) -> "Program | str":
 
     spend(10 * len(expression))

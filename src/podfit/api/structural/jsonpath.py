@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from podfit.core.kept import short
+from podfit.core.bounded_cache import cached_where_short
 
 Step = Callable[[Iterable[Any]], list[Any]]
 
@@ -30,7 +30,7 @@ class PathError(ValueError):
     """The path cannot be read."""
 
 
-@short(1024, longest=1024)
+@cached_where_short(1024, longest=1024)
 def parse(path: str) -> tuple[Step, ...]:
     """Raises PathError that says where."""
     text = path.removeprefix("{").removesuffix("}") if path.startswith("{") else path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
-from podfit.api.structural.cel.values import Maybe, shown
+from podfit.api.structural.cel.values import Maybe, typed_value
 from podfit.api.structural.compiled import Compiled, RuleNode, rules_of
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required
 from podfit.core.turns import TooLong, left, spend
@@ -88,8 +88,8 @@ class _Asked:
             raise _Ended(invalid(path or NOWHERE, node.schema.type, _SPENT))
 
         known = node.declared
-        now = shown(value, known) if known is not None else value
-        was = None if old is _ABSENT or known is None else shown(old, known)
+        now = typed_value(value, known) if known is not None else value
+        was = None if old is _ABSENT or known is None else typed_value(old, known)
         for compiled in node.rules:
             if (compiled.changes and old is _ABSENT and not compiled.rule.optional_old_self) or (
                 not compiled.changes and same

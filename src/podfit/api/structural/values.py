@@ -14,8 +14,8 @@ import re2
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.structural.formats import fits
 from podfit.api.structural.rules import NOWHERE
+from podfit.core.bounded_cache import KEPT_PATTERNS, cached_within, weight_of_pattern
 from podfit.core.fields import FieldError, invalid, required, too_many, type_invalid, unsupported
-from podfit.core.kept import KEPT_PATTERNS, weight_of_pattern, within
 from podfit.core.turns import spend
 
 _PRINTED = 10
@@ -103,7 +103,7 @@ def _text(value: str, schema: JSONSchemaProps, path: str) -> Iterator[FieldError
         yield type_invalid(path, value, f"{_in(path)} must be of type {schema.format}: {_json(value)}")
 
 
-@within(KEPT_PATTERNS, weigh=weight_of_pattern)
+@cached_within(KEPT_PATTERNS, weigh=weight_of_pattern)
 def compiled(pattern: str) -> Any:
     """The expression as Go reads it, which takes time in proportion to the text. Raises ValueError."""
 

@@ -10,8 +10,8 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from podfit.core.bounded_cache import cached_where_short
 from podfit.core.errors import unauthorized
-from podfit.core.kept import short
 from podfit.net.wire import Identity, Request
 from podfit.net.x509 import certificate_identity
 
@@ -84,7 +84,7 @@ class Authenticator:
         return found
 
 
-@short(4096, longest=4096)
+@cached_where_short(4096, longest=4096)
 def _certified(der: bytes) -> Identity | None:
     """One identity for all requests of a certificate."""
     found = certificate_identity(der)

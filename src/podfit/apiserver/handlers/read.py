@@ -32,7 +32,7 @@ from podfit.apiserver.request.representations import (
 )
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request, gone
-from podfit.core.fields import shown
+from podfit.core.fields import go_value
 from podfit.core.go_json import syntax_error
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
@@ -213,7 +213,7 @@ def _read_token(token: str) -> _Token:
     except (ValueError, msgspec.DecodeError) as error:
         raise _bad_token(syntax_error(text) or str(error)) from None
     if read.v != TOKEN_VERSION:
-        raise _bad_token(f"server does not recognize this encoded version {shown(read.v)}")
+        raise _bad_token(f"server does not recognize this encoded version {go_value(read.v)}")
     if read.rv == 0:
         raise _bad_token(f"incorrect encoded start resourceVersion (version {TOKEN_VERSION})")
     if not read.start:

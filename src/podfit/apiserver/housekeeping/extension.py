@@ -48,7 +48,7 @@ async def publish(context: Context, proxy: FrontProxy) -> None:
     objects = Stored[ConfigMap](context.store, info_for(ConfigMap))
     while True:
         old = await context.find(ConfigMap, NAME, NAMESPACE)
-        data = told(proxy, old.data if old is not None else {})
+        data = with_front_proxy(proxy, old.data if old is not None else {})
         try:
             if old is None:
                 now = format_time(context.clock.now())
@@ -65,7 +65,7 @@ async def publish(context: Context, proxy: FrontProxy) -> None:
                 raise
 
 
-def told(proxy: FrontProxy, before: dict[str, str]) -> dict[str, str]:
+def with_front_proxy(proxy: FrontProxy, before: dict[str, str]) -> dict[str, str]:
     """What was said before, and what this server adds to it."""
     lists = {key: (name,) for key, name in _HEADERS.items()} | {"requestheader-allowed-names": (proxy.name,)}
     bundles = {"client-ca-file": proxy.clients, "requestheader-client-ca-file": proxy.authority}

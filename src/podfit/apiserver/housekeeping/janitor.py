@@ -17,7 +17,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.times import later, parse_time
+from podfit.core.times import parse_time, seconds_later
 from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
@@ -88,8 +88,8 @@ class Ages:
             return True
         if revision > self._before:
             return False
-        now = later(self._began, self._clock.monotonic() - self._began_at)
-        return _last_seen(event, now) < later(now, -LIFE)
+        now = seconds_later(self._began, self._clock.monotonic() - self._began_at)
+        return _last_seen(event, now) < seconds_later(now, -LIFE)
 
 
 def _last_seen(event: Event, now: datetime) -> datetime:

@@ -18,7 +18,7 @@ from podfit.apiserver.http.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, 
 from podfit.apiserver.request.target import Target
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.net.streams import Told
+from podfit.net.streams import ClosingStream
 from podfit.net.wire import Duplex, Identity, Pieces, Request, Response, Upgrade
 
 RETRY_SECONDS = 1
@@ -85,7 +85,7 @@ class FlowControl:
             return answer
         user = identity.user
         self._streams[user] = self._streams.get(user, 0) + 1
-        return Response(answer.status, answer.headers, Told(answer.body, lambda: self._left(user)))
+        return Response(answer.status, answer.headers, ClosingStream(answer.body, lambda: self._left(user)))
 
     async def _changed(self, user: str, upgrade: Upgrade, duplex: Duplex) -> None:
         self._streams[user] = self._streams.get(user, 0) + 1

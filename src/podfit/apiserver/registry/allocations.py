@@ -17,10 +17,10 @@ from podfit.api.core.v1.services.types import Service
 from podfit.api.core.v1.services.validation import needs_health_check
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.service_allocation import (
-    Held,
+    Allocated,
     ServiceRanges,
+    allocated_to,
     family_errors,
-    held,
     missing_node_ports,
     needs_address,
     with_families,
@@ -57,7 +57,7 @@ async def allocated(context: Context, new: Any, old: Any, *, dry: bool) -> Async
     taking = _Taking(context, new or old, dry=dry)
     try:
         complete = await taking.complete(old) if new is not None else None
-        leaving = [] if dry else await _records(context, held(old) - held(complete))
+        leaving = [] if dry else await _records(context, allocated_to(old) - allocated_to(complete))
         yield complete
     except ApiError:
         await taking.undo()
@@ -68,7 +68,7 @@ async def allocated(context: Context, new: Any, old: Any, *, dry: bool) -> Async
         await _delete(context, record)
 
 
-async def _records(context: Context, what: Held) -> list[Record]:
+async def _records(context: Context, what: Allocated) -> list[Record]:
     """As they are before the write: one that another request takes over meanwhile is not this one's to give back."""
     found = [await context.store.get(key) for key in _keys(what)]
     return [record for record in found if record is not None]
@@ -81,7 +81,7 @@ async def _delete(context: Context, record: Record) -> None:
         return  # someone else was quicker, and it is his now
 
 
-def _keys(what: Held) -> list[str]:
+def _keys(what: Allocated) -> list[str]:
     return [*(_key(_ADDRESSES, text) for text in what.addresses), *(_key(_PORTS, str(port)) for port in what.ports)]
 
 
@@ -117,7 +117,7 @@ class _Taking(msgspec.Struct):
 
     async def _asked(self, old: Service | None, ranges: ServiceRanges) -> None:
         """What the client named. A dry run does not look whether others have it."""
-        wanted = held(self.service) - held(old)
+        wanted = allocated_to(self.service) - allocated_to(old)
         for text in sorted(wanted.addresses):
             if not ranges.has_address(text):
                 why = (
@@ -216,7 +216,7 @@ class _Taking(msgspec.Struct):
         service = await self.context.find(Service, owner.name, owner.namespace)
         if service is None or service.metadata.uid != owner.uid:
             return False
-        return record.key in _keys(held(service))
+        return record.key in _keys(allocated_to(service))
 
     def _begin(self, record: Record) -> None:
         self.taken.append(record)

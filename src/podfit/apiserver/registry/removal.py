@@ -13,7 +13,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.core.errors import conflict
-from podfit.core.times import format_time, later
+from podfit.core.times import format_time, seconds_later
 from podfit.decide.workload.propagation import wanted_finalizers
 
 
@@ -41,7 +41,7 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
     meta = obj.metadata
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
         return obj
-    when = format_time(later(context.clock.now(), grace))
+    when = format_time(seconds_later(context.clock.now(), grace))
     generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
     return strategy_of(type(obj)).delete.mark(replace(obj, metadata=meta))

@@ -90,23 +90,23 @@ def _port_range(text: str) -> tuple[int, int]:
     return low, high
 
 
-class Held(msgspec.Struct, frozen=True):
+class Allocated(msgspec.Struct, frozen=True):
     """What is a service's alone."""
 
     addresses: frozenset[str] = frozenset()
     ports: frozenset[int] = frozenset()
 
-    def __sub__(self, other: "Held") -> "Held":
-        return Held(self.addresses - other.addresses, self.ports - other.ports)
+    def __sub__(self, other: "Allocated") -> "Allocated":
+        return Allocated(self.addresses - other.addresses, self.ports - other.ports)
 
 
-def held(service: Service | None) -> Held:
+def allocated_to(service: Service | None) -> Allocated:
     if service is None:
-        return Held()
+        return Allocated()
     spec = service.spec
     addresses = () if spec.type == EXTERNAL_NAME or is_headless(spec) else spec.cluster_ips
     ports = [port.node_port for port in spec.ports] if _has_node_ports(spec) else []
-    return Held(
+    return Allocated(
         frozenset(str(ip_address(text)) for text in addresses if parsed(text)),
         frozenset(filter(None, [*ports, spec.health_check_node_port])),
     )

@@ -18,8 +18,8 @@ from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.documents import MOST_BUILT_IN, MOST_OF_POD, MOST_VALUES, check_encoded
+from podfit.core.bounded_cache import cached_within
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
-from podfit.core.kept import within
 from podfit.store.protocol import (
     Companion,
     CompanionConflict,
@@ -117,7 +117,7 @@ def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
     return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
 
 
-_decoded, _large = within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
+_decoded, _large = cached_within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
 
 
 def most_stored(kind: type[Object]) -> int:

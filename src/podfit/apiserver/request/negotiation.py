@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podfit.core.kept import short
+from podfit.core.bounded_cache import cached_where_short
 
 WATCH = "watch"
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def accepts(header: str, kinds: tuple[str, ...]) -> bool:
     return not header or "*/*" in named or not named.isdisjoint(kinds)
 
 
-@short(256, longest=1024)
+@cached_where_short(256, longest=1024)
 def offers(header: str) -> tuple[Offer, ...]:
     """Those that can be understood, best first."""
     found: list[Offer] = []

@@ -15,8 +15,8 @@ from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.negotiation import accepts, negotiated, offers
 from podfit.apiserver.request.target import Target
+from podfit.core.bounded_cache import cached_where_short
 from podfit.core.errors import ApiError
-from podfit.core.kept import short
 from podfit.net.wire import Request
 
 GROUP, DISCOVERY = "meta.k8s.io", "apidiscovery.k8s.io"
@@ -65,7 +65,7 @@ def wanted_representation(request: Request, target: Target, *, tables: bool = Tr
     return _representation_of(request.headers.get("accept", ""), target.verb in ("list", "watch"), tables, custom)
 
 
-@short(256, longest=1024)
+@cached_where_short(256, longest=1024)
 def _representation_of(accept: str, many: bool, tables: bool, custom: bool) -> Representation:
     if not custom and not accepts(accept, TYPES):
         raise ApiError(406, "NotAcceptable", unknown_types(many=many), {})
@@ -99,7 +99,7 @@ def wanted_media(request: Request) -> tuple[str, bool]:
     return _media(request.headers.get("accept", ""))
 
 
-@short(256, longest=1024)
+@cached_where_short(256, longest=1024)
 def _media(accept: str) -> tuple[str, bool]:
     def form(kind: str, parameters: Mapping[str, str]) -> tuple[str, bool] | None:
         known = _form(kind, parameters) or (parameters.get("g") == DISCOVERY and _plain(kind, parameters))

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import ContainerResourcePolicy, PodUpdatePolicy, StartupBoost, VerticalPodAutoscaler
-from podfit.core.fields import FieldError, forbidden, invalid, required, shown, too_many, unsupported
+from podfit.core.fields import FieldError, forbidden, go_value, invalid, required, too_many, unsupported
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.gates import Gates
@@ -197,6 +197,6 @@ def _warnings(vpa: VerticalPodAutoscaler, allowed: Allowed) -> Iterator[str]:
             if name not in RESOURCES and name in allowed.resources:
                 yield (
                     f"spec.resourcePolicy.containerPolicies[{index}].controlledResources[{at}]: unsupported value "
-                    f"{shown(name)} is allowed only because it is present in the existing VPA object; supported "
-                    f"values: {', '.join(map(shown, RESOURCES))}"
+                    f"{go_value(name)} is allowed only because it is present in the existing VPA object; supported "
+                    f"values: {', '.join(map(go_value, RESOURCES))}"
                 )

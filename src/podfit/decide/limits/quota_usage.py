@@ -18,7 +18,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native
-from podfit.core.times import later, parse_time
+from podfit.core.times import parse_time, seconds_later
 from podfit.decide.pod.requests import pod_limits, pod_requests
 
 ONE = Quantity.of(1)
@@ -88,7 +88,7 @@ def _overdue(pod: Pod, now: datetime | None) -> bool:
     meta = pod.metadata
     if now is None or meta.deletion_timestamp is None:
         return False
-    return now > later(parse_time(meta.deletion_timestamp), meta.deletion_grace_period_seconds or 0)
+    return now > seconds_later(parse_time(meta.deletion_timestamp), meta.deletion_grace_period_seconds or 0)
 
 
 def compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Quantity]:

@@ -63,7 +63,7 @@ class Hopeless(msgspec.Struct, frozen=True):
     keeps_promise: bool = False
 
 
-def told(verdict: Unschedulable, outcome: Hopeless) -> str:
+def unschedulable_message(verdict: Unschedulable, outcome: Hopeless) -> str:
     """What is said of a pod that no node takes, and that no eviction helps."""
     return f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
 

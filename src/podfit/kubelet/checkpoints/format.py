@@ -16,7 +16,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.meta import codec
-from podfit.core.kept import within
+from podfit.core.bounded_cache import cached_within
 from podfit.decide.pod.allocated import PodResources
 
 OFFSET, PRIME, SIZE = 2166136261, 16777619, 1 << 32  # of FNV-1a, 32 bits
@@ -143,6 +143,6 @@ def fold(value: int, piece: bytes) -> int:
     return ((value - low) * pow(PRIME, len(piece), SIZE) + _from(piece, low)) % SIZE
 
 
-@within(8 * 2**20)
+@cached_within(8 * 2**20)
 def _from(piece: bytes, low: int) -> int:
     return fnv32a(piece, low)

@@ -15,7 +15,7 @@ from podfit.kubelet.runtime.spdy import Spdy
 from podfit.kubelet.runtime.types import Streams
 from podfit.net.http_syntax import Refused, split_target
 from podfit.net.raw_streams import Dialled, dial
-from podfit.net.reach import Unreachable
+from podfit.net.reachability import Unreachable
 from podfit.net.wire import Request
 
 PROTOCOL = "v4.channel.k8s.io"

@@ -15,7 +15,7 @@ from podfit.api.meta import codec
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.numbers import parse_int
-from podfit.core.times import format_micro, later, parse_time
+from podfit.core.times import format_micro, parse_time, seconds_later
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.runtime.errors import CRIError
@@ -178,7 +178,7 @@ def _options(request: Request, now: datetime) -> LogOptions:
     """Raises ValueError with a text for the caller."""
     since = ""
     if seconds := _number(request, "sinceSeconds"):
-        since = format_micro(later(now, -seconds))
+        since = format_micro(seconds_later(now, -seconds))
     elif request.param("sinceTime"):
         since = format_micro(parse_time(request.param("sinceTime")).astimezone(UTC))
     return LogOptions(

@@ -92,7 +92,7 @@ def _claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
 
 
 def _daemon_set(daemons: DaemonSet) -> DaemonSet:
-    """The annotation is what is left of a field of older versions; `doors` counts in it."""
+    """The annotation is what is left of a field of older versions; strategies count in it."""
     daemons = inside(daemons, spec=_daemon_set_spec)
     annotations = daemons.metadata.annotations
     if TEMPLATE_GENERATION in annotations:

@@ -17,7 +17,7 @@ from podfit.api.structural.cel.syntax import (
     Node,
     Select,
     UInt,
-    shown,
+    error_text,
 )
 from podfit.api.structural.cel.types import (
     BOOL,
@@ -74,13 +74,13 @@ def check(source: str, variables: Mapping[str, Type]) -> Checked | str:
     try:
         tree = parsed(source)
     except ExpressionError as error:
-        return shown(source, [error])
+        return error_text(source, [error])
     checker = _Checker(tree, variables)
     try:
         checker.of(tree.root, {})
     except RecursionError:
-        return shown(source, [ExpressionError(_DEEP)])
-    return shown(source, checker.errors) if checker.errors else checker.checked
+        return error_text(source, [ExpressionError(_DEEP)])
+    return error_text(source, checker.errors) if checker.errors else checker.checked
 
 
 Scope = Mapping[str, Type]

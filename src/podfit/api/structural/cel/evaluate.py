@@ -9,7 +9,7 @@ from podfit.api.structural.cel.meter import Failure, Meter, OverLimit
 from podfit.api.structural.cel.parse import MOST_KEPT
 from podfit.api.structural.cel.run import Run, made
 from podfit.api.structural.cel.types import Type
-from podfit.core.kept import within
+from podfit.core.bounded_cache import cached_within
 
 _DEEP = "expression recursion limit exceeded: 250"
 
@@ -42,7 +42,7 @@ class Program:
         return Outcome(meter.cost, value, over=meter.cost > limit)
 
 
-@within(MOST_KEPT)
+@cached_within(MOST_KEPT)
 def loose(source: str, names: tuple[str, ...]) -> Program | str:
     """A program over values of any type; the text of what is wrong."""
     checked = check(source, {name: Type("dyn") for name in names})

@@ -18,7 +18,7 @@ from podfit.api.structural.cel.syntax import (
     UInt,
     tokens,
 )
-from podfit.core.kept import within
+from podfit.core.bounded_cache import cached_within
 
 _RANKS = {"==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "in": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 _MACROS = {
@@ -65,7 +65,7 @@ class Parsed:
         self.source, self.root, self.count, self.names = source, root, count, names
 
 
-@within(MOST_KEPT)
+@cached_within(MOST_KEPT)
 def parsed(source: str) -> Parsed:
     """Raises ExpressionError."""
     parser = _Parser(source)

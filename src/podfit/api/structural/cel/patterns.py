@@ -4,7 +4,7 @@ from typing import Any
 
 import re2
 
-from podfit.core.kept import KEPT_PATTERNS, weight_of_pattern, within
+from podfit.core.bounded_cache import KEPT_PATTERNS, cached_within, weight_of_pattern
 
 _SAID = {
     "missing )": "missing closing )",
@@ -20,7 +20,7 @@ _SAID = {
 }
 
 
-@within(KEPT_PATTERNS, weigh=weight_of_pattern)
+@cached_within(KEPT_PATTERNS, weigh=weight_of_pattern)
 def compiled(pattern: str) -> Any:
     """Raises ValueError."""
     options = re2.Options()

@@ -125,7 +125,7 @@ class Fold(Node):
     args: tuple[Node, ...]
 
 
-def shown(source: str, errors: list[ExpressionError]) -> str:
+def error_text(source: str, errors: list[ExpressionError]) -> str:
     """Errors as upstream prints them: place, text, the line and a mark below."""
     return "\n".join(_shown(source, error) for error in sorted(errors, key=lambda error: error.place)[:100])
 

@@ -109,7 +109,7 @@ class Fields:
         return known is not None and written in self.raw and (self.raw[written] is not None or known.schema.nullable)
 
     def get(self, name: str) -> Any:
-        return shown(self.raw[self.declared.names[name]], self.declared.members[name])
+        return typed_value(self.raw[self.declared.names[name]], self.declared.members[name])
 
     def names(self) -> list[str]:
         return [name for name in self.declared.members if self.has(name)]
@@ -128,11 +128,11 @@ class Rows:
 
     def __getitem__(self, index: int) -> Any:
         inner = self.declared.inner
-        return shown(self.raw[index], inner) if inner is not None else self.raw[index]
+        return typed_value(self.raw[index], inner) if inner is not None else self.raw[index]
 
     def __iter__(self) -> Iterator[Any]:
         inner = self.declared.inner
-        return (shown(item, inner) for item in self.raw) if inner is not None else iter(self.raw)
+        return (typed_value(item, inner) for item in self.raw) if inner is not None else iter(self.raw)
 
     @property
     def unordered(self) -> bool:
@@ -161,10 +161,10 @@ class Named:
 
     def __getitem__(self, key: str) -> Any:
         inner = self.declared.inner
-        return shown(self.raw[key], inner) if inner is not None else self.raw[key]
+        return typed_value(self.raw[key], inner) if inner is not None else self.raw[key]
 
 
-def shown(raw: Any, declared: Declared) -> Any:
+def typed_value(raw: Any, declared: Declared) -> Any:
     """A value of a document as its schema says; one that its schema does not allow stays what it is."""
     match raw:
         case dict():

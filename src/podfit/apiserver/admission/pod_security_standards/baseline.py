@@ -11,10 +11,10 @@ from podfit.apiserver.admission.pod_security_standards.findings import (
     AnyContainer,
     Check,
     Violation,
+    comma_list,
     containers_of,
     contexts_of,
     in_user_namespace,
-    listed,
     named,
     plural,
     pod_context_of,
@@ -22,7 +22,7 @@ from podfit.apiserver.admission.pod_security_standards.findings import (
     setters,
     uses,
 )
-from podfit.core.fields import shown
+from podfit.core.fields import go_value
 
 DEFAULT_CAPABILITIES = frozenset(
     (
@@ -85,7 +85,7 @@ def host_ports(_: ObjectMeta, spec: PodSpec) -> Violation | None:
             ports |= wanted
     if not names:
         return None
-    text = f"{named('container', names)} {uses(names)} {plural('hostPort', ports)} {listed(sorted(ports))}"
+    text = f"{named('container', names)} {uses(names)} {plural('hostPort', ports)} {comma_list(sorted(ports))}"
     return Violation("hostPort", text)
 
 
@@ -139,7 +139,7 @@ def app_armor(meta: ObjectMeta, spec: PodSpec) -> Violation | None:
             names.append(name)
             values.add(profile.type)
     annotations = sorted(
-        f"{key}={shown(value)}"
+        f"{key}={go_value(value)}"
         for key, value in meta.annotations.items()
         if key.startswith(APP_ARMOR) and not _safe_app_armor(value)
     )
@@ -201,8 +201,8 @@ def seccomp_annotations(meta: ObjectMeta, spec: PodSpec) -> Violation | None:
     """What counted before there was a field."""
     keys = [SECCOMP_POD, *(SECCOMP_CONTAINER + container.name for container in containers_of(spec))]
     given = {key: meta.annotations[key] for key in keys if key in meta.annotations}
-    bad = sorted(f"{key}={shown(value)}" for key, value in given.items() if not _safe_seccomp(value))
-    return Violation("seccompProfile", f"forbidden {plural('annotation', bad)} {listed(bad)}") if bad else None
+    bad = sorted(f"{key}={go_value(value)}" for key, value in given.items() if not _safe_seccomp(value))
+    return Violation("seccompProfile", f"forbidden {plural('annotation', bad)} {comma_list(bad)}") if bad else None
 
 
 def _safe_seccomp(annotation: str) -> bool:
@@ -235,7 +235,7 @@ def unsafe_type(profile: SeccompProfile | None) -> str | None:
 def sysctls(allowed: Collection[str]) -> Check:
     def check(_: ObjectMeta, spec: PodSpec) -> Violation | None:
         names = _others((sysctl.name for sysctl in pod_context_of(spec).sysctls), allowed)
-        return Violation("forbidden sysctls", listed(names)) if names else None
+        return Violation("forbidden sysctls", comma_list(names)) if names else None
 
     return check
 

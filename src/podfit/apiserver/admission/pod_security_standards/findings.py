@@ -60,7 +60,7 @@ def quoted(names: Iterable[str]) -> str:
     return _joined([f'"{_cut(name)}"' for name in names])
 
 
-def listed(texts: Iterable[str]) -> str:
+def comma_list(texts: Iterable[str]) -> str:
     return _joined([_cut(text) for text in texts])
 
 

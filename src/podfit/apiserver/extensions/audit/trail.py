@@ -21,7 +21,7 @@ from podfit.apiserver.extensions.audit.policy import (
 from podfit.apiserver.extensions.audit.policy import Recorded as Wanted
 from podfit.apiserver.request.audit_annotations import collecting
 from podfit.apiserver.request.target import Target
-from podfit.net.streams import Told
+from podfit.net.streams import ClosingStream
 from podfit.net.wire import Identity, Pieces, Request, Response
 
 AUDIT_ID = "audit-id"
@@ -61,7 +61,7 @@ class Trail:
             self._tell(COMPLETE, answer)
             return answer
         self._tell(STARTED, answer)
-        return Response(answer.status, answer.headers, Told(answer.body, lambda: self._tell(COMPLETE, answer)))
+        return Response(answer.status, answer.headers, ClosingStream(answer.body, lambda: self._tell(COMPLETE, answer)))
 
     def _judge(self) -> None:
         target, request = self._target, self._request

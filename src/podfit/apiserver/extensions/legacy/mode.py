@@ -17,10 +17,12 @@ from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resi
 from podfit.apiserver.request.target import Target
 from podfit.net.wire import Identity, Pieces, Request, Response
 
-_OBJECT_DOORS = ("", "resize", "status", "ephemeralcontainers")
+_OF_THE_OBJECT = ("", "resize", "status", "ephemeralcontainers")
 
 
-def shown(legacy: Legacy, target: Target | None, request: Request, identity: Identity, answer: Response) -> Response:
+def in_legacy_form(
+    legacy: Legacy, target: Target | None, request: Request, identity: Identity, answer: Response
+) -> Response:
     """The answer as this client should see it.
 
     Everyone sees conditions for what an old node wrote (H-09). Nodes do not get the derived field: they write the
@@ -37,7 +39,7 @@ def shown(legacy: Legacy, target: Target | None, request: Request, identity: Ide
 
 def _is_pod(target: Target | None) -> bool:
     of_pods = target is not None and target.info is not None and target.info.type is Pod
-    return of_pods and target is not None and target.subresource in _OBJECT_DOORS
+    return of_pods and target is not None and target.subresource in _OF_THE_OBJECT
 
 
 class _View(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ from podfit.apiserver.registry.apply.managed import (
     tracked_part,
 )
 from podfit.apiserver.registry.apply.merge import merged, pruned
-from podfit.apiserver.registry.apply.parts import CONTAINERS, Shape, joined, parts
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, Shape, joined, parts
 from podfit.apiserver.registry.apply.sets import Tree, common, count, paths, sorted_tree, union_of, without
 from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.decoder_messages import misfit

@@ -7,7 +7,7 @@ from podfit.api.meta.member import Kind, Member, Node
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import Custom
 from podfit.api.structural.shapes import SchemaNode
-from podfit.apiserver.registry.apply.parts import item_name
+from podfit.apiserver.registry.apply.owned_fields import item_name
 from podfit.apiserver.registry.apply.sets import step
 from podfit.core import go_print
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
-from podfit.apiserver.registry.apply.parts import CONTAINERS, Shape, divisible, named, parts, struct_of
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, Shape, divisible, named, parts, struct_of
 from podfit.apiserver.registry.apply.sets import SELF, Tree, below, is_member, node
 
 

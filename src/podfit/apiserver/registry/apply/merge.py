@@ -5,7 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from podfit.api.meta.member import Member
-from podfit.apiserver.registry.apply.parts import CONTAINERS, Parts, Several, Shape, divisible, joined, named, parts
+from podfit.apiserver.registry.apply.owned_fields import (
+    CONTAINERS,
+    Parts,
+    Several,
+    Shape,
+    divisible,
+    joined,
+    named,
+    parts,
+)
 from podfit.apiserver.registry.apply.sets import Tree, is_member
 
 

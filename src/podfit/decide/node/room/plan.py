@@ -20,8 +20,8 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add, only, positive, subtract
-from podfit.decide.node.room.giving import Shrink, shrink, slack
 from podfit.decide.node.room.minimum import Target
+from podfit.decide.node.room.shrinkable import Shrink, shrink, slack
 from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.resize import by_status

@@ -7,7 +7,7 @@ from podfit.api.core.v1.pods.validation.resources import amount
 from podfit.api.core.v1.pods.validation.scheduling import EFFECTS
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.addresses import family, network
-from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, shown, unsupported
+from podfit.core.fields import FieldError, duplicate, forbidden, go_value, invalid, required, unsupported
 
 _LONGEST_FEATURE = 253
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -77,7 +77,7 @@ def _taint(taint: Taint, path: str, *, repeated: bool) -> list[FieldError]:
     if repeated:
         value = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect, "TimeAdded": taint.time_added}
         text = "taints must be unique by key and effect pair"
-        errors.append(FieldError(path, "Duplicate value", text, shown(value)))
+        errors.append(FieldError(path, "Duplicate value", text, go_value(value)))
     return errors
 
 

@@ -57,8 +57,8 @@ def containers_of(spec: PodSpec, path: str) -> Iterator[tuple[Container | Epheme
         yield init, f"{path}.initContainers[{index}]"
     for index, container in enumerate(spec.containers):
         yield container, f"{path}.containers[{index}]"
-    for index, guest in enumerate(spec.ephemeral_containers):
-        yield guest, f"{path}.ephemeralContainers[{index}]"
+    for index, ephemeral in enumerate(spec.ephemeral_containers):
+        yield ephemeral, f"{path}.ephemeralContainers[{index}]"
 
 
 def validate_os_fields(spec: PodSpec, path: str) -> list[FieldError]:

@@ -9,7 +9,7 @@ from podfit.actions.resize_pods import Progress
 from podfit.answers.plan_result import Plan
 from podfit.answers.target import Target
 from podfit.cli import render
-from podfit.cli.asking import commands
+from podfit.cli.cluster_questions import commands
 from podfit.core.clock import Clock
 
 PATIENCE = 1.0

@@ -12,7 +12,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.base import ResourceList
 from podfit.core.resources import CPU, MEMORY, only
-from podfit.decide.node.room.giving import Shrink
+from podfit.decide.node.room.shrinkable import Shrink
 
 GAVE = "podfit.dev/gave-room"
 
@@ -65,7 +65,7 @@ def noted(change: Shrink, to: str) -> str:
     return codec.encode(Gave(to, before, after)).decode()
 
 
-def told(change: Shrink, to: str) -> str:
+def shrink_text(change: Shrink, to: str) -> str:
     """`cpu 2 → 1`: what a gift takes."""
     after = {name: _sides(resources) for name, resources in change.containers.items()}
     now = {container.name: _sides(container.resources) for container in change.pod.spec.containers}

@@ -28,7 +28,7 @@ def length(*arguments: object) -> int:
     return size
 
 
-def short(entries: int, *, longest: int) -> Callable[[Callable[[Text, *Ts], T]], Callable[[Text, *Ts], T]]:
+def cached_where_short(entries: int, *, longest: int) -> Callable[[Callable[[Text, *Ts], T]], Callable[[Text, *Ts], T]]:
     """As `lru_cache(entries)`, but where the first argument, a text, is longer than `longest` the result is worked out
     every time. Arguments by position; only the first may be of any length."""
 
@@ -44,7 +44,7 @@ def short(entries: int, *, longest: int) -> Callable[[Callable[[Text, *Ts], T]],
     return decorate
 
 
-def within(
+def cached_within(
     total: int, *, weigh: Callable[[Any], int] | None = None
 ) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
     """The results of the calls asked for last, as long as their weights are no more than `total` together. A result

@@ -5,7 +5,7 @@ import re
 import ssl
 
 from podfit.cli import exits, render
-from podfit.cli.asking import NoAnswer, commands
+from podfit.cli.cluster_questions import NoAnswer, commands
 from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig
 from podfit.core.errors import ApiError
 
