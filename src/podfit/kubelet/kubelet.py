@@ -52,6 +52,7 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.reach import Reach
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
+from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.sources.names import NO_NAMES, NodeNames
@@ -195,13 +196,15 @@ class Kubelet:
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
         )
+        usage = UsageMetrics(runtime, cgroups, pods=self._known.pods, clock=clock, simulated=config.simulated)
         self.handler = NodeServer(
             runtime,
             pods=pods.all,
             metrics=self.metrics,
             clock=clock,
             healthy=lambda: self._watch.healthy and self._supervisor.broken is None,
-            usage=UsageMetrics(runtime, cgroups, pods=self._known.pods, clock=clock, simulated=config.simulated),
+            usage=usage,
+            summary=Summary(usage, node=config.name, clock=clock, simulated=config.simulated),
             configuration=lambda: configuration(config, machine),
         )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kubelet.harness import Node
+from kubelet.harness import Node, container
 from kubelet.node_api import Document
 from podfit.core.features import FeatureGates
 from podfit.kubelet.node.machine import capacity
@@ -112,7 +112,7 @@ async def test_what_others_add_to_its_status_is_theirs(node: Node) -> None:
     }
     node.api.put("nodes", {**known, "status": {**status, **added}})
     await node.rest()
-    assert writes(node) == before + 1, "the node answered to what is not its business"
+    assert writes(node) == before + 2, "the node answered to more than a resource, which it made allocatable"
     await node.advance(310)
     found = node.api.get("nodes", "n1", "") or {}
     assert conditions(node)["DiskIsSlow"] == "True"
@@ -143,3 +143,18 @@ def test_the_machine_has_a_size(tmp_path: Path) -> None:
     found = capacity(tmp_path / "not" / "there")
     assert set(found) == {"cpu", "memory", "pods", "ephemeral-storage"}
     assert all(found.values())
+
+
+async def test_extended_resources_become_allocatable_and_admit_pods(node: Node) -> None:
+    found = node.api.get("nodes", "n1", "") or {}
+    found["status"]["capacity"]["example.com/dongle"] = "2"
+    node.api.put("nodes", found)
+    await node.rest()
+    told = (node.api.get("nodes", "n1", "") or {})["status"]
+    assert told["allocatable"]["example.com/dongle"] == "2"
+    dongles = {"requests": {"example.com/dongle": "2"}, "limits": {"example.com/dongle": "2"}}
+    node.add("has", containers=[container("c1", resources=dongles)])
+    await node.runs("has")
+    node.add("none", containers=[container("c1", resources=dongles)])
+    await node.until(lambda: node.phase("none") == "Failed")
+    assert node.api.status("none")["reason"] == "OutOfexample.com/dongle"

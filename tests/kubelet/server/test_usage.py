@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
-from kubelet.harness import MACHINE, Node
+from kubelet.harness import MACHINE, Node, container
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.common import counted
@@ -69,14 +70,14 @@ async def test_throttling_of_containers_with_a_quota(node: Node) -> None:
     node.add()
     await node.runs()
     say(node)
-    assert await node.ask("/metrics/cadvisor") == (200, "")
+    assert "_cfs_" not in (await node.ask("/metrics/cadvisor"))[1]
     container = node.runtime.running("c1").id
     path = node.cgroups.layout.container("web", "Burstable", container)
     node.cgroups.groups[path] = node.cgroups.groups[path.rpartition("/")[0]]
     node.cgroups.throttled[container] = Throttling(periods=200, throttled=50, seconds=2.5)
     _, text = await node.ask("/metrics/cadvisor")
     values = {line.partition("{")[0]: line.rpartition(" ")[2] for line in text.splitlines() if line[0] != "#"}
-    assert values == {
+    assert {name: value for name, value in values.items() if "_cfs_" in name} == {
         "container_cpu_cfs_periods_total": "200",
         "container_cpu_cfs_throttled_periods_total": "50",
         "container_cpu_cfs_throttled_seconds_total": "2.5",
@@ -128,3 +129,35 @@ def test_labels_are_escaped_and_empty_families_left_out() -> None:
 def test_the_machine_itself() -> None:
     assert cpu_seconds() > 0
     assert 0 < working_set_bytes() < memory_bytes()
+
+
+async def test_the_summary_tells_rates_once_there_are_two_samples(node: Node) -> None:
+    node.add()
+    await node.runs()
+    say(node)
+    first = json.loads((await node.ask("/stats/summary"))[1])
+    assert first["node"]["nodeName"] == "n1"
+    assert first["node"]["memory"].keys() == {"time", "workingSetBytes", "availableBytes"}
+    [pod] = first["pods"]
+    assert pod["podRef"] == {"name": "web", "namespace": "default", "uid": "web"}
+    [told] = pod["containers"]
+    assert (told["name"], told["cpu"]["usageCoreNanoSeconds"]) == ("c1", 1_500_000_000)
+    assert "usageNanoCores" not in told["cpu"]
+    [used] = node.runtime.stats
+    node.runtime.stats = [replace(used, timestamp=AT + 2_000_000_000, cpu_usage=2_500_000_000)]
+    [pod] = json.loads((await node.ask("/stats/summary"))[1])["pods"]
+    assert pod["containers"][0]["cpu"]["usageNanoCores"] == 500_000_000
+    assert (pod["cpu"]["usageNanoCores"], pod["memory"]["workingSetBytes"]) == (500_000_000, 716_800)
+
+
+async def test_cadvisor_tells_usage_and_limits(node: Node) -> None:
+    limits = {"cpu": "500m", "memory": "64Mi"}
+    node.add(containers=[container("c1", resources={"requests": limits, "limits": limits})])
+    await node.runs()
+    say(node)
+    _, text = await node.ask("/metrics/cadvisor")
+    told = {line.partition("{")[0]: line.rpartition(" ")[2] for line in text.splitlines() if line[0] != "#"}
+    assert told["container_cpu_usage_seconds_total"] == "1.5"
+    assert told["container_memory_working_set_bytes"] == "716800"
+    assert told["container_spec_memory_limit_bytes"] == str(64 << 20)
+    assert (told["container_spec_cpu_quota"], told["container_spec_cpu_period"]) == ("50000", "100000")

@@ -25,6 +25,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.times import format_micro, format_time
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.node.extended import extended, is_extended, outdated
 from podfit.kubelet.node.pressure import PressureMonitor
 from podfit.kubelet.node.status import Health, node_annotations, node_labels, node_object, node_status
 from podfit.kubelet.runtime.errors import CRIError
@@ -108,7 +109,7 @@ class NodeAgent:
         if self.node is None or node.metadata.uid != self.node.metadata.uid or _version(node) <= _version(self.node):
             return
         self.node = node
-        if self._is_foreign():
+        if self._is_foreign() or outdated(node):
             self.changed()
 
     def _gone(self, node: Node) -> None:
@@ -162,6 +163,9 @@ class NodeAgent:
 
     async def _write(self, status: NodeStatus) -> Node:
         patch: dict[str, Any] = codec.to_dict(status)
+        told = self.node.status.allocatable if self.node is not None else {}
+        gone = [name for name in told if is_extended(name) and name not in status.allocatable]
+        patch["allocatable"] |= dict.fromkeys(gone)
         patch["addresses"] = [{"$patch": "replace"}, *patch["addresses"]]
         written = await self._client.patch(
             Node, self._config.name, "", {"status": patch}, content_type=STRATEGIC_PATCH, subresource="status"
@@ -186,6 +190,7 @@ class NodeAgent:
             health=health,
             now=format_time(self._clock.now()),
             previous=previous,
+            extended=extended(self.node),
         )
 
     async def _ask_runtime(self) -> tuple[Version | None, tuple[Image, ...], Health]:

@@ -15,6 +15,7 @@ from podfit.api.core.v1.nodes.types import (
     NodeRuntimeHandlerFeatures,
     NodeStatus,
 )
+from podfit.api.meta.base import ResourceList
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import FeatureGates
 from podfit.kubelet.config import KubeletConfig
@@ -83,13 +84,14 @@ def node_status(
     health: Health,
     now: str,
     previous: Mapping[str, NodeCondition],
+    extended: ResourceList,
 ) -> NodeStatus:
     """`now` is RFC 3339; `previous` conditions by type keep their transition times. `version` None = not known now."""
     name = f"{version.runtime_name}://{version.runtime_version}" if version is not None else ""
     plain = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=False, user_namespaces=False)
     return NodeStatus(
         capacity=dict(config.capacity),
-        allocatable=dict(config.allocatable),
+        allocatable={**extended, **config.allocatable},
         conditions=tuple(_conditions(health, now, previous)),
         addresses=(
             NodeAddress(type="InternalIP", address=config.host_ip),

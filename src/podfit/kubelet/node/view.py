@@ -7,6 +7,7 @@ from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.node.agent import NodeAgent
+from podfit.kubelet.node.extended import extended
 from podfit.kubelet.node.pressure import PressureMonitor
 
 
@@ -22,7 +23,7 @@ class NodeViews(msgspec.Struct, frozen=True):
     def __call__(self) -> NodeView:
         policies = self.config.managers
         return NodeView(
-            allocatable=dict(self.config.allocatable),
+            allocatable={**extended(self.agent.node), **self.config.allocatable},
             machine=self.machine,
             node=self.agent.node,
             cpu_manager=policies.cpu_policy,

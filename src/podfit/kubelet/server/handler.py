@@ -23,6 +23,7 @@ from podfit.kubelet.runtime.logs import LogOptions, open_log, stream
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.server.streaming import Streaming
+from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
@@ -44,6 +45,7 @@ class NodeServer:
         clock: Clock,
         healthy: Callable[[], bool],
         usage: UsageMetrics,
+        summary: Summary,
         configuration: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._runtime = runtime
@@ -53,6 +55,7 @@ class NodeServer:
         self._clock = clock
         self._healthy = healthy
         self._usage = usage
+        self._summary = summary
         self._configuration = configuration
 
     async def __call__(self, request: Request) -> Response:
@@ -68,15 +71,26 @@ class NodeServer:
             return _text(405, "405: Method Not Allowed")
         if logs is not None:
             return await self._container_logs(request, *logs.groups())
-        if request.path in ("/pods", "/pods/"):
-            items = list(self._pods())
-            body = codec.encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
-            return Response(200, {"content-type": "application/json"}, body)
-        if request.path == "/configz":
-            return Response(200, {"content-type": "application/json"}, codec.encode(self._configuration()))
         if request.path in ("/metrics", "/metrics/resource", "/metrics/cadvisor"):
             return await self._exposed(request.path)
-        return _text(404, "404 page not found\n")
+        return await self._document(request.path.rstrip("/"))
+
+    async def _document(self, path: str) -> Response:
+        """What is told as JSON."""
+        document: object
+        match path:
+            case "/pods":
+                document = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": list(self._pods())}
+            case "/configz":
+                document = self._configuration()
+            case "/stats/summary":
+                try:
+                    document = await self._summary.read()
+                except CRIError as error:
+                    return _text(500, f"{error}\n")
+            case _:
+                return _text(404, "404 page not found\n")
+        return Response(200, {"content-type": "application/json"}, codec.encode(document))
 
     async def _streamed(self, request: Request, verb: str, namespace: str, name: str, container: str) -> Response:
         """exec, attach, and port-forward where the verb is empty."""

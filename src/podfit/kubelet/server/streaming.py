@@ -19,7 +19,7 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded
 from podfit.kubelet.runtime.types import SandboxState, Streams
 from podfit.net.raw_streams import Dialled, until_one_is_over
-from podfit.net.websocket import INTERNAL, WebSocket, shake_hands
+from podfit.net.websocket import WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response, Upgrade
 
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
@@ -116,9 +116,10 @@ async def _converse(socket: WebSocket, remote: RemoteCommand, wanted: Streams, p
     told = False
 
     async def listen() -> None:
-        while message := await socket.receive():
+        while (message := await socket.receive()) is not None:
             try:
-                await _heard(remote, message, protocol)
+                if message:
+                    await _heard(remote, message, protocol)
             except ConnectionError:
                 return
 
@@ -150,11 +151,11 @@ async def _heard(remote: RemoteCommand, message: bytes, protocol: str) -> None:
 
 
 async def _refused(socket: WebSocket, text: str) -> None:
-    """Tell a client that has its 101 already."""
+    """Tell a client that has its 101 already. It reads the status only if the WebSocket ends well."""
     status = ApiError(500, "InternalError", text).status()
     try:
         await socket.send(b"\x03", json.dumps(status).encode())
-        await socket.close(INTERNAL)
+        await socket.close()
     except ConnectionError:
         return
 

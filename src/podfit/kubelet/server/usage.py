@@ -2,7 +2,8 @@
 
 Usage is asked of the runtime when someone scrapes, so two scrapes a second apart give a rate. Nothing is estimated: a
 figure that the runtime does not give has no sample, and a pod is the sum of its containers that have one. Of cadvisor's
-metrics there are those of the CPU quota, which say how a limit is felt; names and labels are upstream's.
+metrics there are usage, limits and those of the CPU quota, which say how a limit is felt; names and labels are as
+upstream's.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
+from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
 from podfit.kubelet.node import machine
@@ -25,6 +27,7 @@ from podfit.kubelet.server.exposition import NO_LABELS, Family, Sample, expositi
 log = logging.getLogger(__name__)
 
 NANO = 1_000_000_000
+PERIOD = 100_000  # microseconds of the CPU quota
 QOS_TIERS: dict[str, QOS] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
 
 
@@ -41,6 +44,13 @@ class Running(msgspec.Struct, frozen=True):
     @property
     def of_pod(self) -> dict[str, str]:
         return {"namespace": self.pod.metadata.namespace, "pod": self.pod.metadata.name}
+
+    def limit(self, name: str) -> Quantity | None:
+        """Of a resource, as enforced."""
+        status = self.pod.status
+        known = (*status.container_statuses, *status.init_container_statuses)
+        found = (each.resources for each in known if each.name == self.stats.name and each.resources is not None)
+        return next((resources.limits.get(name) for resources in found), None)
 
     @property
     def started(self) -> float:
@@ -64,7 +74,7 @@ class UsageMetrics:
     async def resource(self) -> bytes:
         """The kubelet's own resource metrics. A runtime that does not answer shows as `resource_scrape_error 1`."""
         try:
-            running, failed = await self._running(), 0
+            running, failed = await self.running(), 0
         except CRIError as error:
             log.warning("usage not read error=%s", error)
             running, failed = [], 1
@@ -74,15 +84,14 @@ class UsageMetrics:
         return exposition((*_containers(running), *_pods(running), *self._node(running, now), error_family))
 
     async def cadvisor(self) -> bytes:
-        """How the quota of each container is felt; raises CRIError."""
-        found = []
-        for container in await self._running():
-            counted = self._throttling(container)
-            if counted is not None:
-                found.append((container, counted))
-        return exposition(_throttled(found))
+        """Usage, limits, and how the quota of each container is felt; raises CRIError."""
+        running = await self.running()
+        counted = ((container, self._throttling(container)) for container in running)
+        throttled = [(container, count) for container, count in counted if count is not None]
+        return exposition((*_used(running), *_limited(running), *_throttled(throttled)))
 
-    async def _running(self) -> list[Running]:
+    async def running(self) -> list[Running]:
+        """The running containers of this node's pods. Raises CRIError."""
         pods = {pod.metadata.uid: pod for pod in self._pods()}
         stats, listed = await asyncio.gather(self._runtime.list_container_stats(), self._runtime.list_containers())
         alive = {container.id for container in listed if container.state is ContainerState.RUNNING}
@@ -191,6 +200,53 @@ def _throttled(found: list[tuple[Running, Throttling]]) -> Iterator[Family]:
         "counter",
         "Total time duration the container has been throttled.",
         tuple(Sample(counted.seconds, _cadvisor_labels(container)) for container, counted in found),
+    )
+
+
+def _used(running: list[Running]) -> Iterator[Family]:
+    figures: tuple[tuple[str, str, str, Callable[[ContainerStats], float | None]], ...] = (
+        (
+            "container_cpu_usage_seconds_total",
+            "counter",
+            "Cumulative cpu time consumed in seconds.",
+            lambda stats: None if stats.cpu_usage is None else stats.cpu_usage / NANO,
+        ),
+        ("container_memory_usage_bytes", "gauge", "Current memory usage in bytes.", lambda stats: stats.memory_usage),
+        (
+            "container_memory_working_set_bytes",
+            "gauge",
+            "Current working set in bytes.",
+            lambda stats: stats.memory_working_set,
+        ),
+        ("container_memory_rss", "gauge", "Size of RSS in bytes.", lambda stats: stats.memory_rss),
+    )
+    for name, kind, text, read in figures:
+        found = ((container, read(container.stats)) for container in running)
+        samples = (Sample(value, _cadvisor_labels(container)) for container, value in found if value is not None)
+        yield Family(name, kind, text, tuple(samples))
+
+
+def _limited(running: list[Running]) -> Iterator[Family]:
+    """What is enforced, as the status tells; 0 is no limit, as cadvisor has it."""
+    memory = [(container, container.limit("memory")) for container in running]
+    yield Family(
+        "container_spec_memory_limit_bytes",
+        "gauge",
+        "Memory limit for the container.",
+        tuple(Sample(limit.value() if limit else 0, _cadvisor_labels(each)) for each, limit in memory),
+    )
+    cpu = [(container, container.limit("cpu")) for container in running]
+    yield Family(
+        "container_spec_cpu_quota",
+        "gauge",
+        "CPU quota of the container.",
+        tuple(Sample(limit.milli() * PERIOD // 1000, _cadvisor_labels(each)) for each, limit in cpu if limit),
+    )
+    yield Family(
+        "container_spec_cpu_period",
+        "gauge",
+        "CPU period of the container.",
+        tuple(Sample(PERIOD, _cadvisor_labels(each)) for each in running),
     )
 
 

@@ -1,0 +1,28 @@
+"""Extended resources: what somebody says in the node's status that it has, such as `example.com/dongle`.
+
+They are written to `status.capacity`, by hand or by an operator; the kubelet makes them allocatable and admits pods by
+them.
+"""
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.base import ResourceList
+
+_OURS = "kubernetes.io/"
+
+
+def extended(node: Node | None) -> ResourceList:
+    """Names with a domain that is not Kubernetes' own."""
+    if node is None:
+        return {}
+    return {name: amount for name, amount in node.status.capacity.items() if is_extended(name)}
+
+
+def is_extended(name: str) -> bool:
+    domain, slash, _ = name.partition("/")
+    return bool(slash) and not f"{domain}/".endswith(_OURS)
+
+
+def outdated(node: Node) -> bool:
+    """Whether something else is allocatable than there is."""
+    told = {name: amount for name, amount in node.status.allocatable.items() if is_extended(name)}
+    return told != extended(node)
