@@ -64,6 +64,7 @@ OTHERS: dict[tuple[str, int], list[str]] = {
     ("controllers", 2): ["--controllers", "none"],
     ("scheduler", 2): ["--config", "empty"],
     ("apiserver", 2): ["--legacy", "none"],
+    ("metrics-server", 2): ["--metric-resolution", "1s"],
     ("vpa recommender", 2): ["--recommender-interval", "soon"],
     ("vpa updater", 2): ["--min-replicas", "0"],
     ("vpa admission-controller", 2): ["--register-by-url"],

@@ -24,6 +24,10 @@ VERBS = {
     "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
     "controllers": ("podfit.cli.control:controllers", "Run the controllers of an API server that runs alone."),
     "scheduler": ("podfit.cli.control:scheduler", "Run the scheduler of an API server that runs alone."),
+    "metrics-server": (
+        "podfit.cli.metrics_server:metrics_server",
+        "Serve metrics.k8s.io, for kubectl top (any cluster).",
+    ),
     "kubelet": ("podfit.cli.kubelet:kubelet", "Run this machine as a node of an API server somewhere else."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),

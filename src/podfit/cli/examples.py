@@ -78,6 +78,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "completion": (Example("For this shell.", "source <(podfit completion bash)"),),
     "demo": (Example("About 20 seconds; as root with real containers.", "podfit demo"),),
     "image load": (Example("An archive of `docker save`.", "podfit image load web.tar"),),
+    "metrics-server": (
+        Example("Beside the cluster of a kubeconfig, found by its API server.", "podfit metrics-server --register"),
+        Example("Kubelets with certificates of their own.", "podfit metrics-server --kubelet-insecure-tls"),
+    ),
     "vpa recommender": (
         Example("Beside the cluster of a kubeconfig.", "podfit vpa recommender --kubeconfig ~/.kube/config"),
     ),
@@ -109,6 +113,7 @@ _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
     **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
+    "metrics-server": (*_PROCESS, "4 the API answered with an error, or not at all"),
     **dict.fromkeys(("vpa recommender", "vpa updater", "vpa admission-controller"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),
     "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),

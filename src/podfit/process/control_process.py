@@ -135,7 +135,7 @@ class ControlProcess:
         clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
         server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)
-        https = HttpsServer(server, _self_signed(options.address), clients=access.authorities or b"")
+        https = HttpsServer(server, self_signed(options.address), clients=access.authorities or b"")
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")
         announce(f"podfit {__version__}: {options.name}")
@@ -182,7 +182,7 @@ class ControlProcess:
         await self._closing.aclose()
 
 
-def _self_signed(address: str) -> ssl.SSLContext:
+def self_signed(address: str) -> ssl.SSLContext:
     """For a server that only its machine's own tools reach; the key is on no disk when this returns."""
     with tempfile.TemporaryDirectory() as directory:
         authority = Authority.load(Path(directory), clock=SystemClock(), name="podfit-self-signed")

@@ -3,10 +3,11 @@
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import NodeConnection
 from podfit.core.clock import Clock
+from podfit.metrics.kubelets import PATH, told
 from podfit.metrics.objects import NAME, NAMESPACE, register
 from podfit.metrics.scraper import Ask, ScrapeSettings
 from podfit.metrics.server import MetricsServer
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Identity, Request
 from podfit.process.apiserver import ApiServerComponent
 from podfit.process.controllers import ClientOf, Loop
 from podfit.process.identities import ADMIN, controller
@@ -15,9 +16,6 @@ from podfit.process.local_services import LocalServices
 IDENTITY = controller(NAME)
 INTERVAL = 15.0
 """Seconds; what upstream's manifest sets."""
-LARGEST = 64 * 2**20
-"""Bytes of one kubelet's answer; that of 500 pods is below 1 MiB."""
-PATH = "/metrics/resource"
 
 
 async def local_metrics(api: ApiServerComponent, services: LocalServices, client_of: ClientOf, clock: Clock) -> Loop:
@@ -45,15 +43,3 @@ def asking(nodes: NodeConnection, identity: Identity) -> Ask:
         return await told(await reach(Request("GET", PATH, identity=identity)))
 
     return ask
-
-
-async def told(response: Response) -> str:
-    """The metrics in a kubelet's answer. Raises ConnectionError."""
-    try:
-        body = await response.read(LARGEST)
-    except OSError as error:
-        raise ConnectionError(str(error)) from error
-    text = body.decode(errors="replace")
-    if response.status != 200:
-        raise ConnectionError(f"HTTP status {response.status}: {text[:200].strip()}")
-    return text

@@ -1,0 +1,97 @@
+"""`podfit metrics-server` beside an API server of its own: aggregation leads to it, and it believes the front proxy."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.api.core.v1.nodes.types import Node, NodeStatus
+from podfit.api.meta.codec import convert
+from podfit.client.kubeconfig import load
+from podfit.core.errors import ApiError
+from podfit.metrics.kubelets import Reached, server_of
+from podfit.net.addresses import own_address
+from podfit.net.system import SystemClock
+from podfit.process.apiserver import ApiServerProcess
+from podfit.process.layout import DataDir
+from podfit.process.metrics_process import MetricsServerOptions, MetricsServerProcess
+from podfit.process.options import ApiServerOptions
+
+ROOT = "/apis/metrics.k8s.io/v1beta1"
+
+
+@asynccontextmanager
+async def both(directory: Path) -> AsyncIterator[tuple[Path, MetricsServerProcess]]:
+    options = ApiServerOptions(data=DataDir.at(directory), port=0)
+    api = await ApiServerProcess.start(options, announce=lambda _: None, clock=SystemClock())
+    kubeconfig = options.data.kubeconfig
+    try:
+        made = MetricsServerOptions(kubeconfig=kubeconfig, port=0, address="0.0.0.0", register_as=own_address())
+        metrics = await MetricsServerProcess.start(made, announce=lambda _: None, clock=SystemClock())
+        try:
+            yield kubeconfig, metrics
+        finally:
+            await metrics.stop()
+    finally:
+        await api.stop()
+
+
+@pytest.mark.skipif(not own_address(), reason="this machine has no address but loopback")
+async def test_an_api_server_passes_requests_on_to_it(tmp_path: Path) -> None:
+    async with both(tmp_path) as (kubeconfig, _):
+        client = load([kubeconfig]).client()
+        try:
+            async with asyncio.timeout(20):
+                answer = await until_available(client)
+            assert answer == {
+                "kind": "NodeMetricsList",
+                "apiVersion": "metrics.k8s.io/v1beta1",
+                "metadata": {},
+                "items": [],
+            }
+            with pytest.raises(ApiError) as refused:
+                await client.request("GET", f"{ROOT}/nodes/none")
+            assert refused.value.message == 'nodemetrics.metrics.k8s.io "none" not found'
+        finally:
+            await client.close()
+
+
+async def until_available(client: Any) -> Any:
+    while True:
+        try:
+            return json.loads(await client.request("GET", f"{ROOT}/nodes"))
+        except ApiError as error:
+            if error.code not in (404, 503):
+                raise
+        await asyncio.sleep(0.05)
+
+
+def node(*addresses: tuple[str, str], port: int = 0) -> Node:
+    told = [{"type": kind, "address": address} for kind, address in addresses]
+    return Node(status=convert({"addresses": told, "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}, NodeStatus))
+
+
+@pytest.mark.parametrize(
+    ("given", "reached", "server"),
+    [
+        (node(("Hostname", "n1"), ("InternalIP", "10.0.0.7")), Reached(), "https://n1:10250"),
+        (
+            node(("Hostname", "n1"), ("InternalIP", "10.0.0.7"), port=1234),
+            Reached(types=("InternalIP",)),
+            "https://10.0.0.7:1234",
+        ),
+        (node(("InternalIP", "fd00::7"), port=1234), Reached(told_port=False), "https://[fd00::7]:10250"),
+        (node(("InternalIP", "10.0.0.7"), ("InternalIP", "10.0.0.8")), Reached(), "https://10.0.0.7:10250"),
+    ],
+)
+def test_where_a_kubelet_is_asked(given: Node, reached: Reached, server: str) -> None:
+    assert server_of(given, reached) == server
+
+
+def test_a_node_without_such_an_address_is_not_asked() -> None:
+    with pytest.raises(ConnectionError, match="no address of the types InternalIP"):
+        server_of(node(("Hostname", "n1")), Reached(types=("InternalIP",)))
