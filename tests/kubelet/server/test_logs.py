@@ -1,5 +1,6 @@
 """Container logs: what comes out of CRI's format, checked against reading the whole file."""
 
+import io
 import tempfile
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.kubelet.runtime import logs
-from podfit.kubelet.runtime.logs import LogOptions, stream, tail_text
+from podfit.kubelet.runtime.logs import BLOCK, LogOptions, offset_of_tail, stream, tail_text
 from support.clock import FakeClock
 
 TIME = "2026-11-21T03:55:07.{:09d}Z"
@@ -97,3 +98,23 @@ def test_the_tail_is_the_end_of_the_whole(pieces: list[tuple[str, bool]], lines:
         path = written(Path(home) / "log", *records)
         last = expected[max(0, len(expected) - lines) :]
         assert tail_text(path, lines=lines, limit=10_000) == "".join(last)
+
+
+class Counting(io.BytesIO):
+    """A file that counts what is read of it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.count += size or 0
+        return super().read(size)
+
+
+@pytest.mark.parametrize("content", [record(1, "x" * 1000, "P").encode() * 20_000, b"no record" * 2_000_000])
+def test_no_more_is_searched_for_a_tail_than_its_bound(content: bytes) -> None:
+    """A container that writes no line end: each record is a piece of one line."""
+    file, most = Counting(content), 1 << 20
+    offset = offset_of_tail(file, 80, most)
+    assert file.count <= most + 2 * BLOCK
+    assert len(content) - offset <= most + BLOCK
+    assert content[offset:].startswith(record(1, "x" * 1000, "P").encode()) or offset == len(content)

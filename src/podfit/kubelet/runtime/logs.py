@@ -18,6 +18,8 @@ BLOCK = 64 * 1024
 HEAD = 128  # bytes that hold time, stream and tag of a record
 MOST_RECORD = 1 << 20  # a runtime's are 16 KiB long; the rest of a longer one is left out
 MOST_TAIL = 4 << 20
+MOST_SEARCHED = 256 << 20
+"""Bytes from the end in which the lines of a tail are looked for: a line may have any number of records."""
 POLL_SECONDS = 0.1
 
 
@@ -68,7 +70,7 @@ async def stream(
     left = options.limit
     with open_log(path) as file:
         if options.tail is not None:
-            file.seek(await asyncio.to_thread(_offset_of_tail, file, options.tail))
+            file.seek(await asyncio.to_thread(offset_of_tail, file, options.tail, MOST_SEARCHED))
         async for line in _lines(file.read, follow=options.follow, ended=ended, sleep=sleep):
             record = parse(line)
             if record is None or (options.since and _key(record.time) < _key(options.since)):
@@ -121,17 +123,18 @@ def open_log(path: Path) -> BinaryIO:
 def _last_lines(path: Path, lines: int) -> bytes:
     """At most MOST_TAIL bytes from where they begin."""
     with open_log(path) as file:
-        file.seek(_offset_of_tail(file, lines))
+        file.seek(offset_of_tail(file, lines, MOST_TAIL))
         return file.read(MOST_TAIL)
 
 
-def _offset_of_tail(file: BinaryIO, lines: int) -> int:
-    """Where the last `lines` lines begin. A line may consist of several records; what is no record is passed over."""
+def offset_of_tail(file: BinaryIO, lines: int, most: int) -> int:
+    """Where the last `lines` lines begin, or the first record of the last `most` bytes. A line may consist of several
+    records; what is no record is passed over."""
     size = file.seek(0, os.SEEK_END)
     if lines <= 0:
         return size
     following: int | None = None
-    for offset, head in _backwards(file, size):
+    for offset, head in _backwards(file, size, most):
         record = parse(head)
         if record is None:
             continue
@@ -140,13 +143,16 @@ def _offset_of_tail(file: BinaryIO, lines: int) -> int:
             if not lines:
                 return following
         following = offset
-    return 0
+    if size <= most:
+        return 0
+    return size if following is None else following
 
 
-def _backwards(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """Raw lines from the last to the first: where each begins, and at least its first bytes."""
+def _backwards(file: BinaryIO, size: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """Raw lines from the last to the first, those that begin in about the last `most` bytes: where each begins, and at
+    least its first bytes."""
     behind = b""
-    for begin in range((size - 1) // BLOCK * BLOCK, -1, -BLOCK):
+    for begin in range((size - 1) // BLOCK * BLOCK, max(-1, size - most - BLOCK), -BLOCK):
         file.seek(begin)
         first, *others = (file.read(min(BLOCK, size - begin)) + behind).split(b"\n")
         position, found = begin + len(first) + 1, []
