@@ -21,6 +21,15 @@ NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
             "memory requested 2Gi, allocatable 1Gi",
         ),
         ("limits: ... (31457280) below current usage (41033728)", "memory limit 30Mi, usage 39.13Mi"),
+        (
+            'spec: Invalid value: "BestEffort": Pod QOS Class may not change',
+            "a running pod that has no requests and limits gets none: set them where new pods are made",
+        ),
+        (
+            'spec: Invalid value: "Guaranteed": Pod QOS Class may not change',
+            "a running Guaranteed pod stays so: change limits and requests alike, REQUEST:LIMIT",
+        ),
+        ('spec: Invalid value: "Odd": Pod QOS Class may not change', ""),
         ("no room", ""),
         ("(12) below current usage (13)", ""),
         ("memory, requested: " + "9" * 5000 + ", capacity: 1", ""),

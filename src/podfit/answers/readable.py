@@ -1,4 +1,4 @@
-"""Amounts for people, beside texts of the API and the node that have them in bytes and thousandths of a CPU."""
+"""For people, beside texts of the API and the node: amounts that these have in bytes, and what keeps a QoS class."""
 
 import re
 from collections.abc import Iterator
@@ -12,10 +12,17 @@ _ROOM = re.compile(
     r"(?P<of>capacity|allocatable): (?P<whole>[0-9]{1,25})"
 )
 _USAGE = re.compile(r"\((?P<limit>[0-9]{5,25})\) below current usage \((?P<usage>[0-9]{1,25})\)")
+_CLASS = re.compile(r'Invalid value: "(?P<qos>\w{1,20})": Pod QOS Class may not change')
+_KEEPS = {
+    "BestEffort": "a running pod that has no requests and limits gets none: set them where new pods are made",
+    "Burstable": "a running Burstable pod stays so: not every limit may equal its request",
+    "Guaranteed": "a running Guaranteed pod stays so: change limits and requests alike, REQUEST:LIMIT",
+}
 
 
 def amounts_in(text: str) -> str:
-    """`memory requested 10Ti, allocatable 23.44Gi` for a text that has these in bytes; empty when there are none."""
+    """`memory requested 10Ti, allocatable 23.44Gi` for a text that has these in bytes, or why a QoS class stays;
+    empty when there is neither."""
     return "; ".join(_amounts(text))
 
 
@@ -26,6 +33,8 @@ def _amounts(text: str) -> Iterator[str]:
         yield f"{resource} " + ", ".join(f"{name} {_shown(resource, amount)}" for name, amount in named if amount)
     for found in _USAGE.finditer(text):
         yield f"memory limit {readable(int(found['limit']))}, usage {readable(int(found['usage']))}"
+    if (kept := _CLASS.search(text)) and kept["qos"] in _KEEPS:
+        yield _KEEPS[kept["qos"]]
 
 
 def _shown(resource: str, amount: str) -> str:
