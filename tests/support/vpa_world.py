@@ -109,11 +109,23 @@ class World:
         await self.client.create(convert(document, Deployment))
 
     async def pod(
-        self, name: str, app: str, *containers: str, memory: str = "300Mi", owner: str = "", **status: Any
+        self,
+        name: str,
+        app: str,
+        *containers: str,
+        memory: str = "300Mi",
+        owner: str = "",
+        restart: bool = False,
+        **status: Any,
     ) -> None:
-        """One that runs; `owner` is its ReplicaSet."""
+        """One that runs; `owner` is its ReplicaSet. With `restart` another size of memory restarts its containers."""
         resources = {"requests": {"cpu": "100m", "memory": memory}}
-        every = [{"name": each, "image": "i", "resources": resources} for each in containers or ("app",)]
+        every: list[dict[str, Any]] = [
+            {"name": each, "image": "i", "resources": resources} for each in containers or ("app",)
+        ]
+        if restart:
+            policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+            every = [{**each, "resizePolicy": policy} for each in every]
         metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
         if owner:
             metadata["ownerReferences"] = [reference("ReplicaSet", owner)]

@@ -28,12 +28,12 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def web(world: World, replicas: int, mode: str | None = None, **spec: Any) -> None:
+async def web(world: World, replicas: int, mode: str | None = None, *, restart: bool = False, **spec: Any) -> None:
     """A Deployment of so many small pods whose VPA recommends more."""
     await world.deployment("web")
     await world.replicaset("web-rs", "web", replicas)
     for number in range(replicas):
-        await world.pod(f"web-{number}", "web", owner="web-rs")
+        await world.pod(f"web-{number}", "web", owner="web-rs", restart=restart)
     if mode is not None:
         spec["updatePolicy"] = {"updateMode": mode}
     await world.vpa("web", **spec)
@@ -161,3 +161,17 @@ async def test_vpa_evicts_a_pod_whose_resize_is_deferred_for_long(world: World) 
     assert not (await world.client.get(Pod, "web-0", NAMESPACE)).metadata.deletion_timestamp
     await world.minutes(3)
     assert (await world.client.get(Pod, "web-0", NAMESPACE)).metadata.deletion_timestamp
+
+
+@pytest.mark.parametrize("compatible", [False, True])
+async def test_vpa_restarts_no_container_against_a_disruption_budget(world: World, compatible: bool) -> None:
+    await web(world, 3, "InPlaceOrRecreate", restart=True)
+    budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
+    metadata = {"name": "web", "namespace": NAMESPACE}
+    await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
+    await updating(world, rules=update.Settings(upstream_compatible=compatible))
+    await world.minutes(2)
+    assert (set((await world.requests()).values()) == {SMALL}) is not compatible
+    await world.client.delete(PodDisruptionBudget, "web", NAMESPACE)
+    await world.minutes(1)
+    assert LARGE in (await world.requests()).values()

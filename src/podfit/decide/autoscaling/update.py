@@ -19,7 +19,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of
-from podfit.decide.autoscaling.in_place import Decision, State, decide, evictable, state_of
+from podfit.decide.autoscaling.in_place import Decision, State, decide, evictable, restarts_nothing, state_of
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
 from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.policies import IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
@@ -166,7 +166,7 @@ class _Run:
         for pod, _ in ordered:
             decision = self._decide(pod)
             hasty = self.mode == IN_PLACE and self.settings.upstream_compatible and owner_of(pod) in self.groups
-            waits = decision is Decision.DEFERRED and not hasty
+            waits = (decision is Decision.DEFERRED and not hasty) or self._may_not_restart(pod, decision)
             if decision is Decision.EVICT:
                 evict.append(pod)
             elif not waits and decision is not Decision.INFEASIBLE_CACHED:
@@ -180,6 +180,12 @@ class _Run:
                 elif outcome is Outcome.NO_CAPACITY:
                     yield from self._remember(pod)
         return evict
+
+    def _may_not_restart(self, pod: Pod, decision: Decision) -> bool:
+        """Whether what could never be given is tried again only when a container may restart."""
+        group = self._group_of(pod)
+        free = restarts_nothing(pod) or (group is not None and group.disruptable)
+        return decision is Decision.INFEASIBLE and not self.settings.upstream_compatible and not free
 
     def _remember(self, pod: Pod) -> Steps:
         found = self.view.vpa.status.recommendation

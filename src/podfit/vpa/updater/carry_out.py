@@ -19,6 +19,7 @@ from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
+from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.update import Evict, Outcome, Resize
 from podfit.vpa.statuses import write_status
 
@@ -35,20 +36,16 @@ NODE_CAPACITY = "NodeCapacity"
 
 
 class Writer:
-    def __init__(self, client: Client, clock: Clock, recorder: EventRecorder) -> None:
-        self._client, self._clock, self._recorder = client, clock, recorder
+    """With `asks_first`, disruption budgets hold for resizes that may restart containers, too."""
+
+    def __init__(self, client: Client, clock: Clock, recorder: EventRecorder, *, asks_first: bool) -> None:
+        self._client, self._clock, self._recorder, self._asks_first = client, clock, recorder, asks_first
 
     async def evict(self, action: Evict, vpa: VerticalPodAutoscaler) -> Outcome:
         """Through the eviction API, which keeps disruption budgets; only this very pod."""
-        pod = action.pod
-        meta = pod.metadata
-        eviction = Eviction(
-            metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
-            delete_options=DeleteOptions(preconditions=Preconditions(uid=meta.uid)),
-        )
-        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
+        pod, meta = action.pod, action.pod.metadata
         try:
-            await self._client.request("POST", path, codec.encode(eviction))
+            await self._ask_eviction(pod)
         except (ApiError, ConnectionError) as error:
             log.info("pod not evicted pod=%s/%s error=%s", meta.namespace, meta.name, error)
             return Outcome.REFUSED
@@ -58,8 +55,31 @@ class Writer:
         self._recorder.event(vpa, NORMAL, "EvictedPod", f"Pod {meta.name} was evicted, to be made anew as recommended.")
         return Outcome.DONE
 
+    async def _ask_eviction(self, pod: Pod, *, dry_run: bool = False) -> None:
+        meta = pod.metadata
+        eviction = Eviction(
+            metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
+            delete_options=DeleteOptions(
+                preconditions=Preconditions(uid=meta.uid), dry_run=("All",) if dry_run else ()
+            ),
+        )
+        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
+        await self._client.request("POST", path, codec.encode(eviction), query={"dryRun": "All"} if dry_run else None)
+
+    async def _may_restart(self, pod: Pod) -> bool:
+        """Whether the pod could be evicted now: then its containers may restart as well."""
+        try:
+            await self._ask_eviction(pod, dry_run=True)
+        except (ApiError, ConnectionError) as error:
+            text = "pod not resized, which would restart a container pod=%s/%s error=%s"
+            log.info(text, pod.metadata.namespace, pod.metadata.name, error)
+            return False
+        return True
+
     async def resize(self, action: Resize) -> Outcome:
         pod, meta = action.pod, action.pod.metadata
+        if self._asks_first and not restarts_nothing(pod) and not await self._may_restart(pod):
+            return Outcome.UNKNOWN
         try:
             patch = list(action.resources)
             await self._client.patch(

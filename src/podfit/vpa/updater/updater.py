@@ -78,7 +78,8 @@ class Updater:
         self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace)
         self._targets = Targets(client, clock, namespace)
         self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
-        self._writer = Writer(client, clock, self._recorder)
+        asks_first = not settings.rules.upstream_compatible
+        self._writer = Writer(client, clock, self._recorder, asks_first=asks_first)
         self._evictions, self._resizes = (Turns(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
