@@ -5,10 +5,10 @@ No page needs a resource or a verb; who may read one was decided before.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver import deferred
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
@@ -78,7 +78,7 @@ class Pages:
             return True
         return self._is_of_api(path) or (parts[0] == "apis" and self._discovery_of(parts) is not None)
 
-    def _discovery_of(self, parts: list[str]) -> dict[str, Any] | None:
+    def _discovery_of(self, parts: list[str]) -> Document | None:
         infos = self._customs.all
         return discovery.api_group(infos, parts[1]) or self._other_group(parts[1])
 
@@ -94,7 +94,7 @@ class Pages:
     def _openapi(self, path: str, request: Request) -> Response | None:
         return deferred.openapi(path, request, self._customs.all)
 
-    def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
+    def _discovery(self, path: str, request: Request, address: str) -> Document | None:
         if path == discovery.OPENID:
             return discovery.openid(ISSUER, ALGORITHM, address)
         parts, infos = path.strip("/").split("/"), self._customs.all
@@ -112,7 +112,7 @@ class Pages:
                 return discovery.resource_list(infos, group, version)
         return None
 
-    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> dict[str, Any]:
+    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> Document:
         """Every group, those that others serve last."""
         others = self._aggregation.groups().items()
         if aggregated:
@@ -122,7 +122,7 @@ class Pages:
         page = discovery.api_groups(infos)
         return page | {"groups": [*page["groups"], *(remote.group(name, each) for name, each in others)]}
 
-    def _other_group(self, name: str) -> dict[str, Any] | None:
+    def _other_group(self, name: str) -> Document | None:
         versions = self._aggregation.groups().get(name)
         return {"kind": "APIGroup", "apiVersion": "v1", **remote.group(name, versions)} if versions else None
 
@@ -158,7 +158,7 @@ def _asks(request: Request, *, aggregated: bool, routed: bool) -> bool:
     return found
 
 
-def _found(request: Request, page: dict[str, Any]) -> Response:
+def _found(request: Request, page: Document) -> Response:
     """The page; of all groups at once with a hash, so that a client can keep it."""
     if page.get("kind") != "APIGroupDiscoveryList":
         return _json(page)
@@ -170,7 +170,7 @@ def _found(request: Request, page: dict[str, Any]) -> Response:
     return Response(200, {"content-type": kind, "etag": tag, "vary": "Accept"}, body)
 
 
-def _json(body: dict[str, Any]) -> Response:
+def _json(body: Document) -> Response:
     return Response(200, {"content-type": "application/json"}, msgspec.json.encode(body))
 
 

@@ -8,11 +8,24 @@ the value equals it, `always(default=…)` is written every time.
 
 from collections.abc import Callable
 from inspect import get_annotations
-from typing import Annotated, Any, ClassVar, TypeAlias, dataclass_transform, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 
 from podfit.core.quantity import Quantity
+
+if TYPE_CHECKING:
+    from podfit.api.meta.v1.types import ObjectMeta
 
 _ACRONYMS = {
     "ip": "IP",
@@ -170,6 +183,8 @@ Time: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
 MicroTime: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339, title="MicroTime")]
 IntOrString: TypeAlias = int | str
 ResourceList: TypeAlias = dict[str, Quantity]
+Document: TypeAlias = dict[str, Any]
+"""A JSON object that no Struct describes, as a custom resource or a patch is."""
 
 
 class Object(Struct):
@@ -178,3 +193,12 @@ class Object(Struct):
     Subclasses declare `kind`, `api_version` and `metadata`, in this order, so that every encoding starts with the same
     bytes up to the metadata's first member.
     """
+
+    if TYPE_CHECKING:  # a field of each kind, which a base cannot have before `kind` and `api_version`
+
+        @property
+        def metadata(self) -> "ObjectMeta": ...
+
+
+ObjectT = TypeVar("ObjectT", bound=Object)
+"""One kind, the same in what a function takes and gives."""

@@ -1,11 +1,11 @@
 """The plugins in their order, and quotas, which are charged with the write itself."""
 
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from podfit.api.meta.base import Object
+from podfit.api.meta.base import Object, ObjectT
 from podfit.apiserver.admission.quota import QuotaAdmission, Write
 from podfit.apiserver.context import Attributes, Context
 
@@ -29,10 +29,10 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 class Plugin(Protocol):
     concern: ClassVar[Concern]
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """The object as this policy wants it."""
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         """Raises ApiError when this policy refuses the write."""
 
 
@@ -44,10 +44,10 @@ class Passive:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         return obj
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         return None
 
 
@@ -64,7 +64,7 @@ class Chain:
         changing = [plugin for plugin in asked if type(plugin).mutate is not Passive.mutate]
         return changing, [plugin for plugin in asked if type(plugin).validate is not Passive.validate]
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """Once more when a webhook changed the object, so that every plugin has seen what the others made of it."""
         changing, _ = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
         for plugin in changing:
@@ -76,11 +76,11 @@ class Chain:
             obj = await plugin.mutate(attributes, obj)
         return obj
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         _, refusing = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
         for plugin in refusing:
             await plugin.validate(attributes, obj)
 
-    async def written(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:
+    async def written(self, attributes: Attributes, obj: Object, write: Write[T]) -> T:
         """The last of admission and the write: quotas are charged together with what is stored."""
         return await self._quotas.charged(attributes, obj, write)

@@ -5,10 +5,10 @@ every right. Upstream's rules: pkg/registry/rbac, `policybased` storage of each 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Object
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
 from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.authz.question import Question
@@ -27,7 +27,7 @@ _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 class Escalation(Passive):
     concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Role, ClusterRole, RoleBinding, ClusterRoleBinding))
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         if MASTERS in attributes.identity.groups:
             return
         match obj:
@@ -53,13 +53,13 @@ class Escalation(Passive):
             raise forbidden(attributes.info.resource, attributes.name, _AGGREGATES, group=GROUP)
 
 
-def _aggregates(role: Any) -> bool:
+def _aggregates(role: object) -> bool:
     if not isinstance(role, ClusterRole) or role.aggregation_rule is None:
         return False
     return bool(role.aggregation_rule.cluster_role_selectors)
 
 
-def _only_collected(new: Any, old: Any) -> bool:
+def _only_collected(new: Object, old: Object) -> bool:
     """Whether an update changes no more than what the garbage collector writes: finalizers and owner references."""
     kept = old.metadata
     meta = replace(

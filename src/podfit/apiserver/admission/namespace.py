@@ -1,8 +1,7 @@
 """NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and some never go."""
 
-from typing import Any
-
 from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.meta.base import Object, ObjectT
 from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError, forbidden, not_found
@@ -13,7 +12,7 @@ IMMORTAL = ("default", "kube-system", "kube-public")
 class NamespaceLifecycle(Passive):
     concern = Concern(operations=("CREATE", "DELETE"))
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         if attributes.operation != "CREATE" or not attributes.info.namespaced:
             return obj
         namespace = await self.context.find(Namespace, attributes.namespace)
@@ -24,7 +23,7 @@ class NamespaceLifecycle(Passive):
             raise _terminating(attributes)
         return obj
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         deletes = attributes.operation == "DELETE" and attributes.info.type is Namespace
         if deletes and attributes.name in IMMORTAL:
             raise forbidden("namespaces", attributes.name, "this namespace may not be deleted")

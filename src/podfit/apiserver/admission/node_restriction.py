@@ -11,6 +11,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.types import CSIDriver, CSINode
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.authz.authorize import Authorizer
@@ -32,7 +33,7 @@ class NodeRestriction(Passive):
         super().__init__(context)
         self._authorizer = Authorizer(context)
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """Changes nothing; refuses before validation, as upstream."""
         node = node_of(attributes.identity)
         if node is None:

@@ -7,12 +7,13 @@ begins again. What a quota's status does not say yet is counted on the spot.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.meta.base import Object
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.registry import stored
@@ -38,7 +39,7 @@ class QuotaAdmission:
         self._stored = Stored[ResourceQuota](context.store, self._info)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def charged(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:
+    async def charged(self, attributes: Attributes, obj: Object, write: Write[T]) -> T:
         """What `write` answers, called with the charges that `obj` makes. Raises 403 when a quota is exceeded."""
         namespace, home = attributes.namespace, attributes.info.home
         if not namespace or not await self._context.settings(ResourceQuota, namespace):
@@ -54,7 +55,7 @@ class QuotaAdmission:
                     continue
             return await write(await self._charges(attributes, obj, rules))
 
-    async def _charges(self, attributes: Attributes, obj: Any, rules: Evaluator) -> list[Companion]:
+    async def _charges(self, attributes: Attributes, obj: Object, rules: Evaluator) -> list[Companion]:
         settings = await self._context.settings(ResourceQuota, attributes.namespace)
         quotas = [await self._counted(quota, rules, attributes) for quota in settings]
         verdict = charge(obj, attributes.old, quotas, self._context.gates, rules=rules)

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.columns import is_default
 from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
 from podfit.apiserver.admission.chain import Concern, Passive
@@ -73,7 +74,7 @@ class StorageInUseProtection(Passive):
 
     concern = Concern(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         name, finalizers = PROTECTION[attributes.info.type], obj.metadata.finalizers
         if name in finalizers:
             return obj

@@ -17,7 +17,7 @@ from joserfc.jwk import ECKey
 from podfit.api.core.v1.config.types import Secret, ServiceAccount
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.base import Object
+from podfit.api.meta.base import Document, Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.authn.authenticate import TokenCheck
 from podfit.apiserver.context import Context
@@ -57,7 +57,7 @@ class ServiceAccountTokens:
             self._loaded = SigningKey(self._key_file)
         return self._loaded.key
 
-    def public_keys(self) -> dict[str, Any]:
+    def public_keys(self) -> Document:
         """What checks the tokens, as a set of JSON Web Keys."""
         return {"keys": [{**self._key.as_dict(private=False), "use": "sig", "alg": ALGORITHM}]}
 
@@ -68,7 +68,7 @@ class ServiceAccountTokens:
         now = int(self._context.clock.now().timestamp())
         meta = account.metadata
         named = {"serviceaccount": meta, **bound}
-        private: dict[str, Any] = {"namespace": meta.namespace} | {
+        private: Document = {"namespace": meta.namespace} | {
             kind: {"name": each.name, "uid": each.uid} for kind, each in named.items()
         }
         claims = {
@@ -96,21 +96,21 @@ class ServiceAccountTokens:
         problem = self._out_of_time(claims) or await self._unbound(claims)
         return TokenCheck(problem=problem) if problem else TokenCheck(_identity(claims), shared)
 
-    def _claims(self, token: str) -> dict[str, Any] | None:
+    def _claims(self, token: str) -> Document | None:
         """What a token of ours says, None for any other."""
         try:
-            claims: dict[str, Any] = jwt.decode(token, self._key, algorithms=[ALGORITHM]).claims
+            claims: Document = jwt.decode(token, self._key, algorithms=[ALGORITHM]).claims
         except (JoseError, ValueError):
             return None
         return claims if claims.get("iss") == ISSUER else None
 
-    def _out_of_time(self, claims: dict[str, Any]) -> str:
+    def _out_of_time(self, claims: Document) -> str:
         now = self._context.clock.now().timestamp()
         if now >= claims.get("exp", 0):
             return "service account token has expired"
         return "" if claims.get("nbf", 0) <= now else "service account token is not valid yet"
 
-    async def _unbound(self, claims: dict[str, Any]) -> str:
+    async def _unbound(self, claims: Document) -> str:
         """What a token was bound to and is there no more; empty when all is."""
         bound = claims.get("kubernetes.io", {})
         namespace, named = bound.get("namespace", ""), bound.get("serviceaccount", {})
@@ -132,7 +132,7 @@ class ServiceAccountTokens:
         return end is not None and parse_time(end) + _LEEWAY < self._context.clock.now()
 
 
-def _identity(claims: dict[str, Any]) -> Identity:
+def _identity(claims: Document) -> Identity:
     bound = claims["kubernetes.io"]
     namespace, account = bound["namespace"], bound["serviceaccount"]
     extra = {f"{_EXTRA}credential-id": (f"JTI={claims['jti']}",)}

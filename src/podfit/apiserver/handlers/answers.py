@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.meta import codec
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
@@ -83,7 +84,7 @@ def formed(
     obj = codec.convert(document, info.type)
     now = format_time(context.clock.now())
     whole = representation.shape is Shape.PARTIAL
-    shown = partial(obj.metadata, representation) if whole else object_table(info, obj, now, request, representation)  # type: ignore[attr-defined]
+    shown = partial(obj.metadata, representation) if whole else object_table(info, obj, now, request, representation)
     return Response(answer.status, answer.headers, codec.encode(shown))
 
 
@@ -94,15 +95,9 @@ def error_response(error: ApiError) -> Response:
     return Response(error.code, headers, codec.encode(error.status()) + b"\n")
 
 
-def success(details: dict[str, Any], *, code: int | None = None) -> Response:
+def success(details: Document, *, code: int | None = None) -> Response:
     """A Status that says it is done."""
-    body: dict[str, Any] = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": details,
-    }
+    body: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     if code is not None:
         body = {name: value for name, value in body.items() if name != "details"} | {"code": code}
     return Response(code or 200, JSON, codec.encode(body) + b"\n")

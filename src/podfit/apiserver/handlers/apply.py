@@ -10,6 +10,7 @@ from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
+from podfit.api.meta.base import ObjectT
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
@@ -148,7 +149,7 @@ def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
     return apply_defaults(typed_object(made.document, info.type, version=info.version), context.gates)
 
 
-def _new(obj: Any, info: ResourceInfo, target: Target) -> Any:
+def _new(obj: ObjectT, info: ResourceInfo, target: Target) -> ObjectT:
     """The object, which has to be the one of the URL; who names a uid means one that was there before."""
     meta = obj.metadata
     if meta.uid:

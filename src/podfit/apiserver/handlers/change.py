@@ -14,6 +14,7 @@ import msgspec
 import msgspec.structs
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.metadata import validate_any_update
 from podfit.api.registry import ResourceInfo
@@ -229,7 +230,7 @@ def check_place(target: Target, meta: Any) -> None:
         raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
 
 
-def same(new: Any, old: Any) -> bool:
+def same(new: Object, old: Object) -> bool:
     """Whether a write would change nothing but when a manager last wrote."""
     if new == old:
         return True
@@ -239,7 +240,7 @@ def same(new: Any, old: Any) -> bool:
     return bool(replace(new, metadata=replace(new.metadata, managed_fields=kept)) == old)
 
 
-def _managers(made: Wanted, target: Target, old: Any) -> Entries:
+def _managers(made: Wanted, target: Target, old: Object) -> Entries:
     """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
     kept: Entries = old.metadata.managed_fields
     if made.entries is not None or target.subresource:

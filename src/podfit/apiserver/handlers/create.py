@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.meta.base import ObjectT
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
@@ -115,7 +116,7 @@ async def _store(
     context: Context,
     objects: Stored[Any],
     attributes: Attributes,
-    obj: Any,
+    obj: object,
     warnings: list[str],
     along: Sequence[Companion],
 ) -> Response:
@@ -127,7 +128,7 @@ async def _store(
     return record_response(attributes.info, record, status=201, warnings=warnings)
 
 
-def _placed(obj: Any, target: Target) -> Any:
+def _placed(obj: ObjectT, target: Target) -> ObjectT:
     """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
     if meta.namespace == target.namespace:
@@ -137,7 +138,7 @@ def _placed(obj: Any, target: Target) -> Any:
     return replace(obj, metadata=replace(meta, namespace=target.namespace))
 
 
-def _completed(obj: Any, now: str) -> Any:
+def _completed(obj: ObjectT, now: str) -> ObjectT:
     """What the server gives to a new object; a client cannot choose it."""
     meta = obj.metadata
     if not meta.name and meta.generate_name:

@@ -71,7 +71,7 @@ def patcher(
 
     plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
 
-    def merged(document: Any) -> Any:
+    def merged(document: object) -> Any:
         if kind == MERGE_PATCH:
             return mergepatch.apply(document, changes)
         return strategic.apply(document, changes, info.type)
@@ -125,6 +125,6 @@ def _kind_of_patch(request: Request, info: ResourceInfo) -> str:
     raise bodies.unsupported(*accepted)
 
 
-def _is_plain(changes: Any) -> bool:
+def _is_plain(changes: object) -> bool:
     """Whether a patch is about members of the object, and not about what it is or how they are put together."""
     return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON, object_response, record_response
@@ -72,8 +73,8 @@ class Page(msgspec.Struct, frozen=True):
     place: str | None = None
     """What was asked for, when that is all there is from somewhere on; None where a selector thinned it out."""
 
-    def metadata(self) -> dict[str, Any]:
-        meta: dict[str, Any] = {"resourceVersion": str(self.revision)}
+    def metadata(self) -> Document:
+        meta: Document = {"resourceVersion": str(self.revision)}
         if self.continue_:
             meta["continue"] = self.continue_
             if self.remaining:

@@ -1,10 +1,10 @@
 """Tables: what `kubectl get` asks for instead of objects."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document, Object
 from podfit.api.registry import Column, ResourceInfo
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.representations import Representation, partial
@@ -22,17 +22,17 @@ _DEFAULT_COLUMNS = (
 def list_table(
     info: ResourceInfo,
     records: Sequence[Record],
-    metadata: dict[str, Any],
+    metadata: Document,
     now: str,
     request: Request,
     representation: Representation,
-) -> dict[str, Any]:
+) -> Document:
     return table(info, list(rows(info, records, now, included(request), representation)), metadata, representation)
 
 
 def object_table(
-    info: ResourceInfo, obj: Any, now: str, request: Request, representation: Representation
-) -> dict[str, Any]:
+    info: ResourceInfo, obj: Object, now: str, request: Request, representation: Representation
+) -> Document:
     """A table of one object that is not in the store in this form."""
     version = obj.metadata.resource_version
     metadata = {"resourceVersion": version} if version else {}
@@ -41,12 +41,12 @@ def object_table(
 
 def table(
     info: ResourceInfo,
-    found: list[dict[str, Any]],
-    metadata: dict[str, Any],
+    found: list[Document],
+    metadata: Document,
     representation: Representation,
     *,
     columns: bool = True,
-) -> dict[str, Any]:
+) -> Document:
     return {
         "kind": "Table",
         "apiVersion": representation.version,
@@ -65,7 +65,7 @@ def included(request: Request) -> str:
     return given
 
 
-def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
+def definitions(info: ResourceInfo) -> list[Document]:
     return [
         {
             "name": column.name,
@@ -80,21 +80,19 @@ def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
 
 def rows(
     info: ResourceInfo, records: Iterable[Record], now: str, include: str, representation: Representation
-) -> Iterable[dict[str, Any]]:
+) -> Iterable[Document]:
     for record in records:
         yield table_row(info, record, now, include, representation)
 
 
-def table_row(
-    info: ResourceInfo, record: Record, now: str, include: str, representation: Representation
-) -> dict[str, Any]:
+def table_row(info: ResourceInfo, record: Record, now: str, include: str, representation: Representation) -> Document:
     raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
     return _row(info, stored.decoded(info, record), raw, now, include, representation)
 
 
 def _row(
-    info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, representation: Representation
-) -> dict[str, Any]:
+    info: ResourceInfo, obj: Object, whole: object, now: str, include: str, representation: Representation
+) -> Document:
     cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
     shown = (
         {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, representation)

@@ -6,11 +6,11 @@ the client sees a collection of its own: an object that begins to match is ADDED
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
 from podfit.api.meta import codec
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.selection import Selection
@@ -62,10 +62,10 @@ class WatchLines:
             yield self._line(kind, change.record) if kind else b""
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        meta: Document = {"resourceVersion": str(revision)}
         if annotations:
             meta["annotations"] = annotations
-        obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
+        obj: Document = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
         if self._representation.shape is Shape.TABLE:
             now = format_time(self._context.clock.now())
             blank = [None] * len(definitions(self._info))
@@ -95,7 +95,7 @@ class WatchLines:
             return event(self._info, kind, record.value, record.mod_revision)
         return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
 
-    def _formed(self, record: Record) -> dict[str, Any]:
+    def _formed(self, record: Record) -> Document:
         if self._representation.shape is not Shape.TABLE:
             return partial(stored.decoded(self._info, record).metadata, self._representation)
         now = format_time(self._context.clock.now())

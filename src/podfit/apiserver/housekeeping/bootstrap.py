@@ -57,7 +57,7 @@ async def bootstrap(context: Context) -> None:
                 await Stored[Any](context.store, info_for(kind)).delete("", RETIRED, expected=revision)
 
 
-def _id(obj: Any) -> tuple[type, str, str]:
+def _id(obj: Object) -> tuple[type, str, str]:
     return type(obj), obj.metadata.namespace, obj.metadata.name
 
 
@@ -85,7 +85,7 @@ def _updated(wanted: Any, current: Any) -> Any:
     return current
 
 
-async def _create(context: Context, wanted: Any) -> None:
+async def _create(context: Context, wanted: Object) -> None:
 
     info = info_for(type(wanted))
     meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))

@@ -23,6 +23,7 @@ from podfit.api.core.v1.services.types import (
 from podfit.api.defaults import apply_defaults
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
 from podfit.api.discovery.v1.types import EndpointPort as SlicePort
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.addresses import family
 from podfit.api.registry import info_for
@@ -143,7 +144,7 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
     return ObjectMeta(name=NAME, namespace=NAMESPACE, labels=labels)
 
 
-def _completed(context: Context, obj: Any) -> Any:
+def _completed(context: Context, obj: Object) -> Any:
 
     now = format_time(context.clock.now())
     meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
@@ -151,7 +152,7 @@ def _completed(context: Context, obj: Any) -> Any:
     return strategy_of(type(obj)).prepare_create(info_for(type(obj)), made, context.gates)
 
 
-async def _put(context: Context, obj: Any) -> None:
+async def _put(context: Context, obj: Object) -> None:
     """Create it, or make of the one that is there what this one says; what else people wrote on it stays."""
     stored = Stored[Any](context.store, info_for(type(obj)))
     name = obj.metadata.name

@@ -9,9 +9,10 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import podfit
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo, Subresource
 
 MAJOR, MINOR = "1", "36"
@@ -78,27 +79,27 @@ def groups(infos: Infos) -> dict[str, tuple[str, ...]]:
     return {name: tuple(versions) for name, versions in found.items()}
 
 
-def api_versions(infos: Infos, address: str) -> dict[str, Any]:
+def api_versions(infos: Infos, address: str) -> Document:
     by_address = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
     return {"kind": "APIVersions", "versions": list(groups(infos)[""]), "serverAddressByClientCIDRs": by_address}
 
 
-def api_groups(infos: Infos) -> dict[str, Any]:
+def api_groups(infos: Infos) -> Document:
     found = [_group(infos, name) for name in groups(infos) if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
 
 
-def api_group(infos: Infos, name: str) -> dict[str, Any] | None:
+def api_group(infos: Infos, name: str) -> Document | None:
     known = name and name in groups(infos)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(infos, name)} if known else None
 
 
-def _group(infos: Infos, name: str) -> dict[str, Any]:
+def _group(infos: Infos, name: str) -> Document:
     versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in groups(infos)[name]]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def resource_list(infos: Infos, group: str, version: str) -> dict[str, Any] | None:
+def resource_list(infos: Infos, group: str, version: str) -> Document | None:
     """The resources of a group version, each followed by its subresources."""
     if version not in groups(infos).get(group, ()):
         return None
@@ -114,8 +115,8 @@ def _of(infos: Infos, group: str, version: str) -> Iterable[ResourceInfo]:
     return (info for info in infos if (info.group, info.version) == (group, version))
 
 
-def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
-    main: dict[str, Any] = {
+def _entries(info: ResourceInfo) -> Iterable[Document]:
+    main: Document = {
         "name": info.resource,
         "singularName": info.singular,
         "namespaced": info.namespaced,
@@ -140,8 +141,8 @@ def _storage_hash(info: ResourceInfo) -> str:
     return b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()
 
 
-def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _sub(info: ResourceInfo, sub: Subresource) -> Document:
+    entry: Document = {
         "name": f"{info.resource}/{sub.name}",
         "singularName": "",
         "namespaced": info.namespaced,
@@ -151,7 +152,7 @@ def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
     return entry | ({"group": sub.group, "version": sub.version} if sub.group else {})
 
 
-def aggregated(infos: Infos, *, core: bool) -> dict[str, Any]:
+def aggregated(infos: Infos, *, core: bool) -> Document:
     """Everything at once, as kubectl asks first."""
     names = [name for name in groups(infos) if (not name) is core]
     items = [
@@ -163,13 +164,13 @@ def aggregated(infos: Infos, *, core: bool) -> dict[str, Any]:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{AGGREGATED}/v2", "metadata": {}, "items": items}
 
 
-def _version(infos: Infos, group: str, version: str) -> dict[str, Any]:
+def _version(infos: Infos, group: str, version: str) -> Document:
     listed = sorted(_of(infos, group, version), key=lambda info: info.resource)
     return {"version": version, "resources": [_aggregated(info) for info in listed], "freshness": "Current"}
 
 
-def _aggregated(info: ResourceInfo) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _aggregated(info: ResourceInfo) -> Document:
+    entry: Document = {
         "resource": info.resource,
         "responseKind": _kind(info, None),
         "singularResource": info.singular,
@@ -202,7 +203,7 @@ def root_paths(infos: Infos) -> dict[str, list[str]]:
     return {"paths": sorted(["/api", "/api/v1", "/apis", *(f"/apis/{name}" for name in named), *versions, *PAGES])}
 
 
-def openid(issuer: str, algorithm: str, address: str) -> dict[str, Any]:
+def openid(issuer: str, algorithm: str, address: str) -> Document:
     """Where the keys are that check service account tokens."""
     place = address.removeprefix("https://")
     return {

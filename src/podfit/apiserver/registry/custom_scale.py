@@ -60,7 +60,7 @@ def _number(obj: Custom, path: str) -> int | None:
     return found[0] if found and isinstance(found[0], int) and not isinstance(found[0], bool) else None
 
 
-def _placed(value: Any, steps: list[str], number: int) -> Any:
+def _placed(value: object, steps: list[str], number: int) -> Any:
     if not steps:
         return number
     inner = value if isinstance(value, dict) else {}

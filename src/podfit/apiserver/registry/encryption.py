@@ -10,11 +10,11 @@ import base64
 import binascii
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
 
+from podfit.api.meta.base import Document
 from podfit.api.registry import resources
 from podfit.apiserver.registry.stored import ROOT, prefix
 from podfit.net.files import misread, read_given
@@ -41,7 +41,7 @@ class _Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resources: tuple[str, ...]
-    providers: tuple[dict[str, Any], ...]
+    providers: tuple[Document, ...]
 
 
 class _Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -85,7 +85,7 @@ def _prefixes(resource: str, where: str) -> tuple[str, ...]:
     return (start if name == "*" else f"{start}{name}/",)
 
 
-def _ciphers(provider: dict[str, Any], where: str) -> tuple[Cipher, ...]:
+def _ciphers(provider: Document, where: str) -> tuple[Cipher, ...]:
     if len(provider) != 1:
         raise EncryptionConfigError(f"{where} has to name one provider")
     ((name, body),) = provider.items()

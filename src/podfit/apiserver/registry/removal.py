@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
@@ -17,7 +18,7 @@ from podfit.core.times import format_time, seconds_later
 from podfit.decide.workload.propagation import wanted_finalizers
 
 
-def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) -> None:
+def check_preconditions(info: ResourceInfo, obj: Object, options: DeleteOptions) -> None:
     wanted, meta = options.preconditions, obj.metadata
     if wanted is None:
         return
@@ -36,7 +37,7 @@ def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) ->
         raise conflict(info.kind, meta.name, text, group=info.group)
 
 
-def marked(context: Context, obj: Any, grace: int) -> Any:
+def marked(context: Context, obj: Object, grace: int) -> Any:
     """The object on its way out; the same object when it already has to be gone by then."""
     meta = obj.metadata
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
@@ -47,7 +48,7 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
     return strategy_of(type(obj)).delete.mark(replace(obj, metadata=meta))
 
 
-def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
+def propagating(info: ResourceInfo, obj: ObjectT, options: DeleteOptions) -> ObjectT:
     """The object with the finalizers that its deletion has to wait for; the same object when nothing changes."""
     if not strategy_of(info.type).delete.propagates:
         return obj
@@ -56,12 +57,12 @@ def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
     return obj if wanted == meta.finalizers else replace(obj, metadata=replace(meta, finalizers=wanted))
 
 
-def held(obj: Any) -> bool:
+def held(obj: Object) -> bool:
     """Something has to happen before the object may go."""
     return bool(obj.metadata.finalizers) or strategy_of(type(obj)).delete.held(obj)
 
 
-def released(obj: Any) -> bool:
+def released(obj: Object) -> bool:
     """Nothing keeps a deleted object any more: the write that lets go of it is its deletion."""
     meta = obj.metadata
     return bool(meta.deletion_timestamp) and not meta.deletion_grace_period_seconds and not held(obj)

@@ -128,7 +128,7 @@ def most_stored(kind: type[Object]) -> int:
 
 
 def encoded(obj: Object) -> bytes:
-    meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
+    meta = obj.metadata
     return codec.encode(replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj)
 
 
@@ -165,12 +165,12 @@ class Stored(Generic[T]):
 
     def companion(self, obj: T, *, expected: int) -> Companion:
         """The update of the object, to be made along with another write."""
-        meta = obj.metadata  # type: ignore[attr-defined]
+        meta = obj.metadata
         return Companion(key(self._info, meta.namespace, meta.name), self._encoded(obj), expected)
 
     async def create(self, obj: T, *, along: Sequence[Companion] = ()) -> Record:
         """Raises Superseded, and writes nothing, when one of the companions was written since."""
-        meta = obj.metadata  # type: ignore[attr-defined]
+        meta = obj.metadata
         try:
             where = key(self._info, meta.namespace, meta.name)
             return await self._store.create(where, self._encoded(obj), along=along)
@@ -183,7 +183,7 @@ class Stored(Generic[T]):
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,
         Superseded as `create` does.
         `freeing` is done on a full disk too; so is any write to what is being deleted, which brings its end nearer."""
-        meta = obj.metadata  # type: ignore[attr-defined]
+        meta = obj.metadata
         try:
             where = key(self._info, meta.namespace, meta.name)
             freeing = freeing or bool(meta.deletion_timestamp)

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Object
+
 
 class Rounds(msgspec.Struct):
     second: bool = False
@@ -18,7 +20,7 @@ class Rounds(msgspec.Struct):
     _due: set[str] = msgspec.field(default_factory=set)
     _left: Any = None
 
-    def begin(self, obj: Any) -> None:
+    def begin(self, obj: Object) -> None:
         """The webhooks' turn. In the second round the built-in plugins may have changed what webhooks left."""
         if self.second and obj != self._left:
             self._recall()
@@ -33,7 +35,7 @@ class Rounds(msgspec.Struct):
         if again:
             self._willing.add(webhook)
 
-    def end(self, obj: Any) -> None:
+    def end(self, obj: Object) -> None:
         self._left = obj
 
     def _recall(self) -> None:

@@ -101,7 +101,7 @@ def _known_type(request: Request) -> str:
     return kind
 
 
-def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
+def typed(value: object, kind: type[T], *, version: str = "v1") -> T:
     """The document as an object of the kind. Raises 400 that says which field does not fit."""
     if not isinstance(value, dict):
         raise bad_request(f"couldn't get version/kind; the body is not a JSON object but {type(value).__name__}")
@@ -115,7 +115,7 @@ def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
     return bad_request(f'{kind.__name__} in version "{version}" cannot be handled as a {kind.__name__}: {why}')
 
 
-def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
+def typed_object(value: object, kind: type[Object], *, version: str = "v1") -> Any:
     """The document as an object that says of itself what it is, as everything that is stored has to. Raises 400."""
     if is_custom(kind):
         return custom_object(value, kind)
@@ -124,7 +124,7 @@ def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
     return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
 
 
-def custom_object(value: Any, kind: type[Custom]) -> Custom:
+def custom_object(value: object, kind: type[Custom]) -> Custom:
     """The document as a custom resource, without what its schema does not declare. Raises 400, 422 for another kind."""
     declared = kind.declared
     if not isinstance(value, dict) or not value.get("kind"):
@@ -202,16 +202,16 @@ def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list
         raise bad_request(decoder_messages.unrecognized(why, body, wanted.__name__)) from error
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: object) -> bool:
     return not value or isinstance(value, str)
 
 
-def todays(value: Any, kind: type[Object], legacy: Legacy) -> Any:
+def todays(value: object, kind: type[Object], legacy: Legacy) -> Any:
     """The document with the names of today, where the legacy mode takes those of 2021 (H-08)."""
     return modern_policies(value) if kind is Pod and DRAFT_POLICIES in legacy else value
 
 
-def _check_kind(value: Any, wanted: type[Object]) -> None:
+def _check_kind(value: object, wanted: type[Object]) -> None:
     if not isinstance(value, dict):
         return
     declared = wanted()

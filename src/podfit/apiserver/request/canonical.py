@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from podfit.api.meta.base import MicroTime, Struct, Time
+from podfit.api.meta.base import Document, MicroTime, Struct, Time
 from podfit.api.structural.custom import is_custom
 from podfit.core import go_time
 from podfit.core.go_base64 import without_line_ends
@@ -37,10 +37,10 @@ class _Each(msgspec.Struct, frozen=True):
 class _Members(msgspec.Struct, frozen=True):
     """Of an object: only those in which there is something to do."""
 
-    known: dict[str, Any]
+    known: Document
 
 
-def canonical(document: Any, kind: type[Struct]) -> Any:
+def canonical(document: object, kind: type[Struct]) -> Any:
     """The document; itself where nothing changes. ValueError for a time that is none, in Go's words."""
     plan = None if is_custom(kind) else _plan(kind)
     return _written(document, plan) if plan else document
@@ -58,7 +58,7 @@ def _written(value: Any, plan: Any) -> Any:
     return value if go_time.is_in_utc(value, plan.layout) else go_time.in_utc(value, plan.layout)
 
 
-def _object(value: dict[str, Any], plan: _Members) -> dict[str, Any]:
+def _object(value: Document, plan: _Members) -> Document:
     changed = {}
     for name, inner in plan.known.items():
         if name in value and (made := _written(value[name], inner)) is not value[name]:
@@ -66,7 +66,7 @@ def _object(value: dict[str, Any], plan: _Members) -> dict[str, Any]:
     return {**value, **changed} if changed else value
 
 
-def _each(value: Any, plan: _Each) -> Any:
+def _each(value: object, plan: _Each) -> Any:
     if isinstance(value, list):
         items = [_written(item, plan.item) for item in value]
         return items if any(made is not item for made, item in zip(items, value, strict=True)) else value

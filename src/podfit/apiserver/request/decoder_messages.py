@@ -4,8 +4,6 @@
 What upstream has no word for is told in ours, which say where.
 """
 
-from typing import Any
-
 from podfit.api.meta.base import Struct
 from podfit.api.registry import resources
 from podfit.apiserver.request.misfits import JSON_KINDS, first_misfit
@@ -15,7 +13,7 @@ HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string
 QUOTED = 30  # bytes of a body that is not understood
 
 
-def misfit(text: str, kind: type[Struct], document: Any) -> str:
+def misfit(text: str, kind: type[Struct], document: object) -> str:
     """Why the document is not of the kind, in upstream's words where it has any; else `text`, which is msgspec's."""
     return first_misfit(document, kind) or text
 
@@ -39,7 +37,7 @@ def _exists(version: str, kind: str) -> bool:
     return kind in known or kind.removesuffix("List") in known or (version, kind) == ("v1", "List")
 
 
-def no_object(value: Any, body: bytes, kind: str) -> str:
+def no_object(value: object, body: bytes, kind: str) -> str:
     """Why a document that is no object, or whose apiVersion or kind is no text, is unrecognized."""
     if isinstance(value, dict):
         name = next(each for each in ("apiVersion", "kind") if not isinstance(value.get(each) or "", str))
@@ -49,7 +47,7 @@ def no_object(value: Any, body: bytes, kind: str) -> str:
     return unrecognized(f"json: cannot unmarshal {what}", body, kind)
 
 
-def _json_kind(value: Any) -> str:
+def _json_kind(value: object) -> str:
     return JSON_KINDS.get(type(value), "null")
 
 

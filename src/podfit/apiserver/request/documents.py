@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.core.errors import ApiError, bad_request
 
 MOST_VALUES = 50_000
@@ -70,7 +71,7 @@ def check_encoded(text: bytes, most: int) -> None:
         check_size(msgspec.json.decode(text), most)
 
 
-def check_size(value: Any, most: int = MOST_VALUES) -> None:
+def check_size(value: object, most: int = MOST_VALUES) -> None:
     """Raises 413 for a document of more values."""
     waiting, count = [value], 1
     while waiting:
@@ -86,7 +87,7 @@ def too_many(most: int = MOST_VALUES) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
 
 
-def check_depth(value: Any) -> None:
+def check_depth(value: object) -> None:
     """Raises 400 for a document of more than DEEPEST levels."""
     level = [value]
     for _ in range(DEEPEST):
@@ -96,7 +97,7 @@ def check_depth(value: Any) -> None:
     raise too_deep()
 
 
-def _inside(value: Any) -> Collection[Any]:
+def _inside(value: object) -> Collection[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -106,18 +107,18 @@ def too_deep() -> ApiError:
     return bad_request(f"the document is nested too deeply: the limit is {DEEPEST} levels")
 
 
-class _Members(dict[str, Any]):
+class _Members(Document):
     """An object that remembers which of its names came more than once."""
 
     repeated: tuple[str, ...] = ()
 
 
-def _repeated(body: bytes, value: Any) -> list[str]:
+def _repeated(body: bytes, value: object) -> list[str]:
     """msgspec takes the last of two members of the same name silently. Where no name came twice, nothing was lost."""
     return [] if _complete(body, value) else _named_twice(body)
 
 
-def _complete(body: bytes, value: Any) -> bool:
+def _complete(body: bytes, value: object) -> bool:
     """Whether a document has as many members as its text; False as well where that is not so easily told.
 
     Members are counted by the end of their names, `":`. The same letters can be inside of a string, where they are as
@@ -145,7 +146,7 @@ def _named_twice(body: bytes) -> list[str]:
     return [f'duplicate field "{path}"' for path in _repeated_paths(document, "")] if found else []
 
 
-def _repeated_paths(value: Any, path: str) -> Iterator[str]:
+def _repeated_paths(value: object, path: str) -> Iterator[str]:
     if isinstance(value, _Members):
         start = f"{path}." if path else ""
         yield from (start + name for name in value.repeated)

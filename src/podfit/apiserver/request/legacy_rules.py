@@ -139,7 +139,7 @@ def _modern(container: Any) -> Any:
     return container
 
 
-def _modern_policy(item: Any) -> Any:
+def _modern_policy(item: object) -> Any:
     match item:
         case {"policy": str(policy), **rest} if policy in _DRAFT_POLICIES and "restartPolicy" not in rest:
             return {**rest, "restartPolicy": _DRAFT_POLICIES[policy]}

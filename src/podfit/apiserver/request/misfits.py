@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from podfit.api.meta.base import WIDE, IntOrString, Struct
+from podfit.api.meta.base import WIDE, Document, IntOrString, Struct
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.canonical import TIMES
@@ -44,7 +44,7 @@ class _Place(msgspec.Struct, frozen=True):
         return self.names[-1] if self.names else ""
 
 
-def first_misfit(document: Any, kind: type[Struct]) -> str | None:
+def first_misfit(document: object, kind: type[Struct]) -> str | None:
     """None for a document that Go takes."""
     start: type[Any] = kind
     if is_custom(kind):  # whose metadata is decoded by itself
@@ -80,7 +80,7 @@ def _told(value: Any, hint: Any, place: _Place) -> Iterator[str]:  # noqa: C901 
         yield from _object(value, hint, place)
 
 
-def _object(value: Any, kind: type[msgspec.Struct], place: _Place) -> Iterator[str]:
+def _object(value: object, kind: type[msgspec.Struct], place: _Place) -> Iterator[str]:
     if not isinstance(value, dict):
         yield place.wrong(_kind(value), _go_type(kind, place))
         return
@@ -90,7 +90,7 @@ def _object(value: Any, kind: type[msgspec.Struct], place: _Place) -> Iterator[s
             yield from _told(inner, members[name], _Place(kind.__name__, (*place.names, name)))
 
 
-def _many(value: Any, hint: Any, place: _Place) -> Iterator[str]:
+def _many(value: object, hint: object, place: _Place) -> Iterator[str]:
     is_list = get_origin(hint) is tuple
     if not isinstance(value, list if is_list else dict):
         yield place.wrong(_kind(value), _go_type(hint, place))
@@ -100,7 +100,7 @@ def _many(value: Any, hint: Any, place: _Place) -> Iterator[str]:
         yield from _told(inner, item, place)
 
 
-def _number(value: Any, place: _Place) -> Iterator[str]:
+def _number(value: object, place: _Place) -> Iterator[str]:
     wanted = _go_type(int, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield place.wrong(_kind(value), wanted)
@@ -108,7 +108,7 @@ def _number(value: Any, place: _Place) -> Iterator[str]:
         yield place.wrong(f"number {_written(value)}", wanted)
 
 
-def _binary(value: Any, place: _Place) -> Iterator[str]:
+def _binary(value: object, place: _Place) -> Iterator[str]:
     if isinstance(value, str):
         if (byte := wrong_byte(value)) is not None:
             yield f"illegal base64 data at input byte {byte}"
@@ -116,7 +116,7 @@ def _binary(value: Any, place: _Place) -> Iterator[str]:
         yield place.wrong(_kind(value), "[]uint8")
 
 
-def _read_time(value: Any, layout: str, place: _Place) -> None:
+def _read_time(value: object, layout: str, place: _Place) -> None:
     if not isinstance(value, str):
         raise _Ended(place.wrong(_kind(value), "string"))
     try:
@@ -132,7 +132,7 @@ def _read_number_or_text(value: Any, place: _Place) -> None:
     raise _Ended(place.wrong(f"number {_written(value)}" if is_number else _kind(value), "int32"))
 
 
-def _read_quantity(value: Any) -> None:
+def _read_quantity(value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _Ended(MALFORMED)
     try:
@@ -146,12 +146,12 @@ def _written(number: float) -> str:
 
 
 @lru_cache(maxsize=512)
-def _members(kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _members(kind: type[msgspec.Struct]) -> Document:
     hints = get_type_hints(kind, include_extras=True)
     return {member.encode_name: _bare(hints[member.name]) for member in msgspec.structs.fields(kind)}
 
 
-def _bare(hint: Any) -> Any:
+def _bare(hint: object) -> Any:
     """Without notes and without None, but for the notes that make a text a time."""
     while hint not in TIMES and hint != IntOrString and get_origin(hint) in (Annotated, Union, UnionType):
         parts = [part for part in get_args(hint) if part is not type(None)]
@@ -161,7 +161,7 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
-def _go_type(hint: Any, place: _Place) -> str:
+def _go_type(hint: object, place: _Place) -> str:
     """As upstream declares a member of this name."""
     if hint is str:
         return NAMED.get(f"{place.owner}.{place.name}", "string")
@@ -184,5 +184,5 @@ def _go_type(hint: Any, place: _Place) -> str:
     return "interface {}"
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return JSON_KINDS.get(type(value), "null")

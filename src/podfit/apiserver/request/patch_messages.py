@@ -1,7 +1,6 @@
 """Why the outcome of a strategic patch does not fit its kind."""
 
 import re
-from typing import Any
 
 from podfit.api.meta.base import WIDE, Struct
 from podfit.api.meta.member import Kind
@@ -15,7 +14,7 @@ MISFIT = re.compile(
 _GO_KINDS = {"object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool"}
 
 
-def unfit(text: str, kind: type[Struct], document: Any) -> str:
+def unfit(text: str, kind: type[Struct], document: object) -> str:
     """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
 
     Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
 
@@ -21,14 +22,14 @@ def merged_repetitions(body: bytes) -> Any:
     return json.loads(body, object_pairs_hook=_merged)
 
 
-def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _merged(pairs: list[tuple[str, Any]]) -> Document:
+    made: Document = {}
     for name, value in pairs:
         made[name] = _together(made.get(name), value)
     return made
 
 
-def _together(earlier: Any, later: Any) -> Any:
+def _together(earlier: object, later: object) -> Any:
     if not (isinstance(earlier, dict) and isinstance(later, dict)):
         return later
     return earlier | {name: _together(earlier.get(name), value) for name, value in later.items()}
@@ -39,7 +40,7 @@ def problems_in_order(body: bytes, kind: Kind) -> list[str]:
     return list(_problems(json.loads(body, object_pairs_hook=_Pairs), kind, ""))
 
 
-def _problems(value: Any, kind: Kind | None, path: str) -> Iterator[str]:
+def _problems(value: object, kind: Kind | None, path: str) -> Iterator[str]:
     """`kind` is None for a map, whose members all are known."""
     if not isinstance(value, _Pairs):
         return
@@ -57,7 +58,7 @@ def _problems(value: Any, kind: Kind | None, path: str) -> Iterator[str]:
             yield from _inside(inner, known[name], here)
 
 
-def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
+def _inside(value: object, member: Member, path: str) -> Iterator[str]:
     if member.shape == "list" and isinstance(value, list) and not isinstance(value, _Pairs):
         for index, item in enumerate(value):
             if member.item is not None:

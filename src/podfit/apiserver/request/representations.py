@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.media import JSON, YAML
@@ -123,11 +124,11 @@ def check_representation(representation: Representation, info: ResourceInfo, *, 
     raise ApiError(406, "NotAcceptable", text)
 
 
-def partial(metadata: Any, representation: Representation) -> dict[str, Any]:
+def partial(metadata: object, representation: Representation) -> Document:
     """An object's metadata as an object of its own."""
     return {"kind": PARTIAL, "apiVersion": representation.version, "metadata": metadata}
 
 
-def partial_list(items: list[Any], metadata: dict[str, Any], representation: Representation) -> dict[str, Any]:
+def partial_list(items: list[Any], metadata: Document, representation: Representation) -> Document:
     listed = [partial(item.metadata, representation) for item in items]
     return {"kind": PARTIAL_LIST, "apiVersion": representation.version, "metadata": metadata, "items": listed}

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Document
 from podfit.apiserver.request.documents import DEEPEST, MOST_VALUES, check_depth, check_size, too_deep, too_many
 from podfit.core.errors import bad_request
 from podfit.net.wire import Request
@@ -101,10 +102,10 @@ class _Building:
             raise ValueError(f"line {node.start_mark.line + 1}: {node.tag} is nothing that JSON has")
         return value
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode) -> Document:
         own = {id(key) for key, _ in node.value}  # merged ones are no repetitions
         self._loader.flatten_mapping(node)
-        built: dict[str, Any] = {}
+        built: Document = {}
         given: set[str] = set()
         for key_node, value_node in node.value:
             key, value = self._key(key_node), self.value(value_node)

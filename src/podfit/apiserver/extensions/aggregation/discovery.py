@@ -1,11 +1,11 @@
 """What discovery says of group versions that others serve, in both of its forms."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
 from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.meta.base import Document
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,19 +46,19 @@ def _rank(registered: APIService) -> tuple[int, str, int, str]:
     return -spec.group_priority_minimum, spec.group, -spec.version_priority, spec.version
 
 
-def group(name: str, versions: list[APIService]) -> dict[str, Any]:
+def group(name: str, versions: list[APIService]) -> Document:
     listed = [
         {"groupVersion": f"{name}/{version.spec.version}", "version": version.spec.version} for version in versions
     ]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def aggregated(name: str, versions: list[APIService], lists: Lists) -> dict[str, Any]:
+def aggregated(name: str, versions: list[APIService], lists: Lists) -> Document:
     """Everything of a group at once; of a version that does not answer it is only known that there is one."""
     return {"metadata": {"name": name}, "versions": [_version(version, lists) for version in versions]}
 
 
-def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
+def _version(registered: APIService, lists: Lists) -> Document:
     listed = lists.get(registered.metadata.name)
     version = registered.spec.version
     if listed is None:
@@ -68,8 +68,8 @@ def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
     return {"version": version, "resources": [_resource(main, entries) for main in mains], "freshness": "Current"}
 
 
-def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _resource(main: Entry, entries: Iterable[Entry]) -> Document:
+    entry: Document = {
         "resource": main.name,
         "responseKind": _kind(main),
         "singularResource": main.singular_name,

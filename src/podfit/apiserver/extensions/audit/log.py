@@ -10,11 +10,11 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from podfit.api.audit.v1.types import AuditPolicy
+from podfit.api.meta.base import Document
 from podfit.core.clock import Clock
 from podfit.net.supervisor import Supervisor
 
@@ -40,7 +40,7 @@ class AuditLog:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._append([])
 
-    def write(self, event: dict[str, Any]) -> None:
+    def write(self, event: Document) -> None:
         line = msgspec.json.encode(event) + b"\n"
         if self._size + len(line) > LARGEST:
             self.dropped += 1

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.apiserver.extensions.audit.log import AuditLog
 from podfit.apiserver.extensions.audit.policy import (
     COMPLETE,
@@ -93,7 +94,7 @@ class Trail:
             event |= _body("responseObject", answer.body)
         self._log.write(event)
 
-    def _event(self, level: str, stage: str) -> dict[str, Any]:
+    def _event(self, level: str, stage: str) -> Document:
         request, target = self._request, self._target
         query = urlencode([(name, value) for name, values in request.query.items() for value in values])
         event = {
@@ -130,16 +131,16 @@ class Trail:
         return event
 
 
-def _user(who: Identity) -> dict[str, Any]:
-    found: dict[str, Any] = {"username": who.user, "uid": who.uid, "groups": list(who.groups)}
+def _user(who: Identity) -> Document:
+    found: Document = {"username": who.user, "uid": who.uid, "groups": list(who.groups)}
     if who.extra:
         found["extra"] = {name: list(values) for name, values in who.extra.items()}
     return {name: value for name, value in found.items() if value}
 
 
-def _status(answer: Response) -> dict[str, Any]:
+def _status(answer: Response) -> Document:
     """The code, and for a refusal what its Status says."""
-    found: dict[str, Any] = {"metadata": {}, "code": answer.status}
+    found: Document = {"metadata": {}, "code": answer.status}
     if answer.status >= 400 and isinstance(answer.body, bytes):
         said = _decoded(answer.body)
         if isinstance(said, dict):
@@ -147,7 +148,7 @@ def _status(answer: Response) -> dict[str, Any]:
     return found
 
 
-def _body(name: str, body: bytes) -> dict[str, Any]:
+def _body(name: str, body: bytes) -> Document:
     decoded = _decoded(body)
     return {name: decoded} if isinstance(decoded, dict | list) else {}
 

@@ -145,7 +145,7 @@ def _since(moment: str, now: str) -> str:
         return "<invalid>"
 
 
-def _printed(value: Any) -> str:
+def _printed(value: object) -> str:
     if value is None:
         return "<nil>"
     if isinstance(value, bool):

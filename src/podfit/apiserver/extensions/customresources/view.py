@@ -8,10 +8,10 @@ too long.
 
 import logging
 from functools import partial
-from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.structural.fill import TooMuch, fill
 from podfit.api.structural.prune import prune
 from podfit.apiserver.context import Context
@@ -46,7 +46,7 @@ def _converted(known: Remembered, info: CustomInfo, value: bytes) -> bytes:
 
 
 def _convert(info: CustomInfo, value: bytes) -> bytes:
-    document: dict[str, Any] = msgspec.json.decode(value)
+    document: Document = msgspec.json.decode(value)
     schema = info.type.declared.schema
     shown = prune(document, schema)
     try:

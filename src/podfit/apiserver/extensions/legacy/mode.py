@@ -5,12 +5,12 @@ the server knows of it and nothing of it is stored; a server without the mode do
 """
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.meta.base import Document
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.request.legacy_options import STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resize
@@ -48,7 +48,7 @@ class _View(msgspec.Struct, frozen=True):
     def of(self, body: bytes) -> bytes:
         return msgspec.json.encode(self._document(msgspec.json.decode(body)))
 
-    def _document(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _document(self, found: Document) -> Document:
         """A pod, a list or table of pods, or one event of a watch."""
         if found.get("kind") == "Pod":
             return self._pod(found)
@@ -60,11 +60,11 @@ class _View(msgspec.Struct, frozen=True):
             return {**found, "object": self._document(found["object"])}
         return found
 
-    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, row: Document) -> Document:
         obj = row.get("object")
         return {**row, "object": self._pod(obj)} if obj and obj.get("kind") == "Pod" else row
 
-    def _pod(self, document: dict[str, Any]) -> dict[str, Any]:
+    def _pod(self, document: Document) -> Document:
         pod = codec.convert(document, Pod)
         status = dict(document.get("status", {}))
         if added := legacy_conditions(pod):

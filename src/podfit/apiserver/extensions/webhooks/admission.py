@@ -25,6 +25,7 @@ from podfit.api.admissionregistration.v1.types import (
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
+from podfit.api.meta.base import Object, ObjectT
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
@@ -59,7 +60,7 @@ class Webhooks(Passive):
         super().__init__(context)
         self._client = client
 
-    async def _concerns(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> bool:
+    async def _concerns(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> bool:
         """Rules first: a namespace is looked up only for a webhook that they lead to. Raises 403 for conditions that
         come to no verdict.
         """
@@ -73,7 +74,7 @@ class Webhooks(Passive):
             raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
         return found.called
 
-    async def _with_namespace(self, write: Write, obj: Any) -> Write:
+    async def _with_namespace(self, write: Write, obj: Object) -> Write:
         if write.of_namespace:
             return replace(write, namespace_labels=obj.metadata.labels)
         if not write.namespace:
@@ -83,7 +84,7 @@ class Webhooks(Passive):
             raise not_found("namespaces", write.namespace)
         return replace(write, namespace_labels=namespace.metadata.labels)
 
-    async def _ask(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse | None:
+    async def _ask(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> AdmissionResponse | None:
         """The answer; None where there is none and the webhook may be done without. Raises what refuses the write."""
         began, clock = self.context.clock.monotonic(), self.context.clock
         code, rejected = HTTPStatus.OK.value, False
@@ -108,7 +109,7 @@ class Webhooks(Passive):
                 seconds=clock.monotonic() - began,
             )
 
-    async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse:
+    async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> AdmissionResponse:
         """Raises CallFailed without an answer that counts, ApiError with one that refuses."""
         review = review_of(webhook, attributes, obj)
         response = answer_of(await self._client.ask(webhook, review), review, may_patch=self.may_patch)
@@ -120,7 +121,7 @@ class Webhooks(Passive):
         return response
 
 
-def _write(attributes: Attributes, obj: Any) -> Write:
+def _write(attributes: Attributes, obj: Object) -> Write:
     info = attributes.info
     sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
     return Write(
@@ -144,7 +145,7 @@ def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 class MutatingWebhooks(Webhooks):
     sort, may_patch = "admit", True
 
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+    async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         configurations = await self.context.settings(MutatingWebhookConfiguration)
         if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
             return obj
@@ -156,7 +157,7 @@ class MutatingWebhooks(Webhooks):
         attributes.rounds.end(obj)
         return obj
 
-    async def _mutated(self, key: str, webhook: MutatingWebhook, attributes: Attributes, obj: Any) -> Any:
+    async def _mutated(self, key: str, webhook: MutatingWebhook, attributes: Attributes, obj: ObjectT) -> ObjectT:
         response = await self._ask(webhook, attributes, obj)
         if response is None:
             return obj
@@ -165,7 +166,7 @@ class MutatingWebhooks(Webhooks):
         attributes.rounds.asked(key, changed=new != obj, again=again)
         return new
 
-    def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: Any, patch: bytes) -> Any:
+    def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: Object, patch: bytes) -> Any:
         """The object with the webhook's JSON patch and its defaults. Raises 500 for a patch that does not fit."""
         if attributes.operation == "DELETE":
             text = "attempted to modify the object, which is not supported for this operation"
@@ -183,7 +184,7 @@ class MutatingWebhooks(Webhooks):
 class ValidatingWebhooks(Webhooks):
     sort, may_patch = "validating", False
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
+    async def validate(self, attributes: Attributes, obj: Object) -> None:
         configurations = await self.context.settings(ValidatingWebhookConfiguration)
         if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
             return

@@ -16,6 +16,7 @@ from podfit.api.admissionregistration.v1.types import ValidatingWebhook
 from podfit.api.admissionregistration.v1.validation import REVIEW_VERSIONS
 from podfit.api.authentication.v1.types import UserInfo
 from podfit.api.meta import codec
+from podfit.api.meta.base import Document, Object
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError
 
@@ -59,11 +60,11 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     return AdmissionReview(api_version=f"{GROUP}/{version}", request=request)
 
 
-def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> dict[str, Any]:
+def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> Document:
     """What conditions may name: the request as the webhook would be told, its two objects apart."""
     review = review_of(webhook, attributes, obj)
     assert review.request is not None
-    request: dict[str, Any] = msgspec.json.decode(codec.encode(review.request))
+    request: Document = msgspec.json.decode(codec.encode(review.request))
     request.pop("uid", None)
     return {"object": request.pop("object", None), "oldObject": request.pop("oldObject", None), "request": request}
 

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.meta.base import Document
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.api.registry import info_for
@@ -109,7 +110,7 @@ def _told(pod: Pod, now: str) -> Pod:
 
 def _refusal(verdict: Wait | Refuse) -> ApiError:
     if isinstance(verdict, Wait):
-        details: dict[str, Any] = {"causes": [{"reason": "DisruptionBudget", "message": verdict.cause}]}
+        details: Document = {"causes": [{"reason": "DisruptionBudget", "message": verdict.cause}]}
         if verdict.retry_after:
             details["retryAfterSeconds"] = verdict.retry_after
         return ApiError(429, "TooManyRequests", _VIOLATED, details)

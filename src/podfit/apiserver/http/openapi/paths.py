@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from podfit.api.core.v1.pods.types import Binding
-from podfit.api.meta.base import Struct
+from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo, Subresource
 from podfit.apiserver.handlers.patching import JSON_PATCH, PATCHES, STRATEGIC_PATCH
@@ -88,7 +87,7 @@ class Parameter(msgspec.Struct, frozen=True):
     type: str
     description: str = ""
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Document:
         """What both versions say of it; its type they say each in their own way."""
         said = {"name": self.name, "in": self.place} | ({"description": self.description} if self.description else {})
         return said | ({"required": True} if self.place == "path" else {})
@@ -102,13 +101,13 @@ class Operation(msgspec.Struct, frozen=True):
     kinds: tuple[str, ...]
     body: str
     optional: bool
-    notes: dict[str, Any]
+    notes: Document
 
     @property
     def method(self) -> str:
         return METHODS[self.verb]
 
-    def schema(self, kind: str, prefix: str) -> dict[str, Any]:
+    def schema(self, kind: str, prefix: str) -> Document:
         """Of a body of this media type; `prefix` is where schemas are referred to."""
         if self.verb == "patch":
             return {"type": "array", "items": {"type": "object"}} if kind == JSON_PATCH else {"type": "object"}

@@ -11,13 +11,13 @@ import msgspec
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.meta import codec
-from podfit.api.meta.base import Listing, MicroTime, Named, Object, Struct, Time
+from podfit.api.meta.base import Document, Listing, MicroTime, Named, Object, Struct, Time
 from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom
 from podfit.core.quantity import Quantity
 
-Schema = dict[str, Any]
+Schema = Document
 
 _MACHINERY = "io.k8s.apimachinery.pkg"
 _AGGREGATOR = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"
@@ -145,7 +145,7 @@ class Schemas:
         self.found[full] = _SHARED[name]
         return self._reference(full)
 
-    def _property(self, hint: Any, default: Any = None) -> Schema:
+    def _property(self, hint: object, default: object = None) -> Schema:
         shared, hint, listing = _unwrapped(hint)
         if shared:
             return self._shared(shared) if shared in _SHARED else self._named(shared)
@@ -172,7 +172,7 @@ class Schemas:
         return _SCALARS[hint] | ({} if default in (None, [], {}) or hint is Any else {"default": default})
 
 
-def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
+def _unwrapped(hint: object) -> tuple[str, Any, Listing]:
     """The name of a time or of a type without a form, the hint without `| None` and notes, and how the field merges."""
     listing = Listing()
     while True:

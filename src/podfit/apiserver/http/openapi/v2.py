@@ -69,7 +69,7 @@ def _declared(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _without_junctors(schema: Any) -> Any:
+def _without_junctors(schema: object) -> Any:
     """What version 2 can say of a custom resource's schema."""
     if isinstance(schema, list):
         return [_without_junctors(each) for each in schema]

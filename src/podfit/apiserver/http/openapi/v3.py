@@ -2,10 +2,11 @@
 
 import hashlib
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.http.openapi.paths import Operation, Parameter, Path, paths
@@ -16,7 +17,7 @@ Infos: TypeAlias = tuple[ResourceInfo, ...]
 _PREFIX = "#/components/schemas/"
 
 
-def index(infos: Infos) -> dict[str, Any]:
+def index(infos: Infos) -> Document:
     hashes = {name: document(infos, name)[1] for name in names(infos)}
     return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={each}"} for name, each in hashes.items()}}
 
@@ -51,17 +52,17 @@ def _name(info: ResourceInfo) -> str:
     return f"apis/{info.group}/{info.version}" if info.group else f"api/{info.version}"
 
 
-def _item(path: Path) -> dict[str, Any]:
+def _item(path: Path) -> Document:
     return {"parameters": [_parameter(parameter) for parameter in path.parameters]} | {
         operation.method: _operation(operation) for operation in path.operations
     }
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
+def _parameter(parameter: Parameter) -> Document:
     return parameter.described() | {"schema": {"type": parameter.type}}
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: Operation) -> Document:
     content = {kind: {"schema": operation.schema(kind, _PREFIX)} for kind in operation.kinds}
     required = {} if operation.optional else {"required": True}
     return {

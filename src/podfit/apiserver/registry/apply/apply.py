@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.meta import codec
+from podfit.api.meta.base import Document, Object
 from podfit.api.meta.member import Member
 from podfit.api.meta.v1.types import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
@@ -48,14 +49,14 @@ _IDENTITY: Tree = {"f:metadata": {"f:name": {}}}
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome: the document, and who owns what of it."""
 
-    document: dict[str, Any]
+    document: Document
     entries: Entries
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What one manager applies through which subresource. `reset` are fields that it does not write."""
 
-    document: dict[str, Any]
+    document: Document
     manager: str
     subresource: str
     reset: Tree
@@ -65,7 +66,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     refused: str = ""
     """Why a strict reader refuses the document; upstream says so only when nothing else is wrong."""
 
-    def to(self, info: ResourceInfo, live: dict[str, Any] | None, entries: Entries) -> Applied:
+    def to(self, info: ResourceInfo, live: Document | None, entries: Entries) -> Applied:
         """Onto the live document, None for a new object. Raises 400 for what cannot be applied, 409 for conflicts."""
         _check(info, self.document)
         before = live or {}
@@ -165,7 +166,7 @@ def _refusal(conflicts: list[tuple[str, Tree]]) -> ApiError:
 
 
 def _left(
-    others: Iterable[ManagedFieldsEntry], taken: Tree, after: Any, info: ResourceInfo, *, gone: bool
+    others: Iterable[ManagedFieldsEntry], taken: Tree, after: Object, info: ResourceInfo, *, gone: bool
 ) -> Iterator[ManagedFieldsEntry]:
     """What the others still own; `gone` says whether anything went."""
     for entry in others:
@@ -176,7 +177,7 @@ def _left(
             yield replace(entry, fields_v1=fields)
 
 
-def _settled(value: Any, shape: Shape) -> Any:
+def _settled(value: object, shape: Shape) -> Any:
     """The document as it can be typed: a null is a member that is not there, and in a map of scalars their zero."""
     if isinstance(value, dict) and not any(part is None or isinstance(part, CONTAINERS) for part in value.values()):
         return value

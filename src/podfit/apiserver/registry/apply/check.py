@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind, Member, Node
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import Custom
@@ -14,7 +15,7 @@ from podfit.core import go_print
 UNKNOWN = "field not declared in schema"
 
 
-_SCALARS: dict[str, Any] = {"string": str, "numeric": (int, float), "boolean": bool}
+_SCALARS: Document = {"string": str, "numeric": (int, float), "boolean": bool}
 
 
 def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:
@@ -51,7 +52,7 @@ def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
             yield from _item(each, member, f"{path}.{name}")
 
 
-def _scalar(value: Any, member: Member, path: str) -> Iterator[str]:
+def _scalar(value: object, member: Member, path: str) -> Iterator[str]:
     """What is wrong with a value that a schema wants to be of one type; true is no number."""
     wanted = _SCALARS.get(member.scalar)
     if value is None or wanted is None:
@@ -60,7 +61,7 @@ def _scalar(value: Any, member: Member, path: str) -> Iterator[str]:
         yield f"{path}: {_wrong_scalar(value, member.scalar)}"
 
 
-def _list(value: Any, member: Member, path: str) -> Iterator[str]:
+def _list(value: object, member: Member, path: str) -> Iterator[str]:
     if not isinstance(value, list):
         yield f"{path}: {_not_a('list', value)}"
         return
@@ -82,7 +83,7 @@ def _list(value: Any, member: Member, path: str) -> Iterator[str]:
         yield from _item(each, member, here)
 
 
-def _item(value: Any, member: Member, path: str) -> Iterator[str]:
+def _item(value: object, member: Member, path: str) -> Iterator[str]:
     if member.item is None:
         yield from _scalar(value, member, path)
     elif not isinstance(value, dict):
@@ -91,18 +92,18 @@ def _item(value: Any, member: Member, path: str) -> Iterator[str]:
         yield from objections(value, member.item, path)
 
 
-def _wrong_scalar(value: Any, wanted: str) -> str:
+def _wrong_scalar(value: object, wanted: str) -> str:
     """In the words of structured-merge-diff, which prints Go's form of what it was given."""
     if wanted == "numeric":
         return f"expected numeric (int or float), got {go_print.type_name(value)}"
     return f"expected {wanted}, got &value.valueUnstructured{{Value:{go_print.syntax(value)}}}"
 
 
-def _not_a(wanted: str, value: Any) -> str:
+def _not_a(wanted: str, value: object) -> str:
     return f"expected {wanted}, got &{{{go_print.plain(value)}}}"
 
 
-def _without_name(item: Any, member: Member) -> str:
+def _without_name(item: object, member: Member) -> str:
     """Why an item of a list cannot be told from the others."""
     if member.listing.keys:
         if item is None:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from podfit.api.meta.base import Document, Object
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
 from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, Shape, divisible, named, parts, struct_of
 from podfit.apiserver.registry.apply.sets import SELF, Tree, below, is_member, node
 
 
-def fields_of(value: Any, shape: Shape) -> Tree:
+def fields_of(value: object, shape: Shape) -> Tree:
     """What someone who applies this document owns: every leaf, items and keys of maps, and members left empty."""
     found: Tree = {}
     declared = named(shape)
@@ -56,7 +57,7 @@ def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]
     return tree or None, gone
 
 
-def _members_compared(before: dict[str, Any], after: dict[str, Any], kind: Kind) -> tuple[Tree | None, bool]:
+def _members_compared(before: Document, after: Document, kind: Kind) -> tuple[Tree | None, bool]:
     """What most of an object falls into: the same as of its parts, without naming those that are alike."""
     tree: Tree = {}
     known = members(kind)
@@ -92,7 +93,7 @@ def _added(value: Any, shape: Shape) -> Tree:
     return tree
 
 
-def lost(before: Any, after: Any, shape: Shape) -> bool:
+def lost(before: Object, after: Object, shape: Shape) -> bool:
     """Whether anything that was there is gone."""
     if before == after:
         return False
@@ -101,7 +102,7 @@ def lost(before: Any, after: Any, shape: Shape) -> bool:
     return any(name not in left or lost(value, left[name][0], inner) for name, (value, inner) in inside.items())
 
 
-def existing(tree: Tree, document: Any, shape: Shape) -> Tree:
+def existing(tree: Tree, document: object, shape: Shape) -> Tree:
     """The part of the set that the document still has."""
     inside = parts(document, shape) or {}
     kept: Tree = {}

@@ -11,7 +11,7 @@ from typing import Any, ForwardRef, NamedTuple, TypeAlias, TypeVar, cast, get_ar
 
 from msgspec.structs import astuple, replace
 
-from podfit.api.meta.base import Struct
+from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import is_custom
@@ -31,8 +31,8 @@ class _Part(NamedTuple):
 
 def differing(old: S, new: S) -> tuple[S, S]:
     """Both with what is equal left empty, at every depth; the keys of items stay."""
-    left: dict[str, Any] = {}
-    right: dict[str, Any] = {}
+    left: Document = {}
+    right: Document = {}
     declared = _parts(cast(Hashable, type(old)))
     for (name, keys, amounts), before, after in zip(declared, astuple(old), astuple(new), strict=True):
         if before is after or (before == after and not (amounts and _written_otherwise(before, after))):
@@ -108,7 +108,7 @@ def _holds_amounts(kind: type[Struct]) -> bool:
     return any(_amounts(hint) for base in kind.__mro__ for hint in vars(base).get("__annotations__", {}).values())
 
 
-def _amounts(hint: Any) -> bool:
+def _amounts(hint: object) -> bool:
     """Whether such a value holds a quantity, or a kind that is not known yet."""
     if isinstance(hint, type) and issubclass(hint, Struct):
         return _holds_amounts(hint)

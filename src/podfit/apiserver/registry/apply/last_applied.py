@@ -3,10 +3,9 @@
 Only for the manager that kubectl calls itself: who applies under another name has nothing to do with the annotation.
 """
 
-from typing import Any
-
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.apply.compare import changed, fields_of
 from podfit.apiserver.registry.apply.sets import Tree, without
@@ -16,7 +15,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _LONGEST = 256 * 1024
 
 
-def own_fields(info: ResourceInfo, live: dict[str, Any]) -> Tree:
+def own_fields(info: ResourceInfo, live: Document) -> Tree:
     """The fields that kubectl set from the client's side and that still have its values: to change them takes nothing
     from anyone else, whoever is recorded for them."""
     try:
@@ -28,7 +27,7 @@ def own_fields(info: ResourceInfo, live: dict[str, Any]) -> Tree:
     return without(without(fields_of(last, info.type), changed(last, live, info.type)), changed(live, last, info.type))
 
 
-def renewed(document: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
+def renewed(document: Document, applied: Document) -> Document:
     """The document with the annotation saying what was applied, if it had one."""
     annotations = _annotations(document)
     if ANNOTATION not in annotations:
@@ -40,7 +39,7 @@ def renewed(document: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]
     return document | {"metadata": document["metadata"] | {"annotations": kept}}
 
 
-def _without_annotation(applied: dict[str, Any]) -> dict[str, Any]:
+def _without_annotation(applied: Document) -> Document:
     annotations = _annotations(applied)
     if ANNOTATION not in annotations:
         return applied
@@ -48,6 +47,6 @@ def _without_annotation(applied: dict[str, Any]) -> dict[str, Any]:
     return applied | {"metadata": applied["metadata"] | {"annotations": kept}}
 
 
-def _annotations(document: dict[str, Any]) -> dict[str, Any]:
+def _annotations(document: Document) -> Document:
     found = (document.get("metadata") or {}).get("annotations")
     return found if isinstance(found, dict) else {}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta import codec
+from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
 from podfit.api.meta.v1.types import ManagedFieldsEntry
@@ -85,7 +86,7 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
     return _managed_by(new, in_order(_capped(_settled(entries, tracked_part(written), writer))))
 
 
-def _managed_by(obj: Any, entries: Entries) -> Any:
+def _managed_by(obj: ObjectT, entries: Entries) -> ObjectT:
     return replace(obj, metadata=replace(obj.metadata, managed_fields=entries))
 
 
@@ -139,13 +140,13 @@ def given(entries: Entries) -> Entries | None:
     return entries if fine and entries else None
 
 
-def _without_lost(info: ResourceInfo, entries: Entries, new: Any) -> Entries:
+def _without_lost(info: ResourceInfo, entries: Entries, new: Object) -> Entries:
     """What is gone belongs to nobody."""
     whole = codec.to_dict(new)
     return tuple(replace(entry, fields_v1=existing(entry.fields_v1 or {}, whole, info.type)) for entry in entries)
 
 
-def _fields_of_new(info: ResourceInfo, new: Any) -> Tree:
+def _fields_of_new(info: ResourceInfo, new: Object) -> Tree:
     """What the client that makes an object owns of it: not its name, and not the status, which is not the client's."""
     anonymous = replace(new.metadata, name="", namespace="", uid="", creation_timestamp=None)
     text = codec.encode(replace(new, metadata=anonymous))
@@ -159,7 +160,7 @@ def _written_of(info: ResourceInfo, text: bytes) -> Tree:
     return sorted_tree({name: inner for name, inner in written.items() if name != "f:status" or not info.has_status})
 
 
-def _apart(old: Any, new: Any) -> tuple[Any, Any]:
+def _apart(old: Object, new: Object) -> tuple[Any, Any]:
     """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
     unmanaged = (replace(each, metadata=replace(each.metadata, managed_fields=())) for each in (old, new))
     before, after = map(codec.to_dict, differing(*unmanaged))

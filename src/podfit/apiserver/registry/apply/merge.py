@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Member
 from podfit.apiserver.registry.apply.owned_fields import (
     CONTAINERS,
@@ -18,7 +19,7 @@ from podfit.apiserver.registry.apply.owned_fields import (
 from podfit.apiserver.registry.apply.sets import Tree, is_member
 
 
-def merged(live: Any, applied: Any, shape: Shape) -> Any:
+def merged(live: object, applied: object, shape: Shape) -> Any:
     """The live value with everything that is applied. An empty or null container adds nothing to a live one."""
     inside = parts(applied, shape)
     if not inside:
@@ -35,7 +36,7 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
     return joined(applied, {name: both[name] if name in both else known[name][0] for name in order})
 
 
-def _empty(value: Any, shape: Shape) -> bool:
+def _empty(value: object, shape: Shape) -> bool:
     """A list or map with nothing in it is as good as none; a struct may be there just to be there."""
     return not value and isinstance(shape, Member) and shape.shape in ("list", "map") and divisible(shape)
 
@@ -62,7 +63,7 @@ def _order(live: Iterable[str], applied: Parts) -> Iterator[str]:
     yield from (name for name in rest if name not in applied)
 
 
-def pruned(value: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
+def pruned(value: object, last: Tree, owned: Tree, shape: Shape) -> Any:
     """The value without what was in `last` and is in `owned` no more; None when nothing is left of it.
 
     `last` is what a manager applied the time before, `owned` is what anybody owns now, that manager's new fields
@@ -72,7 +73,7 @@ def pruned(value: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
     if not inside or not last:
         return value
     declared = named(shape)
-    kept: dict[str, Any] = {}
+    kept: Document = {}
     for name, (part, inner) in inside.items():
         before, now = last.get(name), owned.get(name)
         if before is None:

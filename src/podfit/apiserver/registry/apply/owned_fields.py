@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
 
@@ -26,7 +27,7 @@ class Several(tuple[Any, ...]):
     """Items of a list that claim the same keys: they can only be told from others together."""
 
 
-def parts(value: Any, shape: Shape) -> Parts | None:
+def parts(value: object, shape: Shape) -> Parts | None:
     """What can be owned below a value, by its name; None when it is owned as a whole."""
     granular = False
     if isinstance(shape, Member):
@@ -72,7 +73,7 @@ def named(shape: Shape) -> bool:
     return shape is not None and (not isinstance(shape, Member) or shape.shape == "struct")
 
 
-def joined(like: Any, found: Mapping[str, Any]) -> Any:
+def joined(like: object, found: Mapping[str, Any]) -> Any:
     """A list or a map, as `like` is, of parts by name."""
     if not isinstance(like, list):
         return {name[2:]: value for name, value in found.items()}
@@ -83,7 +84,7 @@ def item_name(item: Any, member: Member) -> str:
     """The name of an item of a list that has keys or is a set."""
     if member.listing.set_:
         return f"v:{_text(item)}"
-    keys: dict[str, Any] = {}
+    keys: Document = {}
     for name, default in member.keys:
         value = item.get(name)
         if value is None:
@@ -107,5 +108,5 @@ def _items(value: Iterable[Any], member: Member) -> Parts | None:
     return found
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-Tree: TypeAlias = dict[str, Any]
+from podfit.api.meta.base import Document
+
+Tree: TypeAlias = Document
 
 SELF = "."
 _KINDS = "fkv"  # of names, in the order in which a set shows them
@@ -132,7 +134,7 @@ def step(name: str) -> str:
     return f".{text}"
 
 
-def well_formed(value: Any) -> bool:
+def well_formed(value: object) -> bool:
     """Whether a decoded document is a set of fields."""
     if not isinstance(value, dict):
         return False

@@ -19,6 +19,6 @@ def decoded(body: bytes, *, prefix: str) -> tuple[Any, list[str]]:
         raise bad_request(prefix + said) from error
 
 
-def unmarshalled(value: Any, into: str) -> str:
+def unmarshalled(value: object, into: str) -> str:
     """That a document is not of the kind that a patch has to be."""
     return f"json: cannot unmarshal {_KINDS[type(value)]} into Go value of type {into}"

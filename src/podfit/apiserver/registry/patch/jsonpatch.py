@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.meta.base import Document
 from podfit.apiserver.registry.patch.decoding import unmarshalled
 from podfit.apiserver.request.documents import DEEPEST
 from podfit.core.errors import ApiError, bad_request
@@ -27,7 +28,7 @@ _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 _ABSENT = object()
 
 
-def odd_members(patch: Any) -> list[str]:
+def odd_members(patch: object) -> list[str]:
     """The members that no operation has, as a strict reader reports them. Raises 400 for a pointer that is no text."""
     found = []
     for index, operation in enumerate(patch if isinstance(patch, list) else ()):
@@ -44,7 +45,7 @@ class _Failed(Exception):
     """An operation that the document does not allow; the text is for who asked too much."""
 
 
-def apply(document: Any, patch: Any) -> Any:
+def apply(document: object, patch: object) -> Any:
     """The document after all operations. ApiError 400 when the patch is none, 422 when it does not fit the document."""
     if patch is None:
         return document
@@ -67,7 +68,7 @@ def apply(document: Any, patch: Any) -> Any:
 class _Patching:
     """A document on its way through a patch."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: object) -> None:
         self._document = document
         self._own: dict[int, Any] = {}
         """Copies that were made here, by identity; nobody else has them."""
@@ -83,7 +84,7 @@ class _Patching:
                 self._operate(operation, _pointer(operation.get("path")))
         return self._document
 
-    def _operate_on_all(self, operation: dict[str, Any]) -> None:
+    def _operate_on_all(self, operation: Document) -> None:
         """The empty path stands for the document, which only another object or list can replace."""
         value = operation.get("value", _ABSENT)
         if operation["op"] == "test" and not _same(self._document, value):
@@ -91,7 +92,7 @@ class _Patching:
         if operation["op"] == "replace" and isinstance(value, dict | list):
             self._document = value
 
-    def _operate(self, operation: dict[str, Any], path: list[str]) -> None:
+    def _operate(self, operation: Document, path: list[str]) -> None:
         match operation["op"]:
             case "add":
                 self._add(path, operation.get("value"))
@@ -110,7 +111,7 @@ class _Patching:
                 self._remove(source)
                 self._add(path, value)
 
-    def _copy(self, value: Any) -> Any:
+    def _copy(self, value: object) -> Any:
         """Of its own, so that a change of one is none of the other."""
         text = msgspec.json.encode(value)
         self._copied += len(text)
@@ -132,7 +133,7 @@ class _Patching:
             value = _inside(value, part)
         return value
 
-    def _add(self, path: list[str], value: Any) -> None:
+    def _add(self, path: list[str], value: object) -> None:
         holder, part = self._holder(path), path[-1]
         if isinstance(holder, dict):
             holder[part] = value
@@ -152,7 +153,7 @@ class _Patching:
             self._move(len(holder) - index)
             del holder[index]
 
-    def _replace(self, path: list[str], value: Any) -> None:
+    def _replace(self, path: list[str], value: object) -> None:
         """A member that an object does not have is added, as upstream does."""
         if isinstance(self._get(path[:-1]), list):
             holder = self._holder(path)
@@ -169,7 +170,7 @@ class _Patching:
             holder = inner
         return holder
 
-    def _changeable(self, value: Any) -> Any:
+    def _changeable(self, value: object) -> Any:
         if not isinstance(value, dict | list):
             raise _Failed
         if id(value) in self._own:
@@ -195,14 +196,14 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _pointer(text: Any) -> list[str]:
+def _pointer(text: object) -> list[str]:
     """The parts of a pointer, at least one."""
     if not isinstance(text, str) or not 0 < text.count("/") <= DEEPEST:
         raise _Failed
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
-def _inside(value: Any, part: str) -> Any:
+def _inside(value: object, part: str) -> Any:
     if isinstance(value, dict) and part in value:
         return value[part]
     if isinstance(value, list):

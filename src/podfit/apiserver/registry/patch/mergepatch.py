@@ -6,7 +6,7 @@ from podfit.apiserver.registry.patch.decoding import unmarshalled
 from podfit.core.errors import bad_request
 
 
-def apply(document: Any, patch: Any) -> Any:
+def apply(document: object, patch: object) -> Any:
     """The merged document. ApiError 400 when the patch is not an object."""
     if patch is None:
         raise bad_request("Invalid JSON Patch")
@@ -15,7 +15,7 @@ def apply(document: Any, patch: Any) -> Any:
     return _merge(document, patch)
 
 
-def _merge(document: Any, patch: Any) -> Any:
+def _merge(document: object, patch: object) -> Any:
     if not (isinstance(patch, dict) and isinstance(document, dict)):
         return _pruned(patch)
     merged = dict(document)
@@ -27,7 +27,7 @@ def _merge(document: Any, patch: Any) -> Any:
     return merged
 
 
-def _pruned(value: Any) -> Any:
+def _pruned(value: object) -> Any:
     """What comes new, without the members that are null, within lists as well."""
     if isinstance(value, dict):
         return {name: _pruned(inner) for name, inner in value.items() if inner is not None}

@@ -9,7 +9,7 @@ from podfit.core.errors import bad_request
 _NESTED = (dict, list)
 
 
-def key_of(item: Any, merge_key: str) -> Any:
+def key_of(item: object, merge_key: str) -> Any:
     """What tells an item apart: its merge key's value, or a scalar itself. Raises 400 for an item without one."""
     if not merge_key and not isinstance(item, dict | list):
         return item

@@ -14,6 +14,7 @@ What makes no sense is 400; upstream answers 500 to some of it.
 
 from typing import Any
 
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
 from podfit.apiserver.registry.patch.decoding import unmarshalled
@@ -37,7 +38,7 @@ def apply(document: Any, patch: Any, kind: Kind) -> Any:
     return _merge_map(document, patch, kind)
 
 
-def _merge_map(document: dict[str, Any], patch: dict[str, Any], kind: Kind | None) -> dict[str, Any]:
+def _merge_map(document: Document, patch: Document, kind: Kind | None) -> Document:
     if DIRECTIVE in patch:
         return _directed(patch)
     merged = _retained(document, patch)
@@ -60,7 +61,7 @@ def _merge_map(document: dict[str, Any], patch: dict[str, Any], kind: Kind | Non
     return merged
 
 
-def _directed(patch: dict[str, Any]) -> dict[str, Any]:
+def _directed(patch: Document) -> Document:
     """What `$patch` makes of a whole map."""
     match patch[DIRECTIVE]:
         case "replace":
@@ -70,7 +71,7 @@ def _directed(patch: dict[str, Any]) -> dict[str, Any]:
     raise _unknown_type(patch)
 
 
-def _unknown_type(patch: dict[str, Any]) -> ApiError:
+def _unknown_type(patch: Document) -> ApiError:
     return bad_request(f"unknown patch type: {go_print.plain(patch[DIRECTIVE])} in map: {go_print.plain(patch)}")
 
 
@@ -82,7 +83,7 @@ def _target(name: str, prefix: str, what: str) -> str:
     return target
 
 
-def _retained(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+def _retained(document: Document, patch: Document) -> Document:
     if RETAIN not in patch:
         return dict(document)
     listed = patch[RETAIN]
@@ -97,7 +98,7 @@ def _retained(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]
     return {name: value for name, value in document.items() if name in kept}
 
 
-def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: str, known: dict[str, Member]) -> str:
+def _ordered_member(merged: Document, patch: Document, directive: str, known: dict[str, Member]) -> str:
     """Merges the list that `$setElementOrder` is about, in that order; answers its name."""
     order, name = patch[directive], _target(directive, ORDER_PREFIX, "setElementOrder list")
     current, given = merged.get(name, _ABSENT), patch.get(name, _ABSENT)
@@ -123,7 +124,7 @@ def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: st
     return name
 
 
-def _merge_member(merged: dict[str, Any], name: str, value: Any, member: Member | None, *, taking_out: bool) -> None:
+def _merge_member(merged: Document, name: str, value: object, member: Member | None, *, taking_out: bool) -> None:
     current = merged.get(name, _ABSENT)
     if isinstance(value, dict) and isinstance(current, dict):
         replaced = member is not None and member.listing.replaced
@@ -138,7 +139,7 @@ def _merge_member(merged: dict[str, Any], name: str, value: Any, member: Member 
         merged[name] = _scalar(value)
 
 
-def _taken(value: Any) -> Any:
+def _taken(value: object) -> Any:
     """A part of a patch where there was nothing to merge it with."""
     if isinstance(value, dict):
         return {name: _taken(inner) for name, inner in value.items() if inner is not None and not _is_directed(inner)}
@@ -147,12 +148,12 @@ def _taken(value: Any) -> Any:
     return _scalar(value)
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> Any:
     """A number without a fraction is a whole one, as upstream's converter takes it."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_directed(value: Any) -> bool:
+def _is_directed(value: object) -> bool:
     return isinstance(value, dict) and DIRECTIVE in value
 
 
@@ -218,7 +219,7 @@ def _merge_items(current: list[Any], patch: list[Any], merge_key: str, kind: Kin
     return merged if keys == known else ordered(merged, plain, live, merge_key)
 
 
-def _new_item(value: Any) -> Any:
+def _new_item(value: object) -> Any:
     """A new item of a list as it stands, directives in it included, which nothing was there to be merged by."""
     if isinstance(value, dict):
         named = {name: inner for name, inner in value.items() if inner is not None and name[:1] != "$"}

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.meta import codec
-from podfit.api.meta.base import Struct
+from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.filling import empties
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
@@ -21,20 +21,20 @@ _ABSENT = object()
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def document_of(value: bytes, names: Iterable[str]) -> dict[str, Any]:
+def document_of(value: bytes, names: Iterable[str]) -> Document:
     """These members of an encoded object, as far as it has them."""
     given = _members.decode(value)
     return {name: msgspec.json.decode(given[name]) for name in names if name in given}
 
 
-def retyped(after: dict[str, Any], before: dict[str, Any], old: S) -> S:
+def retyped(after: Document, before: Document, old: S) -> S:
     """The object `old`, whose document is `before`, as `after` has it; members that neither names stay.
 
     Raises what the codec raises for what does not fit, KeyError for a member that the kind does not have.
     """
     known, given = members(type(old)), empties(type(old))
     made = {known[name].attribute: given[known[name].attribute] for name in before if name not in after}
-    rest: dict[str, Any] = {}
+    rest: Document = {}
     for name, value in after.items():
         earlier = before.get(name, _ABSENT)
         if value is earlier:
@@ -68,7 +68,7 @@ def _item(value: Any, earlier: Any, held: Any, member: Member) -> Any:
     return codec.convert(value, member.item)  # type: ignore[arg-type]  # a kind, as its caller knows
 
 
-def _key(item: Any, key: str) -> Any:
+def _key(item: object, key: str) -> Any:
     """The value of the key; a null for what has none that tells it apart."""
     value = item.get(key) if isinstance(item, dict) else None
     return value if isinstance(value, str | int) else None

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api import validation
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.request.legacy_options import Legacy
@@ -46,7 +47,7 @@ def changed_scale(info: ResourceInfo, new: Any, old: Any, gates: FeatureGates) -
     return changed_object(info, replace(old, metadata=kept, spec=spec), old, gates)
 
 
-def status_errors(new: Any, old: Any, _gates: FeatureGates) -> list[FieldError]:
+def status_errors(new: Object, old: Object, _gates: FeatureGates) -> list[FieldError]:
     return validation.validate_status(new, old)
 
 

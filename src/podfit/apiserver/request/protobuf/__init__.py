@@ -9,6 +9,7 @@ is needed.
 from collections.abc import Mapping
 from typing import Any
 
+from podfit.api.meta.base import Document
 from podfit.apiserver.request.protobuf.layouts import layout_of
 from podfit.apiserver.request.protobuf.wire import BYTES, TEXT, FieldType, Layout, Malformed, message, read
 from podfit.core.errors import ApiError, bad_request
@@ -26,7 +27,7 @@ _ENVELOPE: Layout = {
 }
 
 
-def decode(body: bytes) -> dict[str, Any]:
+def decode(body: bytes) -> Document:
     """The document in an enveloped body. Raises 400 when it is malformed, 415 when its kind is not read as protobuf."""
     if not body.startswith(MAGIC):
         raise bad_request(f"couldn't parse the body as protobuf: {WITHOUT_PREFIX}")

@@ -103,7 +103,7 @@ def _once(fields: Callable[[], Iterator[tuple[int, tuple[str, FieldType]]]]) -> 
     return cache(lambda: dict(fields()))
 
 
-def _type(hint: Any) -> FieldType:
+def _type(hint: object) -> FieldType:
     """What a field of this type holds; `X | None` is a pointer."""
     if named := _named(hint):
         return _UNIONS[named](hint)
@@ -131,7 +131,7 @@ def _union(kinds: list[Any], *, optional: bool) -> FieldType:
     return pointer(found) if optional else found
 
 
-def _map(value: Any) -> FieldType:
+def _map(value: object) -> FieldType:
     if value is Any:  # FieldsV1, the only map of anything
         return JSON
     if get_origin(value) is tuple:  # a list in a map is a message around it
@@ -140,12 +140,12 @@ def _map(value: Any) -> FieldType:
     return mapping(kind, _VALUELESS.get(kind, "" if kind in (TEXT, BINARY) else {}))
 
 
-def _named(hint: Any) -> str:
+def _named(hint: object) -> str:
     notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((note.name for note in notes if isinstance(note, Named)), "")
 
 
-def _schema(_: Any = None) -> FieldType:
+def _schema(_: object = None) -> FieldType:
 
     return message(partial(_layout, JSONSchemaProps))
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Document
 from podfit.core.times import format_micro, format_time
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -91,8 +92,8 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         at += size
 
 
-def read(message: Layout, data: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def read(message: Layout, data: bytes) -> Document:
+    found: Document = {}
     for number, wire, payload in fields_of(data):
         if number not in message:
             continue
@@ -187,12 +188,12 @@ def inline(fields: Callable[[], Layout]) -> FieldType:
     return replace(message(fields), holds=_Holds.ENTRIES)
 
 
-def only(kind: FieldType, missing: Any) -> FieldType:
+def only(kind: FieldType, missing: object) -> FieldType:
     """A message around one value, which stands for it in JSON."""
     return FieldType(BYTES, lambda data: read({1: ("value", kind)}, data).get("value", missing))
 
 
-def either(one: FieldType, other: FieldType, missing: Any = None) -> FieldType:
+def either(one: FieldType, other: FieldType, missing: object = None) -> FieldType:
     """A message of two fields, of which JSON has the value of the one that is there; the second where it has both."""
 
     def chosen(data: bytes) -> Any:
@@ -206,11 +207,11 @@ def many(kind: FieldType) -> FieldType:
     return replace(kind, holds=_Holds.MANY)
 
 
-def mapping(kind: FieldType, missing: Any = "") -> FieldType:
+def mapping(kind: FieldType, missing: object = "") -> FieldType:
     """Entries are messages of a key and a value, either of which is left out when empty."""
     entry: Layout = {1: ("key", TEXT), 2: ("value", kind)}
 
-    def entry_of(data: bytes) -> dict[str, Any]:
+    def entry_of(data: bytes) -> Document:
         pair = read(entry, data)
         return {pair.get("key", ""): pair.get("value", missing)}
 
