@@ -1,10 +1,15 @@
 """What a user's situation does to every question: cause, evidence, one command that helps, an exit code."""
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from answers.conversation import METRICS, NODE, PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT
@@ -53,6 +58,32 @@ def test_no_server(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path.write_bytes(standalone("test", Access("https://127.0.0.1:9", token="t")))
     assert run([*VERBS[verb], "--kubeconfig", str(path)]) == 4
     told(capsys, "no answer from the API server https://127.0.0.1:9: connection refused\n", "kubectl cluster-info")
+
+
+def _over() -> tuple[bytes, bytes]:
+    """A certificate that ended in 2020, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "old")])
+    begins, until = datetime(2019, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, until).sign(key, hashes.SHA256())
+    plain = serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    return made.public_bytes(serialization.Encoding.PEM), private
+
+
+async def test_a_certificate_that_is_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever hangs up at it is told apart from nobody."""
+    certificate, key = _over()
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(standalone("test", Access(f"https://127.0.0.1:{port}", certificate=certificate, key=key)))
+    assert await asyncio.to_thread(run, [*VERBS["why"], "--kubeconfig", str(path)]) == 4
+    told(capsys, "hung up: the client certificate of the kubeconfig ended at 2020-01-01T00:00:00Z", "new kubeconfig")
+    server.close()
+    await server.wait_closed()
+    assert await asyncio.to_thread(run, [*VERBS["why"], "--kubeconfig", str(path)]) == 4
+    told(capsys, "connection refused\n", "kubectl cluster-info")
 
 
 @ALL

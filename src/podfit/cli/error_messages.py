@@ -3,12 +3,17 @@
 import os
 import re
 import ssl
+from pathlib import Path
 
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import NoAnswer, commands
-from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig
+from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig, find
 from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.net.requests import ends
+from podfit.net.system import SystemClock
 
+_NEW = "get a new kubeconfig from whoever made it; `podfit up` writes one with every start"
 _CANNOT = re.compile(
     r'cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
@@ -30,14 +35,36 @@ def kubeconfig(error: KubeconfigError) -> int:
 def silent(error: ConnectionError) -> int:
     server = f" {error.server}" if isinstance(error, NoAnswer) else ""
     cause = _cause(error)
+    over = _certificate_is_over() if _hung_up(cause) else ""
     if isinstance(cause, ssl.SSLCertVerificationError):
         text = f"the certificate of the API server{server} cannot be trusted: {cause.verify_message}"
         fix = f"see which authority the kubeconfig names:  {commands().kubectl_anywhere('config', 'view', '--minify')}"
+    elif over:
+        text, fix = f"the API server{server} hung up: {over}", _NEW
     else:
         text = f"no answer from the API server{server}: {_plain(error, cause)}"
         fix = f"see whether it answers:  {commands().kubectl_anywhere('cluster-info')}"
     render.error(text, fix=(fix,))
     return exits.API
+
+
+def _hung_up(cause: BaseException) -> bool:
+    """Whether somebody was there."""
+    return isinstance(cause, ConnectionResetError | ssl.SSLError) or not isinstance(cause, OSError)
+
+
+def _certificate_is_over() -> str:
+    """When the certificate that the kubeconfig shows ended; empty when it did not, or when there is none. Some servers
+    answer with it that nobody is known, others close the connection."""
+    asked = commands()
+    try:
+        access = find(os.environ, Path(asked.kubeconfig) if asked.kubeconfig else None, context=asked.context)
+        end = ends(access.certificate) if access.certificate else None
+    except (OSError, ValueError):  # a KubeconfigError is such, too
+        return ""
+    if end is None or end > SystemClock().now():
+        return ""
+    return f"the client certificate of the kubeconfig ended at {format_time(end)}"
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -63,6 +90,10 @@ def refused(error: ApiError) -> int:
         403: _may(error),
         404: _where(error),
     }.get(error.code, "")
+    over = _certificate_is_over() if error.code == 401 else ""
+    if over:
+        render.error(f"{error.message or 'Unauthorized'}: {over}", fix=(_NEW,))
+        return exits.API
     render.error(error.message or f"the API server answered {error.code}", fix=filter(None, (fix,)))
     return exits.API
 
