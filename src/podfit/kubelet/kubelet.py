@@ -27,6 +27,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
+from podfit.kubelet.eviction import Evictor
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
@@ -193,6 +194,7 @@ class Kubelet:
         )
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
         self._pods = PodManager(context, self._known, self._informer, attempts)
+        self._evictor = Evictor(runtime, self._pressure, self._known, pods, clock, self._events.pod)
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
         )
@@ -227,7 +229,7 @@ class Kubelet:
         self._supervisor.run(self._agent.run())
         await self._pods.ready.wait()
         self._supervisor.run(self._watch.look())
-        for later in (self._housekeeper, self._pressure, self._mirrors):
+        for later in (self._housekeeper, self._pressure, self._evictor, self._mirrors):
             self._supervisor.run(later.run())
         for optional in (self._watch.listen(), self._pool.run(), self._manifests.run()):
             self._supervisor.begin(optional)  # it ends where there is nothing to do

@@ -4,6 +4,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.pods.known import KnownPods
 from podfit.kubelet.pods.pod_changes import Again
+from podfit.kubelet.status.inputs import Failure
 from support.clock import FakeClock
 
 POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))
@@ -25,6 +26,9 @@ class Listener:
     def preempt(self) -> None:
         self.heard.append("preempt")
 
+    def fail(self, failure: Failure) -> None:
+        self.heard.append(failure.reason)
+
     def shown(self, mirror: Pod | None) -> None:
         self.heard.append("shown" if mirror else "not shown")
 
@@ -35,8 +39,9 @@ async def test_a_worker_hears_what_is_asked_of_its_pod_alone() -> None:
     for uid in ("u1", "u2"):
         known.resize(uid)
         known.wake(uid)
+        known.fail(uid, Failure("Evicted", ""))
         known.shown(uid, POD)
-    assert worker.heard == ["go_first", "wake", "shown"]
+    assert worker.heard == ["go_first", "wake", "Evicted", "shown"]
     assert (known.uids(), known.pods(), list(known.active())) == ({"u1"}, [POD], [POD])
     worker.active = False
     assert not list(known.active())

@@ -1,6 +1,7 @@
 """Watches memory, disk and processes of the node, and says which pressure it is under.
 
-Every ten seconds, as upstream's eviction manager. Nothing is evicted here: pressure keeps pods and resizes out.
+Every ten seconds, as upstream's eviction manager. Pressure keeps pods and resizes out; who is evicted for it is decided
+by what was seen last (`kubelet.eviction`).
 """
 
 import asyncio
@@ -58,7 +59,10 @@ class PressureMonitor:
     """`look` once before the first pod; `run` until cancelled. `changed` is set when the conditions changed."""
 
     def __init__(self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock) -> None:
-        self._observe, self._thresholds, self._clock = observe, tuple(thresholds), clock
+        self._observe, self._clock = observe, clock
+        self.thresholds = tuple(thresholds)
+        self.seen: Mapping[str, Observation] = {}
+        """By the last look."""
         self.changed = asyncio.Event()
         self._state = CALM
 
@@ -74,7 +78,8 @@ class PressureMonitor:
         except OSError as error:
             log.warning("cannot see what is left of the node error=%s", error)
             return
-        self._state = self._state.look(self._thresholds, seen, self._clock.monotonic())
+        self.seen = seen
+        self._state = self._state.look(self.thresholds, seen, self._clock.monotonic())
         if self.conditions != before:
             log.warning("node pressure conditions=%s before=%s", self.conditions, before)
             self.changed.set()

@@ -87,6 +87,9 @@ class PodEnd:
         """At least a second; an object that vanished was deleted by force, a file was not."""
         if gone and not is_static(pod):
             return 1
+        failure = self._reporter.failure
+        if failure is not None and failure.grace is not None:
+            return failure.grace
         asked = pod.metadata.deletion_grace_period_seconds
         if pod.metadata.deletion_timestamp is not None and asked is not None:
             return max(1, asked)

@@ -17,6 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Timer
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Again, Deleted, PodChange
+from podfit.kubelet.status.inputs import Failure
 
 
 class Worker(Protocol):
@@ -33,6 +34,8 @@ class Worker(Protocol):
     def wake(self) -> None: ...
 
     def preempt(self) -> None: ...
+
+    def fail(self, failure: Failure) -> None: ...
 
     def shown(self, mirror: Pod | None) -> None: ...
 
@@ -61,6 +64,12 @@ class KnownPods:
         if worker is not None:
             worker.wake()
         self.add_again(uid)
+
+    def fail(self, uid: str, failure: Failure) -> None:
+        """Have a pod end because the node cannot keep it."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.fail(failure)
 
     def preempt(self, uid: str) -> None:
         """Have a pod end for a critical one. It may have been admitted this moment and have no worker yet."""

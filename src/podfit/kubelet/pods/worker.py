@@ -76,8 +76,12 @@ class PodWorker:
 
     def preempt(self) -> None:
         """It has to end for a critical pod, and fails. One that has come to its end by itself does not (R-117)."""
+        self.fail(Failure(PREEMPTING, PREEMPTED, disruption=DISRUPTED))
+
+    def fail(self, failure: Failure) -> None:
+        """The node ends it, unless it ends already."""
         if not self._ending:
-            self._reporter.failure = Failure(PREEMPTING, PREEMPTED, disruption=DISRUPTED)
+            self._reporter.failure = failure
             self._over = True
             self._interrupt()
             self._dirty.set()

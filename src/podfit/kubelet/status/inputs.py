@@ -35,11 +35,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why a pod fails whatever its containers say. `disruption` is the message of its condition DisruptionTarget."""
+    """Why a pod fails whatever its containers say. `disruption` is the message of its condition DisruptionTarget;
+    `grace` the seconds that its containers get, None for those that it asks for.
+    """
 
     reason: str
     message: str
     disruption: str = ""
+    grace: int | None = None
 
 
 class StatusInput(msgspec.Struct, frozen=True, kw_only=True):
