@@ -8,6 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
+from podfit.api.meta.codec import encode
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.decide.workload.hashes import content_hash
 from support.server import Server, running_server
 
 PAGE = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text())
@@ -104,12 +108,11 @@ async def test_it_is_as_the_page_says(server: Server, says: str, method: str, pa
     assert got == code, text
 
 
-async def test_workloads_are_kept_and_a_warning_says_that_nothing_follows(server: Server) -> None:
-    assert "no controller makes pods of them yet, which a warning says" in PAGE
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    body = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
-    answer = await server.ask("POST", f"{APPS}/deployments", msgspec.json.encode(body))
-    assert (answer.status, "no controller for deployments" in answer.headers["warning"]) == (201, True)
+def test_hashes_of_templates_are_of_their_json() -> None:
+    assert "hashes of templates and of revisions differ from upstream's, which hashes how Go prints a value" in PAGE
+    template = PodTemplateSpec(metadata=ObjectMeta(labels={"app": "web"}))
+    assert content_hash(template, None) == content_hash(encode(template), None)
+    assert content_hash(template, None) != content_hash(template, 0)
 
 
 async def test_tokens_in_secrets_are_not_filled(server: Server) -> None:
