@@ -25,6 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
@@ -33,7 +34,8 @@ K = TypeVar("K", bound=Hashable)
 Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
 BY_NAMESPACE = "namespace"
-"""The name of an index that several may ask for, made with `by_namespace`."""
+BY_NODE = "node"
+"""The names of indexes that several may ask for, made with `by_namespace` and, of pods, with `by_node`."""
 
 
 class Controller(ABC, Generic[K]):
@@ -61,3 +63,7 @@ def key_of(obj: Any) -> Key:
 
 def by_namespace(obj: Any) -> Iterable[str]:
     return (obj.metadata.namespace,)
+
+
+def by_node(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if pod.spec.node_name else ()

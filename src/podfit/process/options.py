@@ -46,6 +46,10 @@ CONTROLLERS = (
     "ttl-after-finished-controller",
     "disruption-controller",
     "pod-garbage-collector-controller",
+    "endpoints-controller",
+    "endpointslice-controller",
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {

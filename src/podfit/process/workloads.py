@@ -17,9 +17,11 @@ from podfit.controllers import (
     endpoints,
     endpointslices,
     jobs,
+    nodes,
     podgc,
     replicasets,
     statefulsets,
+    taint_eviction,
     ttl,
 )
 from podfit.controllers.base import Controller
@@ -67,6 +69,12 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
         "job-controller": ("job-controller", jobs.COMPONENT, jobs.JobController),
         "cronjob-controller": ("cronjob-controller", cronjobs.COMPONENT, cronjobs.CronJobController),
         "ttl-after-finished-controller": ("ttl-after-finished-controller", ttl.COMPONENT, ttl.TtlController),
+        "node-lifecycle-controller": ("node-controller", nodes.COMPONENT, nodes.NodeLifecycleController),
+        "taint-eviction-controller": (
+            "node-controller",
+            taint_eviction.COMPONENT,
+            taint_eviction.TaintEvictionController,
+        ),
         "endpoints-controller": ("endpoint-controller", endpoints.COMPONENT, endpoints.EndpointsController),
         "endpointslice-controller": (
             "endpointslice-controller",

@@ -1,0 +1,125 @@
+"""A node that is not heard of, and the taints that its conditions stand for."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.nodes.types import Node, NodeCondition, Taint
+from podfit.api.core.v1.pods.types import Pod
+
+GRACE, STARTUP_GRACE = 50.0, 60.0
+"""Seconds without a sign of life; the second for a node that has not been heard of since the controller began."""
+READY = "Ready"
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+_WATCHED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+_PRESSURES = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+_OURS = {NOT_READY, UNREACHABLE, UNSCHEDULABLE, *_PRESSURES.values()}
+_SEVERAL, _PARTIAL, _LARGE = 2, 0.55, 50
+
+
+def condition(node: Node, kind: str) -> NodeCondition | None:
+    return next((each for each in node.status.conditions if each.type == kind), None)
+
+
+def ready(node: Node) -> str:
+    """True, False or Unknown; empty when the node has never said."""
+    found = condition(node, READY)
+    return found.status if found is not None else ""
+
+
+def lost(node: Node, stamp: str) -> tuple[NodeCondition, ...]:
+    """The conditions of a node of which nothing is heard: nobody knows."""
+    conditions = list(node.status.conditions)
+    for kind in _WATCHED:
+        found = condition(node, kind)
+        if found is None:
+            made = NodeCondition(
+                type=kind,
+                status="Unknown",
+                reason="NodeStatusNeverUpdated",
+                message="Kubelet never posted node status.",
+                last_heartbeat_time=node.metadata.creation_timestamp,
+                last_transition_time=stamp,
+            )
+            conditions.append(made)
+        elif found.status != "Unknown":
+            changed = replace(
+                found,
+                status="Unknown",
+                reason="NodeStatusUnknown",
+                message="Kubelet stopped posting node status.",
+                last_transition_time=stamp,
+            )
+            conditions[conditions.index(found)] = changed
+    return tuple(conditions)
+
+
+def wanted_taints(node: Node, *, evict: bool, stamp: str) -> tuple[Taint, ...]:
+    """The node's taints as its conditions want them, others as they are. `evict`: pods may be sent away for it now."""
+    wanted = {(key, NO_SCHEDULE) for kind, key in _PRESSURES.items() if _is_true(node, kind)}
+    if node.spec.unschedulable:
+        wanted.add((UNSCHEDULABLE, NO_SCHEDULE))
+    if (sick := {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready(node))) is not None:
+        wanted.add((sick, NO_SCHEDULE))
+        if evict or any((each.key, each.effect) in _executing() for each in node.spec.taints):
+            wanted.add((sick, NO_EXECUTE))
+    kept = [each for each in node.spec.taints if not _is_ours(each) or (each.key, each.effect) in wanted]
+    present = {(each.key, each.effect) for each in kept}
+    added = [Taint(key=key, effect=effect, time_added=stamp) for key, effect in sorted(wanted - present)]
+    return (*kept, *added)
+
+
+def without_eviction(taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """When no node is heard of, it is the network or this controller: nobody is sent away."""
+    return tuple(each for each in taints if (each.key, each.effect) not in _executing())
+
+
+def _executing() -> set[tuple[str, str]]:
+    return {(NOT_READY, NO_EXECUTE), (UNREACHABLE, NO_EXECUTE)}
+
+
+def _is_ours(taint: Taint) -> bool:
+    return taint.key in _OURS and (taint.effect == NO_SCHEDULE or (taint.key, taint.effect) in _executing())
+
+
+def _is_true(node: Node, kind: str) -> bool:
+    found = condition(node, kind)
+    return found is not None and found.status == "True"
+
+
+def zone_of(node: Node) -> tuple[str, str]:
+    """Region and zone."""
+    labels = node.metadata.labels
+    return labels.get("topology.kubernetes.io/region", ""), labels.get("topology.kubernetes.io/zone", "")
+
+
+def pause(nodes: Sequence[Node], zone: tuple[str, str]) -> float | None:
+    """Seconds between two nodes of a zone whose pods are sent away; None for never.
+
+    Upstream's rates: one in ten seconds. Where most of a zone is not ready: none in a small zone, one in a hundred
+    seconds in a large one. None at all when no node of any zone is ready.
+    """
+    if not any(ready(node) == "True" for node in nodes):
+        return None
+    there = [node for node in nodes if zone_of(node) == zone]
+    sick = sum(ready(node) != "True" for node in there)
+    if sick < len(there) and sick > _SEVERAL and sick / len(there) >= _PARTIAL:
+        return 100.0 if len(there) > _LARGE else None
+    return 10.0
+
+
+def unready(pod: Pod, stamp: str) -> Pod | None:
+    """The pod of a node that is not ready; None when it says so already."""
+    found = next((each for each in pod.status.conditions if each.type == READY), None)
+    if found is None or found.status == "False":
+        return None
+    changed = replace(found, status="False", last_transition_time=stamp)
+    conditions = tuple(changed if each is found else each for each in pod.status.conditions)
+    return replace(pod, status=replace(pod.status, conditions=conditions))
