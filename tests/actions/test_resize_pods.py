@@ -193,19 +193,26 @@ async def test_what_is_refused_ends_it(shop: Shop) -> None:
     assert (await shop.pod("b")).metadata.generation == 1
 
 
-@pytest.mark.parametrize(("allowed", "states"), [(0, ["protected"]), (1, ["accepted"])])
-async def test_a_restart_stays_within_the_disruption_budget(allowed: int, states: list[str]) -> None:
+WEB = {"selector": {"matchLabels": {"app": "web"}}}
+
+
+@pytest.mark.parametrize(
+    ("budget", "allowed", "states"),
+    [
+        (WEB, 0, ["protected"]),
+        (WEB, 1, ["accepted"]),
+        ({"selector": {}}, 0, ["protected"]),  # every pod of the namespace
+        ({}, 0, ["accepted"]),  # none
+    ],
+)
+async def test_a_restart_stays_within_the_disruption_budget(
+    budget: dict[str, Any], allowed: int, states: list[str]
+) -> None:
     document = canned(policy="RestartContainer") | {}
     document["metadata"]["labels"] = {"app": "web"}
     conversation = Conversation(36, document)
     conversation.documents["/apis/policy/v1/namespaces/shop/poddisruptionbudgets"] = {
-        "items": [
-            {
-                "metadata": {"name": "web"},
-                "spec": {"selector": {"matchLabels": {"app": "web"}}},
-                "status": {"disruptionsAllowed": allowed},
-            }
-        ]
+        "items": [{"metadata": {"name": "web"}, "spec": budget, "status": {"disruptionsAllowed": allowed}}]
     }
     conversation.documents[f"{PODS}/web/resize"] = document
     snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))

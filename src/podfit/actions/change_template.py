@@ -23,6 +23,7 @@ from podfit.answers.template import (
     template_plan,
 )
 from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.errors import ApiError
@@ -162,7 +163,7 @@ def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
     return {"spec": {"template": _exactly(apply(request, workload.template), workload.template)}}
 
 
-def _exactly(wanted: Any, stored: Any) -> Patch:
+def _exactly(wanted: Pod, stored: Pod) -> Patch:
     """As a strategic merge adds to what is there, amounts that are to go are said to."""
     patch = difference(wanted, stored)
     old = {container.name: container.resources for container in (*stored.spec.init_containers, *stored.spec.containers)}

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.ages import Age
-from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.budgets import budgets_of, protects
 from podfit.answers.commands import HERE, Commands
 from podfit.answers.kinds import PODS
 from podfit.answers.plan_result import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
@@ -28,6 +28,7 @@ from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
 from podfit.answers.why import PodWhy, why_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -163,7 +164,7 @@ async def _one(
     options: Options,
     *,
     clock: Clock,
-    budgets: tuple[Budget, ...],
+    budgets: tuple[PodDisruptionBudget, ...],
     progress: Progress,
 ) -> Outcome:
     name, namespace = pod.metadata.name, pod.metadata.namespace
@@ -171,7 +172,7 @@ async def _one(
         return Outcome(pod=name, state="unchanged")
     if not may_begin(planned, guarded=options.guarded):
         return Outcome(pod=name, state="refused", text=planned.text)
-    guard = next((budget for budget in budgets if planned.restarts and budget.protects(pod.metadata.labels)), None)
+    guard = next((budget for budget in budgets if planned.restarts and protects(budget, pod)), None)
     if guard is not None:
         text = f"a restart would break the disruption budget {guard.metadata.name}"
         return Outcome(pod=name, state="protected", text=text)

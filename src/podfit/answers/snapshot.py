@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podfit.answers.ages import Age, age_of
-from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.budgets import budgets_of
 from podfit.answers.foreign_checks import ForeignChecks, read_foreign_checks
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
@@ -24,6 +24,7 @@ from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
+from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -64,7 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     owner_template: PodSpec | None = None
     cluster: ClusterState | None = None
     room: Room = Room()
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
     foreign_checks: ForeignChecks = ForeignChecks()
 
 
@@ -240,7 +241,7 @@ class Reader:
             self._unread.append(f"{kind.info.kind}s of {where or 'the cluster'}: {error.message}")
             return ()
 
-    async def _budgets(self, pods: tuple[Pod, ...]) -> tuple[Budget, ...]:
+    async def _budgets(self, pods: tuple[Pod, ...]) -> tuple[PodDisruptionBudget, ...]:
         namespaces = sorted({pod.metadata.namespace for pod in pods})
         try:
             found = await asyncio.gather(*(budgets_of(self._client, namespace) for namespace in namespaces))

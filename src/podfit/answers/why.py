@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from podfit.answers.budgets import protects
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
 from podfit.answers.making_room import Made, maker_of
 from podfit.answers.pod_state import (
@@ -147,7 +148,7 @@ def _eviction(name: str, snapshot: Snapshot) -> str:
     """Of a pod that would be evicted to make room, and of the budget that does not let it go."""
     victim = next(pod for pod in snapshot.neighbours if f"{pod.metadata.namespace}/{pod.metadata.name}" == name)
     for budget in snapshot.budgets:
-        if budget.metadata.namespace == victim.metadata.namespace and budget.protects(victim.metadata.labels):
+        if budget.metadata.namespace == victim.metadata.namespace and protects(budget, victim):
             return f"{name} cannot be evicted: its disruption budget {budget.metadata.name} allows no disruption now"
     return f"{name} is evicted"
 
