@@ -31,8 +31,9 @@ async def test_the_largest_beyond_its_request_goes_and_no_other(node: Node) -> N
     await node.runs("greedy")
     uses(node, modest=90, greedy=80)
     node.signals["memory.available"] = SHORT
-    await node.advance(20)
+    await node.advance(10)
     await node.until(lambda: node.phase("greedy") == "Failed")
+    node.signals["memory.available"] = ENOUGH
     status = node.api.status("greedy")
     assert status["reason"] == "Evicted"
     assert status["message"].startswith("The node was low on resource: memory. Threshold quantity: 100Mi, available: 5")
@@ -40,7 +41,6 @@ async def test_the_largest_beyond_its_request_goes_and_no_other(node: Node) -> N
     assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
     assert "stop c1 1s" in node.runtime.calls
     assert len(told(node, "Evicted")) == 1
-    node.signals["memory.available"] = ENOUGH
     await node.advance(60)
     assert node.phase("modest") == "Running"
 
