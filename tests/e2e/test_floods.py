@@ -4,11 +4,13 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from support.attacks import OBJECTS
 from support.bounded import Figures, Victim, bounded
 from support.slow_clients import secured
 
@@ -105,10 +107,12 @@ def files(victim: Victim) -> int:
 
 def delete_pods(victim: Victim, figure: Figure, count: int) -> None:
     send(victim, "POST", PODS, pods(count), 201)
+    began = time.monotonic()
     tell(
         figure,
         victim.measure(f"{count} pods deleted together", lambda: send(victim, "DELETE", PODS, iter([None]), 200)),
     )
+    figure("in", f"{time.monotonic() - began:.1f} s;")
     assert victim.ask("GET", PODS).json()["items"] == []
 
 
@@ -133,3 +137,25 @@ def test_floods_many_times(victim: Victim, figure: Figure) -> None:
     assert files(victim) <= before + 2
     for count in (300, 2400):
         delete_pods(victim, figure, count)
+
+
+def assert_all(answered: tuple[int, ...], status: int) -> None:
+    assert set(answered) == {status}
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(300)
+def test_the_largest_pods_across_a_restart(tmp_path: Path, figure: Figure) -> None:
+    """Ten pods of the most values that a pod may have, on a simulated node: the process grows by 256 MiB at most, also
+    after a restart beside an empty cluster.
+    """
+    most, created = OBJECTS["ten pods of most volumes"]
+    with bounded(tmp_path / "cluster", node="simulated") as victim:
+        victim.ask("GET", "/api/v1/pods")
+        empty = victim.rss_mib()
+        tell(figure, victim.measure("ten pods", lambda: assert_all(most(victim), created), settle=3.0), 32)
+    with bounded(tmp_path / "cluster", node="simulated") as victim:
+        tell(figure, victim.measure("read after a restart", lambda: victim.ask("GET", "/api/v1/pods"), settle=3.0), 32)
+        grown = victim.rss_mib() - empty
+    figure("beside an empty cluster", f"{grown:.0f} MiB more")
+    assert grown <= 256
