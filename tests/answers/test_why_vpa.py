@@ -7,6 +7,7 @@ import pytest
 from answers.conversation import PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT, VPAS
 from podfit.answers.why_vpa import BELOW, WITHIN, VpaWhy, read_facts, why_vpa
+from podfit.answers.why_vpa_steps import estimate_steps
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 
@@ -186,3 +187,49 @@ async def test_a_cluster_without_vpas_says_so() -> None:
         await asked(Conversation(36))
     with pytest.raises(ApiError, match="is forbidden"):
         await asked(Conversation(36, forbidden=(f"{VPAS}/web",)))
+
+
+async def test_what_the_updater_would_do_next_is_said() -> None:
+    found = await asked(cluster(vpa()))
+    assert found.next == (), "of nobody's pods it changes none"
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
+    pods = pod("web-1"), pod("web-2")
+    for each in pods:
+        each["metadata"]["ownerReferences"] = [owner]
+    found = await asked(cluster(vpa(), *pods))
+    assert found.next == (
+        "resizes web-1 in place: cpu request 700m, memory request 256Mi, cpu limit 700m, memory limit 256Mi",
+    )
+    document = vpa("Recreate")
+    document["metadata"]["annotations"] = {"podfit.dev/update-mode": "upstream"}
+    assert (await asked(cluster(document, *pods))).next == ("evicts web-1, as far as disruption budgets allow",)
+    assert (await asked(cluster(vpa("Off"), *pods))).next == ()
+
+
+async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
+    conversation = cluster(vpa())
+    path = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalercheckpoints"
+    histogram = {"referenceTimestamp": "2026-01-01T00:00:00Z", "bucketWeights": {"10": 10000}, "totalWeight": 10.0}
+    status = {
+        "version": "v3",
+        "cpuHistogram": histogram,
+        "memoryHistogram": histogram,
+        "firstSampleStart": "2025-12-31T00:00:00Z",
+        "lastSampleStart": "2026-01-01T00:00:00Z",
+        "totalSamplesCount": 100,
+    }
+    items = [
+        {
+            "metadata": {"name": f"{name}-app", "namespace": "shop"},
+            "spec": {"vpaObjectName": name, "containerName": "app"},
+            "status": status,
+        }
+        for name in ("web", "other")
+    ]
+    conversation.documents[path] = {"items": items}
+    facts = await read_facts(conversation.client, "web", "shop")
+    steps = tuple(estimate_steps(facts.checkpoints, NOW.timestamp()))
+    told = [(each.resource, each.step, each.value) for each in steps]
+    assert told[:3] == [("cpu", "percentile", "142m"), ("cpu", "margin", "163m"), ("cpu", "minimum", "163m")]
+    assert steps[0].because == "90 % of 100 CPU samples were not above it"
+    assert why_vpa(facts, NOW, steps).steps == steps

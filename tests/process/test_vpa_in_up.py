@@ -74,6 +74,16 @@ def test_vpa_sizes_a_deployment_without_any_set_up(cluster: Cluster) -> None:
     assert requests(cluster) == [("25m", "250Mi", 0)], "the new pod is made with it"
 
 
+def test_vpa_of_the_readme_acts_on_its_deployment(cluster: Cluster) -> None:
+    """A simulated container uses nothing, so it gets the least that a VPA gives."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    text = readme.partition("Let an autoscaler do it.")[2].partition("<<'EOF'\n")[2].partition("EOF\n")[0]
+    cluster.apply(text)
+    assert requests(cluster) == [("10m", "250Mi", 0)]
+    cluster.clock.advance(minutes=4)
+    assert requests(cluster) == [("25m", "250Mi", 0)]
+
+
 def test_vpa_costs_no_numpy_while_there_is_none() -> None:
     code = (
         "import sys, tempfile, pathlib\n"

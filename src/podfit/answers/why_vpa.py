@@ -17,6 +17,8 @@ from podfit.answers.pod_state import SETTLED, granted, state_of
 from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
+from podfit.answers.why_vpa_next import next_steps
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
@@ -24,6 +26,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
+from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {
     "Off": "recommends only: pods keep their requests",
@@ -51,6 +54,16 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     capped: str = ""
 
 
+class EstimateStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One step of the estimate of a target: its value after it."""
+
+    container: str
+    resource: str
+    step: str
+    value: str
+    because: str
+
+
 class Stand(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A pod's request that is not the target: where it stands, and why it has not changed."""
 
@@ -74,8 +87,10 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     updated: str = ""
     age: int | None = None
     chains: tuple[Chain, ...] = ()
+    steps: tuple[EstimateStep, ...] = ()
     pods: int = 0
     stands: tuple[Stand, ...] = ()
+    next: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -86,13 +101,17 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """`pods` are those of its target, None when they could not be found; `unread` says why."""
+    """`pods` are those of its target, None when they could not be found; `unread` says why. `found` is the object as
+    the autoscaler reads it, `checkpoints` are its own.
+    """
 
     age: Age
     vpa: Vpa
     pods: tuple[Pod, ...] | None = ()
     limit_ranges: tuple[LimitRange, ...] = ()
     unread: tuple[str, ...] = ()
+    found: VerticalPodAutoscaler | None = None
+    checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
 
 
 async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
@@ -113,11 +132,19 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
     except ApiError as error:
         unread.append(f"LimitRanges of {namespace}: {error.message}")
         limit_ranges = ()
-    age = await reader.age()
-    return VpaFacts(age=age, vpa=vpa, pods=pods, limit_ranges=limit_ranges, unread=tuple(unread))
+    try:
+        every = (await client.list(CHECKPOINTS, namespace)).items
+    except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
+        every = ()
+    own = tuple(each for each in every if each.spec.vpa_object_name == name)
+    typed, age = await client.get(VPAS, name, namespace), await reader.age()
+    return VpaFacts(
+        age=age, vpa=vpa, pods=pods, limit_ranges=limit_ranges, unread=tuple(unread), found=typed, checkpoints=own
+    )
 
 
-def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
+def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()) -> VpaWhy:
+    """`steps` are those of its targets, from its checkpoints."""
     vpa = facts.vpa
     found = vpa.status.recommendation.container_recommendations
     chains = tuple(chain for target in found for chain in _chains(target, vpa.policy(target.container_name)))
@@ -130,6 +157,8 @@ def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
         updated=vpa.updated,
         age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
         chains=chains,
+        steps=steps,
+        next=tuple(next_steps(facts.found, facts.pods or (), facts.limit_ranges, now)) if facts.found else (),
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
         conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from podfit.answers.why_vpa import VpaFacts, VpaWhy, read_facts, why_vpa
+from podfit.answers.why_vpa import EstimateStep, VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import asked
 from podfit.cli.output import Output
@@ -14,7 +14,13 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     async def read(client: Client, where: str) -> VpaFacts:
         return await read_facts(client, name, where)
 
-    found = why_vpa(asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now())
+    facts, now = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now()
+    steps: tuple[EstimateStep, ...] = ()
+    if facts.checkpoints:
+        from podfit.answers.why_vpa_steps import estimate_steps  # loads NumPy
+
+        steps = tuple(estimate_steps(facts.checkpoints, now.timestamp()))
+    found = why_vpa(facts, now, steps)
     if output.for_people:
         _show(found)
     else:
@@ -39,6 +45,9 @@ def _show(found: VpaWhy) -> None:
     if rows:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
         render.table(header, rows, indent="  ", keys=2)
+    if found.steps:
+        steps = [(each.container, each.resource, each.step, each.value, each.because) for each in found.steps]
+        render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
     if found.age is not None:
         render.fact("updated", f"{render.duration(found.age)} ago ({found.updated})")
     for condition in found.conditions:
@@ -53,5 +62,7 @@ def _show(found: VpaWhy) -> None:
         )
     elif found.pods and found.chains:
         render.fact("pods", f"{found.pods}, all with the target")
+    for step in found.next:
+        render.fact("next", f"podfit's updater {step}")
     for note in found.notes:
         render.fact("note", note)

@@ -1,0 +1,41 @@
+"""What podfit's updater would do next for a VPA, found by asking its decision as if everything went well."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.update import Evict, Outcome, Resize, Settings, Skip, View, run
+
+SETTINGS = Settings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True))
+"""As in `podfit up`."""
+
+
+def next_steps(
+    vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], limit_ranges: tuple[LimitRange, ...], now: datetime
+) -> Iterator[str]:
+    """One pass: how many of these pods it disturbs at once is bounded, so more may follow in the next."""
+    actions, last = run(View(vpa=vpa, pods=pods, configured={}, now=now, limit_ranges=limit_ranges), SETTINGS), None
+    while True:
+        try:
+            action = next(actions) if last is None else actions.send(last)
+        except StopIteration:
+            return
+        last = Outcome.DONE
+        name = action.pod.metadata.name
+        match action:
+            case Resize():
+                amounts = ", ".join(_amount(each) for each in action.resources if isinstance(each.get("value"), str))
+                yield f"resizes {name} in place: {amounts}"
+            case Evict():
+                yield f"evicts {name}, as far as disruption budgets allow"
+            case Skip():
+                yield f"leaves {name}: its node can never give as much"
+
+
+def _amount(operation: dict[str, object]) -> str:
+    """`/spec/containers/0/resources/requests/cpu` as `cpu request 500m`."""
+    *_, kind, resource = str(operation["path"]).split("/")
+    return f"{resource} {kind.removesuffix('s')} {operation['value']}"

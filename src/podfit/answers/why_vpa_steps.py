@@ -1,0 +1,41 @@
+"""How a VPA's targets came about, step by step, as far as its checkpoints tell it. Loads NumPy."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from podfit.answers.why_vpa import EstimateStep
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.core.quantity import Quantity
+from podfit.core.resources import CPU, MEMORY
+from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.estimate import Estimates, steps
+from podfit.vpa.workloads import NOTHING
+
+KEY = VpaKey("", "vpa")
+
+
+def estimate_steps(checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...], now: float) -> Iterator[EstimateStep]:
+    """By the recommender's defaults, `now` in seconds since 1970. A checkpoint that cannot be read says nothing."""
+    state = ClusterState()
+    state.set_vpa(KEY, NOTHING, None)
+    for checkpoint in checkpoints:
+        own = replace(checkpoint.metadata, namespace=KEY.namespace)
+        try:
+            spec = replace(checkpoint.spec, vpa_object_name=KEY.name)
+            state.restore(replace(checkpoint, metadata=own, spec=spec), now)
+        except ValueError:
+            continue
+    members = state.members([KEY])
+    for part, found in state.estimates(members):
+        for row, (_, container) in enumerate(members.names[part]):
+            yield from _of(container, found, row)
+
+
+def _of(container: str, found: Estimates, row: int) -> Iterator[EstimateStep]:
+    for step in steps(found, "cpu", "target", row):
+        amount = str(Quantity.of_milli(step.value))
+        yield EstimateStep(container=container, resource=CPU, step=step.name, value=amount, because=step.reason)
+    for step in steps(found, "memory", "target", row):
+        amount = str(Quantity.of_bytes(step.value))
+        yield EstimateStep(container=container, resource=MEMORY, step=step.name, value=amount, because=step.reason)
