@@ -82,7 +82,7 @@ def recommend(facts: Facts, flags: EstimatorFlags, resolution: float = 3600.0) -
     found, unknown, totals = [], list[str](), {CPU: 0, MEMORY: 0}
     for workload, pods in facts.pods.items():
         vpa, sizes = vpas.get(workload), list[Size]()
-        for container in dict.fromkeys(each.name for pod in pods for each in pod.spec.containers):
+        for container in dict.fromkeys(container.name for pod in pods for container in pod.spec.containers):
             own = recommended(provided(vpa), container) if vpa is not None else None
             of = known.get((workload, container))
             more = list(_sizes(container, pods, own, of, sources.get(workload, FROM_USAGE), totals))
@@ -216,9 +216,9 @@ def _key(pod: Pod) -> PodKey:
 
 
 def _request(pod: Pod, container: str, resource: str) -> Quantity | None:
-    for each in pod.spec.containers:
-        if each.name == container:
-            return each.resources.requests.get(resource)
+    for declared in pod.spec.containers:
+        if declared.name == container:
+            return declared.resources.requests.get(resource)
     return None
 
 

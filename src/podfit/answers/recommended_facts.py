@@ -80,7 +80,7 @@ class FactsReader:
         named = {
             f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in vpas if (target := vpa.spec.target_ref)
         }
-        new = [pod for workload, each in pods.items() if _text(workload) not in named for pod in each]
+        new = [pod for workload, members in pods.items() if _text(workload) not in named for pod in members]
         readings = await self._watched(new, watching) if new and past is None else ()
         return Facts(
             now=self._clock.now().timestamp(),
@@ -112,8 +112,8 @@ class FactsReader:
             self._unread.append(f"ReplicaSets: {error.message}")
             return {}
         owners = {}
-        for each in found:
-            meta = each["metadata"]
+        for owner in found:
+            meta = owner["metadata"]
             for reference in meta.get("ownerReferences") or ():
                 if reference.get("controller"):
                     owners[meta.get("namespace", ""), meta["name"]] = reference["kind"], reference["name"]

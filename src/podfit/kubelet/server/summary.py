@@ -23,19 +23,21 @@ class Summary:
     async def read(self) -> dict[str, Any]:
         """Raises CRIError."""
         running = await self._usage.running()
-        rates = {each.stats.id: self._rate(each) for each in running}
+        rates = {container.stats.id: self._rate(container) for container in running}
         self._last = {name: known for name, known in self._last.items() if name in rates}
         by_pod: dict[str, list[Running]] = {}
-        for each in running:
-            by_pod.setdefault(each.pod.metadata.uid, []).append(each)
+        for container in running:
+            by_pod.setdefault(container.pod.metadata.uid, []).append(container)
         pods = [self._of_pod(containers[0].pod, containers, rates) for containers in by_pod.values()]
         return {"node": self._of_node(running), "pods": pods}
 
     def _of_node(self, running: Iterable[Running]) -> dict[str, Any]:
         now = format_time(self._clock.now())
         if self._simulated:
-            cpu = sum(each.stats.cpu_usage or 0 for each in running)
-            memory: dict[str, Any] = {"workingSetBytes": sum(each.stats.memory_working_set or 0 for each in running)}
+            cpu = sum(container.stats.cpu_usage or 0 for container in running)
+            memory: dict[str, Any] = {
+                "workingSetBytes": sum(container.stats.memory_working_set or 0 for container in running)
+            }
         else:
             cpu, used, total = int(machine.cpu_seconds() * NANO), machine.working_set_bytes(), machine.memory_bytes()
             memory = {"workingSetBytes": used, "availableBytes": total - used}
@@ -47,7 +49,7 @@ class Summary:
 
     def _of_pod(self, pod: Pod, containers: list[Running], rates: dict[str, int | None]) -> dict[str, Any]:
         meta = pod.metadata
-        parts = [self._of_container(each, rates[each.stats.id]) for each in containers]
+        parts = [self._of_container(container, rates[container.stats.id]) for container in containers]
         return {
             "podRef": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
             "startTime": pod.status.start_time,
@@ -56,8 +58,8 @@ class Summary:
             "memory": _total([part["memory"] for part in parts]),
         }
 
-    def _of_container(self, each: Running, rate: int | None) -> dict[str, Any]:
-        stats, now = each.stats, format_time(self._clock.now())
+    def _of_container(self, container: Running, rate: int | None) -> dict[str, Any]:
+        stats, now = container.stats, format_time(self._clock.now())
         cpu = {"time": now, "usageNanoCores": rate, "usageCoreNanoSeconds": stats.cpu_usage}
         memory = {
             "time": now,
@@ -67,9 +69,9 @@ class Summary:
         }
         return {"name": stats.name, "cpu": _known(cpu), "memory": _known(memory)}
 
-    def _rate(self, each: Running) -> int | None:
+    def _rate(self, container: Running) -> int | None:
         """In billionths of a core. A question too soon after the last one is answered with the last rate."""
-        stats = each.stats
+        stats = container.stats
         if stats.cpu_usage is None:
             return None
         before = self._last.get(stats.id)

@@ -49,7 +49,9 @@ class Running(msgspec.Struct, frozen=True):
         """Of a resource, as enforced."""
         status = self.pod.status
         known = (*status.container_statuses, *status.init_container_statuses)
-        found = (each.resources for each in known if each.name == self.stats.name and each.resources is not None)
+        found = (
+            status.resources for status in known if status.name == self.stats.name and status.resources is not None
+        )
         return next((resources.limits.get(name) for resources in found), None)
 
     @property
@@ -233,20 +235,20 @@ def _limited(running: list[Running]) -> Iterator[Family]:
         "container_spec_memory_limit_bytes",
         "gauge",
         "Memory limit for the container.",
-        tuple(Sample(limit.value() if limit else 0, _cadvisor_labels(each)) for each, limit in memory),
+        tuple(Sample(limit.value() if limit else 0, _cadvisor_labels(container)) for container, limit in memory),
     )
     cpu = [(container, container.limit("cpu")) for container in running]
     yield Family(
         "container_spec_cpu_quota",
         "gauge",
         "CPU quota of the container.",
-        tuple(Sample(limit.milli() * PERIOD // 1000, _cadvisor_labels(each)) for each, limit in cpu if limit),
+        tuple(Sample(limit.milli() * PERIOD // 1000, _cadvisor_labels(container)) for container, limit in cpu if limit),
     )
     yield Family(
         "container_spec_cpu_period",
         "gauge",
         "CPU period of the container.",
-        tuple(Sample(PERIOD, _cadvisor_labels(each)) for each in running),
+        tuple(Sample(PERIOD, _cadvisor_labels(container)) for container in running),
     )
 
 
