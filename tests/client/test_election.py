@@ -29,6 +29,7 @@ async def lease(server: Server) -> Lease:
     return await server.client.get(Lease, NAME, "kube-system")
 
 
+@pytest.mark.row("V-123")
 async def test_one_works_and_the_other_waits(server: Server, clock: FakeClock) -> None:
     first = Candidate(server, clock, "a")
     await first.led.wait()
@@ -45,6 +46,7 @@ async def test_one_works_and_the_other_waits(server: Server, clock: FakeClock) -
     await second.end()
 
 
+@pytest.mark.row("V-123")
 async def test_a_graceful_end_hands_over_at_once(server: Server, clock: FakeClock) -> None:
     first = Candidate(server, clock, "a")
     await first.led.wait()

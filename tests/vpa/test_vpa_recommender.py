@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apps.v1.deployments import Deployment
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import MERGE_PATCH
+from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import format_time
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
@@ -235,3 +237,59 @@ async def test_its_metrics(web: World) -> None:
     assert value("vpa_recommender_execution_latency_seconds_count", {"step": "total"}) == 2
     answers = {"is_error": "false", "client_name": "recommender"}
     assert value("vpa_recommender_metric_server_responses_total", answers) == 2
+
+
+@pytest.mark.row("V-041")
+async def test_usage_of_init_containers_is_not_counted(web: World) -> None:
+    web.usage.used = {"web-1": {"app": ("500m", "400Mi"), "setup": ("2", "2Gi")}}
+    await web.minutes(3)
+    assert list(await web.sizes("web")) == ["app"]
+
+
+@pytest.mark.row("V-046")
+async def test_pods_that_no_vpa_selects_take_no_memory_when_it_is_to_be_saved(world: World) -> None:
+    await world.deployment("web")
+    for name, app in (("web-1", "web"), ("other-1", "other")):
+        await world.pod(name, app)
+    await world.vpa("web")
+    world.usage.used = {"web-1": {"app": ("500m", "400Mi")}, "other-1": {"app": ("500m", "400Mi")}}
+    recommender = await world.start(memory_saver=True)
+
+    def tracked() -> str:
+        line = "vpa_recommender_aggregate_container_states_count "
+        told = recommender.metrics.exposition().decode().splitlines()
+        return next(each.removeprefix(line) for each in told if each.startswith(line))
+
+    await world.minutes(2)
+    assert tracked() == "1.0"
+    assert list(await world.sizes("web")) == ["app"]
+    await world.deployment("other")
+    await world.vpa("other")
+    await world.minutes(2)
+    assert tracked() == "2.0"
+    assert list(await world.sizes("other")) == ["app"]
+    await world.client.delete(Pod, "other-1", NAMESPACE, grace=0)
+    await world.minutes(2)
+    assert list(await world.sizes("other")) == ["app"]
+
+
+@pytest.mark.row("V-002", "V-003")
+async def test_the_definition_says_what_a_vpa_may_be(world: World) -> None:
+    found = await world.client.get(CustomResourceDefinition, "verticalpodautoscalers.autoscaling.k8s.io")
+    versions = {each.name: (each.served, each.deprecated, each.storage) for each in found.spec.versions}
+    assert versions == {"v1": (True, False, True), "v1beta2": (False, True, False)}
+    target = {"kind": "Deployment", "name": "web"}
+    wrong: list[dict[str, Any]] = [
+        {"updatePolicy": {"updateMode": "Sometimes"}},
+        {"resourcePolicy": {"containerPolicies": [{"containerName": "*", "mode": "Maybe"}]}},
+        {"resourcePolicy": {"containerPolicies": [{"containerName": "*", "controlledValues": "Limits"}]}},
+        {"updatePolicy": {"evictionRequirements": [{"resources": ["cpu"], "changeRequirement": "Any"}]}},
+        {"startupBoost": {"cpu": {"type": "Factor"}}},
+        {"startupBoost": {"cpu": {"type": "Quantity", "factor": 2}}},
+        {"startupBoost": {"cpu": {"type": "Half", "factor": 2}}},
+    ]
+    for number, spec in enumerate(wrong):
+        with pytest.raises(ApiError) as refused:
+            await world.vpa(f"wrong-{number}", target, **spec)
+        assert refused.value.code == 422, spec
+    await world.vpa("right", target, startupBoost={"cpu": {"type": "Factor", "factor": 2}})

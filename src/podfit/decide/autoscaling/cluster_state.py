@@ -119,6 +119,10 @@ class ClusterState:
         """Whether a pod is seen now."""
         return key in self._pods
 
+    def is_selected(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a VPA selects pods of these labels."""
+        return self._matching.is_selected(namespace, labels)
+
     def slot(self, key: PodKey, container: str) -> int | None:
         """Where the model has a container; None when it is not known."""
         _, slots = self._pods.get(key, (None, {}))

@@ -46,6 +46,11 @@ class Matching(Generic[S, G]):
         found = {each: None for place in _borne(namespace, labels) for each in self._selectors_at.get(place, ())}
         return (each for each in found if self._selectors[each][1].matches(labels))
 
+    def is_selected(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether any selector selects these labels, of a group or not."""
+        places = _borne(namespace, labels)
+        return any(self._selectors[name][1].matches(labels) for at in places for name in self._selectors_at.get(at, ()))
+
     def groups_of(self, name: S) -> Iterator[G]:
         namespace, selector = self._selectors[name]
         found = {each: None for place in _asked(namespace, selector) for each in self._groups_at.get(place, ())}

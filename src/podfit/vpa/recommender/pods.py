@@ -23,15 +23,29 @@ MOST_OOMS = 5000
 
 
 class Pods:
-    def __init__(self, client: Client, clock: Clock, state: ClusterState, namespace: str = "") -> None:
-        self._clock, self._state = clock, state
+    """With `selected_only` those that no VPA selects take no memory."""
+
+    def __init__(
+        self, client: Client, clock: Clock, state: ClusterState, namespace: str = "", *, selected_only: bool = False
+    ) -> None:
+        self._clock, self._state, self._selected_only = clock, state, selected_only
         self._gone: set[PodKey] = set()
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
         pods = Informer(client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending")
         pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
         events = Informer(client, Event, clock=clock, namespace=namespace, fields="reason=Evicted")
         events.add_handler(add=lambda event: self._ooms.extend(evicted(event)))
+        self._all = pods
         self.informers = (pods, events)
+
+    def select(self) -> None:
+        """After VPAs have changed (V-046)."""
+        for pod in self._all.list() if self._selected_only else ():
+            key = PodKey(pod.metadata.namespace, pod.metadata.name)
+            if self._state.is_selected(key.namespace, pod.metadata.labels):
+                self._seen(pod)
+            elif self._state.has(key):
+                self._state.remove_pod(key)
 
     def count(self, samples: Iterable[Sample]) -> int:
         """Says how many are of containers that are known."""
@@ -53,12 +67,15 @@ class Pods:
 
     def drop_gone(self) -> None:
         for key in self._gone:
-            self._state.remove_pod(key)
+            if self._state.has(key):
+                self._state.remove_pod(key)
         self._gone.clear()
 
     def _seen(self, pod: Pod) -> None:
         key = PodKey(pod.metadata.namespace, pod.metadata.name)
         self._gone.discard(key)
+        if self._selected_only and not self._state.is_selected(key.namespace, pod.metadata.labels):
+            return
         names = [each.name for each in pod.spec.containers]
         self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
 

@@ -48,7 +48,9 @@ COLLECT_SECONDS = 3600.0
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in seconds. Of `namespace`, or of all but the `ignored` ones."""
+    """Times in seconds. Of `namespace`, or of all but the `ignored` ones. With `memory_saver` only pods that a VPA
+    selects are remembered.
+    """
 
     name: str = DEFAULT_RECOMMENDER
     interval: float = 60.0
@@ -60,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     flags: RecommenderFlags = DEFAULT_FLAGS
     gates: Gates = NO_GATES
     history_resolution: float = 3600.0
+    memory_saver: bool = False
 
 
 ReadHistory = Callable[[float], Awaitable[History]]
@@ -87,7 +90,7 @@ class Recommender:
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._history = history
         self._targets = Targets(client, clock, namespace)
-        self._pods = Pods(client, clock, self._state, namespace)
+        self._pods = Pods(client, clock, self._state, namespace, selected_only=settings.memory_saver)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}
@@ -160,6 +163,7 @@ class Recommender:
             self._unsupported.pop(key, None)
         for key, vpa in own.items():
             self._state.set_vpa(key, await self._selector(key, vpa), vpa.spec.resource_policy)
+        self._pods.select()
 
     async def _selector(self, key: VpaKey, vpa: VerticalPodAutoscaler) -> Selector:
         """Of the target; while it cannot be read, the one that the same target had (docs/vpa.md)."""
