@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support.manifests import WHOLE, deployment, made, revision
-from support.up import Up, run
+from support.up import KEPT_AS_WRITTEN, Up, run
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-commands")]
 
@@ -63,7 +63,7 @@ INPUTS = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """A cluster whose only node is an object."""
     up = Up(tmp_path_factory.mktemp("commands"))
-    up.start(node="none")
+    up.start(*KEPT_AS_WRITTEN, node="none")
     up.apply(made("v1", "Node", NODE))
     (up.root / "text").write_text("hello")
     (up.root / "bytes").write_bytes(b"\xff\x00\x7f")

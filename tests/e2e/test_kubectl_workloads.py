@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from support.up import Up
+from support.up import KEPT_AS_WRITTEN, Up
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-workloads")]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """A cluster without nodes."""
+    """A cluster without nodes, where nobody acts on workloads."""
     up = Up(tmp_path_factory.mktemp("workloads"))
-    up.start(node="none")
+    up.start(*KEPT_AS_WRITTEN, node="none")
     yield up
     assert up.down().code == 0
 

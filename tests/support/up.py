@@ -12,6 +12,9 @@ from typing import Any
 
 PODFIT = str(Path(sys.executable).with_name("podfit"))
 IMAGE = "busybox:1.36"
+_MAKERS = ("deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset", "job", "cronjob")
+KEPT_AS_WRITTEN = ("--controllers", ",".join(["*", *(f"-{maker}-controller" for maker in _MAKERS)]))
+"""Options with which nobody acts on workloads."""
 STAY = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"]
 
 
