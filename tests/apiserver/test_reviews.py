@@ -1,6 +1,7 @@
 """Questions about access, and every kind of token, as clients ask about them."""
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -295,3 +296,17 @@ async def test_who_is_judged_after_an_impersonation(server: Server) -> None:
     assert 'User "joe" cannot list' in refused["message"]
     _, refused = await as_other(server, f"{PODS}/x", who=JANE, user="joe")
     assert 'User "jane" cannot impersonate-on:user-info:get resource "pods"' in refused["message"]
+
+
+async def test_metadata_of_a_review(server: Server) -> None:
+    """What only the server says is dropped, and so is a namespace of what is of the whole cluster."""
+    sent = {"name": "y", "namespace": "x", "uid": "z", "creationTimestamp": "2020-01-01T00:00:00Z", "selfLink": "/"}
+    answer = await server.ask(
+        "POST",
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        json.dumps({"metadata": sent, "spec": {"token": "abc"}}).encode(),
+    )
+    assert json.loads(await answer.read())["metadata"] == {"name": "y"}
+    empty = {"metadata": {"namespace": "x", "uid": "z"}, "spec": {"resourceAttributes": {"verb": "get"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert (await server.ask("POST", path, json.dumps(empty).encode())).status == 201

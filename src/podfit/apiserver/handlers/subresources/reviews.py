@@ -121,13 +121,23 @@ def user_info(identity: Identity) -> UserInfo:
 
 
 def _placed(meta: ObjectMeta, target: Target) -> ObjectMeta:
-    """The metadata in the namespace of the URL."""
+    """The metadata in the namespace of the URL, which those of the whole cluster do not have, and without what only
+    the server says."""
     if meta.namespace and target.namespace and meta.namespace != target.namespace:
         raise bad_request(
             f"the namespace of the provided object does not match the namespace sent on the request "
             f"({meta.namespace} != {target.namespace})"
         )
-    return replace(meta, namespace=target.namespace or meta.namespace, managed_fields=())
+    return replace(
+        meta,
+        namespace=target.namespace,
+        uid="",
+        creation_timestamp=None,
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        self_link="",
+        managed_fields=(),
+    )
 
 
 def _question(spec: SelfSubjectAccessReviewSpec) -> Question:
