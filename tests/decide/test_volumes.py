@@ -47,7 +47,7 @@ MOUNTS = {"persistentVolumeClaim": {"claimName": "c"}}
         ((), 'persistentvolumeclaim "c" not found'),
         ((claim(),), UNBOUND),
         ((claim(storage="other"),), UNBOUND),
-        ((claim(storage="later"),), "node(s) didn't find available persistent volumes to bind"),
+        ((claim(storage="later"),), ""),
         ((claim(deletionTimestamp="2026-01-01T00:00:00Z"),), 'persistentvolumeclaim "c" is being deleted'),
         ((claim(phase="Lost", volume="v"),), 'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"'),
         ((claim(volume="v"),), UNBOUND),  # chosen, but the binding is not complete

@@ -59,6 +59,7 @@ from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.sources.names import NO_NAMES, NodeNames
 from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
@@ -148,7 +149,7 @@ class Kubelet:
         )
         lookup = Lookup(client, clock)
         payloads = Payloads(lookup, config.allocatable, TokenSource(client, clock))
-        volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now)
+        volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now, ClaimedVolumes(client))
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._probes = ProbeManager(
             Checks(runtime, reach), address=config.host_ip, clock=clock, changed=self._known.wake, emit=self._events.pod

@@ -93,5 +93,10 @@ class DataDir(msgspec.Struct, frozen=True):
     def containerd(self) -> Path:
         return self.root / "containerd"
 
+    @property
+    def volumes(self) -> Path:
+        """Directories of the storage class `local`."""
+        return self.root / "volumes"
+
     def kubelet(self, node: str) -> Path:
         return self.root / "kubelet" / node

@@ -50,6 +50,7 @@ CONTROLLERS = (
     "endpointslice-controller",
     "node-lifecycle-controller",
     "taint-eviction-controller",
+    "persistentvolume-binder-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {

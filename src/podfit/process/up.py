@@ -8,7 +8,7 @@ scheduler.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -120,7 +120,7 @@ class Cluster:
             announce(f"            for others {self._api.advertised}, listening on {listens}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
-        loops = hold(self._control_loops(), name="start of the controllers")
+        loops = hold(self._control_loops(node_names(choice, options.nodes)), name="start of the controllers")
         published = hold(asyncio.to_thread(publish, access, options.api.kubeconfig), name="kubeconfig")
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
@@ -139,10 +139,11 @@ class Cluster:
         """Where this machine reaches the API."""
         return self._api.server
 
-    async def _control_loops(self) -> None:
+    async def _control_loops(self, nodes: Collection[str]) -> None:
         """Controllers and scheduler; returns when they have made what a first pod needs."""
         await self._imports.need(*LOOPS)
         from podfit.process.controllers import controller_loops, default_account
+        from podfit.process.local_storage import local_storage
         from podfit.process.scheduler import scheduler_loops
 
         options, clock = self.options, self._clock
@@ -150,7 +151,7 @@ class Cluster:
             controller_loops(self._client, options.controllers, options.gates, clock, authority=self._api.authority),
             scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
         )
-        for loop in loops:
+        for loop in chain(loops, await local_storage(self._client, clock, options.data.volumes, nodes)):
             self._supervisor.run(loop)
         if options.metrics_server:
             from podfit.process.metrics_server import local_metrics

@@ -23,6 +23,7 @@ from podfit.controllers import (
     statefulsets,
     taint_eviction,
     ttl,
+    volume_binding,
 )
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
@@ -66,6 +67,11 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
         ),
         "disruption-controller": ("disruption-controller", disruption.COMPONENT, disruption.DisruptionController),
         "pod-garbage-collector-controller": ("pod-garbage-collector", podgc.COMPONENT, podgc.PodGarbageCollector),
+        "persistentvolume-binder-controller": (
+            "persistent-volume-binder",
+            volume_binding.COMPONENT,
+            volume_binding.VolumeBindingController,
+        ),
         "job-controller": ("job-controller", jobs.COMPONENT, jobs.JobController),
         "cronjob-controller": ("cronjob-controller", cronjobs.COMPONENT, cronjobs.CronJobController),
         "ttl-after-finished-controller": ("ttl-after-finished-controller", ttl.COMPONENT, ttl.TtlController),

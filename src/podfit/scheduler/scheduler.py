@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.api.storage.v1.types import StorageClass
@@ -32,6 +33,7 @@ from podfit.scheduler.follow import NAME, Follower
 from podfit.scheduler.metrics import SchedulerMetrics
 from podfit.scheduler.queue import SchedulingQueue
 from podfit.scheduler.ranking import Rankings
+from podfit.scheduler.volumes import NotBound, VolumeBinder
 from podfit.scheduler.writes import Writes
 
 __all__ = ["NAME", "Scheduler"]
@@ -80,14 +82,34 @@ class Scheduler:
         self._volume_claims.add_handler(
             add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed
         )
-        self._claims = Claims(lambda namespace, name: self._volume_claims.get(name, namespace), self._classes.get)
+        self._volumes = Informer(client, PersistentVolume, clock=clock)
+        self._binder = VolumeBinder(client, self._volume_claims, clock)
+        self._volume_claims.add_handler(
+            add=lambda _: self._binder.changed(),
+            update=lambda _old, _new: self._binder.changed(),
+            delete=lambda _: self._binder.changed(),
+        )
+        self._claims = Claims(
+            lambda namespace, name: self._volume_claims.get(name, namespace),
+            self._classes.get,
+            self._volumes.get,
+            self._volumes.list,
+        )
         self.metrics = metrics or Metrics()
         self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by, profile=name)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
         async with asyncio.TaskGroup() as group:
-            informers = (self._namespaces, self._classes, self._volume_claims, self._budgets, self._nodes, self._pods)
+            informers = (
+                self._namespaces,
+                self._classes,
+                self._volumes,
+                self._volume_claims,
+                self._budgets,
+                self._nodes,
+                self._pods,
+            )
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
@@ -172,9 +194,11 @@ class Scheduler:
     async def _bind(self, key: Key, pod: Pod, node: str, began: float) -> None:
         tries, arrived = self._queue.record(key)
         try:
+            if pod.spec.volumes:
+                await self._binder.bind(pod, node)
             async with self._under_way:
                 await self._writes.bind(pod, node)
-        except (ApiError, ConnectionError) as error:
+        except (ApiError, ConnectionError, NotBound) as error:
             self._measured.attempt("error", self._clock.monotonic() - began)
             log.warning("binding failed pod=%s/%s node=%s error=%s", *key, node, error)
             self._cache.forget(key)

@@ -18,6 +18,7 @@ from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskWriter, Hung
 from podfit.kubelet.sources.lookup import Lookup
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.kubelet.volumes.payloads import Payloads
@@ -42,7 +43,9 @@ def clock() -> FakeClock:
 def volumes(tmp_path: Path, clock: FakeClock) -> Volumes:
     client = Client(Local(NodeApi(), IDENTITY))
     payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
-    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock, Frozen()), clock.now)
+    return Volumes(
+        tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock, Frozen()), clock.now, ClaimedVolumes(client)
+    )
 
 
 def pod(path: Path) -> Pod:

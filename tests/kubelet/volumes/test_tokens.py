@@ -16,6 +16,7 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.sources.lookup import Lookup
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.kubelet.volumes.payloads import Payloads
@@ -52,7 +53,9 @@ class Stage:
         client = Client(Local(self._handler, NODE))
         self.tokens = TokenSource(client, self.clock)
         payloads = Payloads(Lookup(client, self.clock), {"cpu": Quantity.of(4)}, self.tokens)
-        self.volumes = Volumes(self.root, payloads, self.mounter, DiskWriter(self.clock), self.clock.now)
+        self.volumes = Volumes(
+            self.root, payloads, self.mounter, DiskWriter(self.clock), self.clock.now, ClaimedVolumes(client)
+        )
 
     async def _handler(self, request: Request) -> Response:
         self.asked.append(f"{request.method} {request.path.rpartition('/')[2]}")

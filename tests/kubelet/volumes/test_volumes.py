@@ -20,6 +20,7 @@ from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.volumes.atomic import File, write_payload
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.volumes.payloads import Payloads
@@ -42,7 +43,9 @@ def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
 
 def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
     payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
-    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock), clock.now)
+    return Volumes(
+        tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock), clock.now, ClaimedVolumes(client)
+    )
 
 
 def pod_with(source: dict[str, Any], **mount: Any) -> Pod:

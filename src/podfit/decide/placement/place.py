@@ -18,7 +18,7 @@ from podfit.decide.placement.pod_affinity import Neighbourhood, neighbourhood
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, scores
 from podfit.decide.placement.spread import Spread, spread
 from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal, Resident
-from podfit.decide.placement.volumes import NO_CLAIMS, Claims, objection
+from podfit.decide.placement.volumes import NO_CLAIMS, Claims, VolumeRules, objection, volume_rules
 
 NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
 
@@ -77,9 +77,9 @@ def place(
         return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
     fitting: list[NodeView] = []
-    surroundings = survey(subject.pod, views, namespaces)
+    surroundings, rules = survey(subject.pod, views, namespaces), volume_rules(subject.pod, claims)
     for view in views:
-        refusal = refuse(subject, view, views, surroundings, namespaces)
+        refusal = refuse(subject, view, views, surroundings, namespaces, rules)
         if refusal is not None:
             refusals[view.name] = refusal
         elif view.name == subject.pod.status.nominated_node_name:
@@ -110,6 +110,7 @@ def refuse(
     views: Sequence[NodeView],
     surroundings: Surroundings,
     namespaces: NamespaceLabels,
+    rules: VolumeRules | None = None,
 ) -> Refusal | None:
     """The first objection to this node, or None. It has to do with the pods that are promised room there and without.
 
@@ -119,9 +120,9 @@ def refuse(
     if promised:
         crowded = view.with_residents((*view.residents, *promised))
         around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
-        if refusal := _refuse_as_is(subject, crowded, around):
+        if refusal := _refuse_as_is(subject, crowded, around, rules):
             return refusal
-    return _refuse_as_is(subject, view, surroundings)
+    return _refuse_as_is(subject, view, surroundings, rules)
 
 
 def refuse_alone(subject: Resident, view: NodeView) -> Refusal | None:
@@ -129,12 +130,15 @@ def refuse_alone(subject: Resident, view: NodeView) -> Refusal | None:
     return refuse(subject, view, (), NOBODY, NO_NAMESPACES)
 
 
-def _refuse_as_is(subject: Resident, view: NodeView, surroundings: Surroundings) -> Refusal | None:
+def _refuse_as_is(
+    subject: Resident, view: NodeView, surroundings: Surroundings, rules: VolumeRules | None
+) -> Refusal | None:
     pod = subject.pod
     return (
         admits(pod, view.node)
         or has_ports(subject.ports, view)
         or has_room(subject.requests, view)
+        or (rules and rules.refuse(view))
         or (surroundings.spread and surroundings.spread.refuse(view))
         or (surroundings.neighbourhood and surroundings.neighbourhood.refuse(view))
         or has_features(pod, view.node)

@@ -26,6 +26,7 @@ from podfit.kubelet.runtime.configs import Mount, Propagation
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.atomic import write_payload
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.groups import give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
@@ -52,6 +53,7 @@ class Volumes(msgspec.Struct, frozen=True):
     mounter: Mounter
     writer: DiskWriter
     now: Callable[[], datetime]
+    claimed: ClaimedVolumes
 
     async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
         """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
@@ -91,9 +93,18 @@ class Volumes(msgspec.Struct, frozen=True):
                 if kind and (problem := await self.writer.run(path, partial(prepare, path, kind))):
                     raise MountError(_text(volume, problem))
                 return path
+            if volume.persistent_volume_claim is not None:
+                return await self._claimed(pod, volume.persistent_volume_claim.claim_name)
             return await self._in_pod_directory(pod, volume, room, again=again)
         except (Missing, Unsupported, Outside, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error
+
+    async def _claimed(self, pod: Pod, claim: str) -> Path:
+        path = await self.claimed.path(pod, claim)
+        group = pod.spec.security_context.fs_group if pod.spec.security_context else None
+        if group is not None:
+            give_to_group(path, group, own=self.mounter.own)
+        return path
 
     async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)
@@ -165,7 +176,8 @@ class Volumes(msgspec.Struct, frozen=True):
 def _is_read_only(volume: Volume) -> bool:
     """What the kubelet writes and brings up to date is not for containers to change, whatever their mount says."""
     sources = volume.config_map, volume.secret, volume.downward_api, volume.projected
-    return any(source is not None for source in sources)
+    claim = volume.persistent_volume_claim
+    return any(source is not None for source in sources) or (claim is not None and claim.read_only)
 
 
 def _sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Persistent volumes. They are kept and checked; nothing binds, provisions or mounts them yet."""
+"""Persistent volumes."""
 
 from typing import Annotated
 

@@ -1,0 +1,51 @@
+"""Volumes by claim: a bound claim leads to a persistent volume, and that to a directory of this machine."""
+
+from pathlib import Path
+
+import msgspec
+
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.client.rest import Client
+from podfit.decide.placement.volumes import is_bound
+from podfit.kubelet.sources.downward import Unsupported
+from podfit.kubelet.sources.lookup import Missing
+from podfit.kubelet.volumes.host_path import prepare
+
+
+class ClaimedVolumes(msgspec.Struct, frozen=True):
+    """`client` is the node's: it may read the claims of its pods, and their volumes."""
+
+    client: Client
+
+    async def path(self, pod: Pod, name: str) -> Path:
+        """Where the volume of the claim is. Raises Missing, Unsupported, ApiError, OSError."""
+        claim = await self.client.get(PersistentVolumeClaim, name, pod.metadata.namespace)
+        if not is_bound(claim):
+            raise Missing(f'persistentvolumeclaim "{name}" is not bound')
+        volume = await self.client.get(PersistentVolume, claim.spec.volume_name)
+        ref = volume.spec.claim_ref
+        if ref is None or ref.uid != claim.metadata.uid:
+            raise Missing(f'persistentvolume "{volume.metadata.name}" is not the claim\'s')
+        return _place(volume)
+
+
+def _place(volume: PersistentVolume) -> Path:
+    spec = volume.spec
+    if spec.volume_mode == "Block":
+        raise Unsupported("podfit cannot map block volumes")
+    if spec.local is not None:
+        path = Path(spec.local.path)
+        if not path.is_dir():
+            raise Missing(f'path "{path}" of local volume "{volume.metadata.name}" is not a directory')
+        return path
+    if spec.host_path is not None:
+        path = Path(spec.host_path.path)
+        if problem := prepare(path, spec.host_path.type or ""):
+            raise Missing(problem)
+        return path
+    given = codec.to_dict(spec).keys() - {"accessModes", "capacity", "claimRef", "nodeAffinity", "volumeMode"}
+    kinds = sorted(given - {"persistentVolumeReclaimPolicy", "storageClassName", "mountOptions"})
+    raise Unsupported(f"podfit cannot mount persistent volumes of kind {', '.join(kinds) or 'none'}")

@@ -1,0 +1,20 @@
+"""The storage class `local` of `podfit up`: directories below its data directory, for the nodes in its process."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.controllers.local_volumes import COMPONENT, LocalVolumes, keep_class
+from podfit.core.clock import Clock
+from podfit.process.controllers import ClientOf, Loop
+from podfit.process.identities import ADMIN, controller
+
+
+async def local_storage(client_of: ClientOf, clock: Clock, root: Path, nodes: Collection[str]) -> tuple[Loop, ...]:
+    """The class is there from now on; volumes are made once the loops run."""
+    await keep_class(client_of(ADMIN))
+    client = client_of(controller("persistent-volume-binder"))
+    informers, recorder = Informers(client, clock), EventRecorder(client, component=COMPONENT, clock=clock)
+    volumes = LocalVolumes(client, informers=informers, recorder=recorder, clock=clock, root=root, nodes=nodes)
+    return recorder.run(), volumes.run(), informers.run()

@@ -1,0 +1,110 @@
+"""Claims and volumes on a whole cluster: bound, provisioned where the pod goes, released and deleted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.storage.v1.types import StorageClass
+from podfit.testing.cluster import Cluster
+
+TWO = 2
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, nodes=TWO)
+    yield made
+    made.close()
+
+
+def claim(name: str = "data", *, size: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    whole = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": whole}
+
+
+def pod(name: str = "db", claim_name: str = "data", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "busybox:1.36", "volumeMounts": [{"name": "v", "mountPath": "/data"}]}
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}
+    whole = {"containers": [container], "volumes": [volume], **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": whole}
+
+
+def volume(name: str, size: str, **spec: Any) -> dict[str, Any]:
+    whole = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/nowhere"},
+        "storageClassName": "manual",
+        **spec,
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": whole}
+
+
+def found(cluster: Cluster, name: str = "data") -> PersistentVolumeClaim:
+    return cluster.run(cluster.client.get(PersistentVolumeClaim, name, "default"))
+
+
+def volumes(cluster: Cluster) -> list[PersistentVolume]:
+    return list(cluster.run(cluster.client.list(PersistentVolume)).items)
+
+
+def test_the_class_local_is_the_default(cluster: Cluster) -> None:
+    (found,) = cluster.run(cluster.client.list(StorageClass)).items
+    assert (found.metadata.name, found.volume_binding_mode) == ("local", "WaitForFirstConsumer")
+    assert found.metadata.annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+
+
+def test_a_directory_where_the_first_pod_goes_and_gone_with_the_claim(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.apply(claim())
+    cluster.clock.advance(2)
+    assert (found(cluster).status.phase, volumes(cluster)) == ("Pending", [])
+    events = {each.reason for each in cluster.run(cluster.client.list(Event, "default")).items}
+    assert "WaitForFirstConsumer" in events
+    cluster.apply(pod())
+    cluster.wait_for("db", phase="Running")
+    bound, (made,) = found(cluster), volumes(cluster)
+    assert (bound.status.phase, bound.spec.volume_name) == ("Bound", made.metadata.name)
+    assert (made.status.phase, made.spec.persistent_volume_reclaim_policy) == ("Bound", "Delete")
+    directory = tmp_path / "volumes" / made.metadata.name
+    assert directory.is_dir()
+    node = cluster.pod("db").pod.spec.node_name
+    cluster.delete("db")
+    cluster.clock.advance(40)
+    other = next(each.metadata.name for each in cluster.nodes() if each.metadata.name != node)
+    cluster.apply(pod("elsewhere", nodeSelector={"kubernetes.io/hostname": other}))
+    cluster.clock.advance(2)
+    said = next(each for each in cluster.pod("elsewhere").pod.status.conditions if each.type == "PodScheduled")
+    assert "1 node(s) didn't match PersistentVolume's node affinity" in said.message
+    cluster.delete("elsewhere")
+    cluster.run(cluster.client.delete(PersistentVolumeClaim, "data", "default"))
+    cluster.clock.advance(40)
+    assert (volumes(cluster), directory.exists()) == ([], False)
+
+
+def test_the_smallest_volume_that_will_do(cluster: Cluster) -> None:
+    cluster.apply(volume("large", "5Gi"), volume("small", "512Mi"), volume("fits", "2Gi"))
+    cluster.apply(claim(storageClassName="manual"))
+    cluster.clock.advance(2)
+    bound = found(cluster)
+    assert (bound.status.phase, bound.spec.volume_name) == ("Bound", "fits")
+    assert str(bound.status.capacity["storage"]) == "2Gi"
+    phases = {each.metadata.name: each.status.phase for each in volumes(cluster)}
+    assert phases == {"large": "Available", "small": "Available", "fits": "Bound"}
+    cluster.run(cluster.client.delete(PersistentVolumeClaim, "data", "default"))
+    cluster.clock.advance(2)
+    phases = {each.metadata.name: each.status.phase for each in volumes(cluster)}
+    assert phases["fits"] == "Released"  # what a hostPath holds is for people to look at
+
+
+def test_a_claim_that_waits_gets_a_volume_that_comes(cluster: Cluster) -> None:
+    cluster.apply(claim(storageClassName="manual"))
+    cluster.clock.advance(2)
+    assert found(cluster).status.phase == "Pending"
+    cluster.apply(volume("late", "1Gi"))
+    cluster.clock.advance(2)
+    assert found(cluster).spec.volume_name == "late"
