@@ -254,6 +254,10 @@ class FakeRuntime:
         given = {k: getattr(resources, k) for k in LinuxResources.__struct_fields__ if getattr(resources, k)}
         self._set(container_id, resources=replace(old, **given))
 
+    async def reopen_container_log(self, container_id: str) -> None:
+        self._call("reopen", self.containers[container_id][1].name)
+        _touched(Path(self.containers[container_id][1].log_path))
+
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         name = self.containers[container_id][1].name
         self._call("exec", f"{name} {' '.join(command)}")

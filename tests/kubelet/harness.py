@@ -110,10 +110,12 @@ class Node:
         await self.clock.advance(seconds)
         await self.rest()
 
+    def request(self, path: str, **query: str) -> Request:
+        return Request("GET", path, {name: (value,) for name, value in query.items()}, identity=IDENTITY)
+
     async def ask(self, path: str, **query: str) -> tuple[int, str]:
         """A request to the node's own server."""
-        request = Request("GET", path, {name: (value,) for name, value in query.items()}, identity=IDENTITY)
-        answer = await self.kubelet.handler(request)
+        answer = await self.kubelet.handler(self.request(path, **query))
         return answer.status, (await answer.read()).decode()
 
     # ------------------------------------------------------------------ pods

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -93,7 +94,7 @@ BEYOND = {
 
 def on_its_own_port(case: Case, port: int) -> Case:
     """Recorded pods had addresses of their own; ours share the network of the host."""
-    moved: Case = json.loads(json.dumps(case).replace("8080", str(port)))
+    moved: Case = json.loads(re.sub(r"\b8080\b", str(port), json.dumps(case)))
     return moved
 
 

@@ -49,6 +49,7 @@ from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.probes.checks import Checks
 from podfit.kubelet.probes.manager import ProbeManager
+from podfit.kubelet.runtime.log_rotation import LogRotation
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.reach import Reach
 from podfit.kubelet.server.configz import configuration
@@ -195,6 +196,7 @@ class Kubelet:
         )
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
         self._pods = PodManager(context, self._known, self._informer, attempts)
+        self._logs = LogRotation(runtime, None if config.simulated else config.log_root, self._writer, clock)
         self._evictor = Evictor(runtime, self._pressure, self._known, pods, clock, self._events.pod)
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
@@ -232,7 +234,7 @@ class Kubelet:
         self._supervisor.run(self._watch.look())
         for later in (self._housekeeper, self._pressure, self._evictor, self._mirrors):
             self._supervisor.run(later.run())
-        for optional in (self._watch.listen(), self._pool.run(), self._manifests.run()):
+        for optional in (self._watch.listen(), self._pool.run(), self._manifests.run(), self._logs.run()):
             self._supervisor.begin(optional)  # it ends where there is nothing to do
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._known.uids()))
 

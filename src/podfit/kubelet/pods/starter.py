@@ -39,6 +39,7 @@ from podfit.kubelet.pods.plan import Kill
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
+from podfit.kubelet.runtime.log_rotation import delete_log
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.sources.downward import Unsupported
@@ -244,9 +245,11 @@ class Starter(msgspec.Struct, frozen=True):
         for container in [container for container in facts.containers if container.name == name][keep:]:
             if container.state is not ContainerState.RUNNING:
                 await self.runtime.remove_container(container.id)
-                for path in (container.annotations.get(labels.MESSAGE_PATH), container.log_path):
-                    if path:
-                        await self.volumes.writer.run(Path(path), partial(delete_file, Path(path)))
+                if message := container.annotations.get(labels.MESSAGE_PATH):
+                    await self.volumes.writer.run(Path(message), partial(delete_file, Path(message)))
+                if container.log_path:
+                    path = Path(container.log_path)
+                    await self.volumes.writer.run(path, partial(delete_log, path))
 
     def _teller(self, pod: Pod, container: Container) -> Tell:
         path = field_path(pod, container.name)

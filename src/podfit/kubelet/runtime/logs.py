@@ -68,10 +68,10 @@ async def stream(
 ) -> AsyncIterator[bytes]:
     """The log as `kubectl logs` shows it. Raises OSError before the first item when there is no log."""
     left = options.limit
-    with open_log(path) as file:
+    with _Log(path) as log:
         if options.tail is not None:
-            file.seek(await asyncio.to_thread(offset_of_tail, file, options.tail, MOST_SEARCHED))
-        async for line in _lines(file.read, follow=options.follow, ended=ended, sleep=sleep):
+            log.file.seek(await asyncio.to_thread(offset_of_tail, log.file, options.tail, MOST_SEARCHED))
+        async for line in _lines(log.read, follow=options.follow, ended=ended, sleep=sleep):
             record = parse(line)
             if record is None or (options.since and _key(record.time) < _key(options.since)):
                 continue
@@ -82,6 +82,38 @@ async def stream(
                 yield data
             if left is not None and left <= 0:
                 return
+
+
+class _Log:
+    """A log that may be set aside while it is read (`log_rotation`): then the next file is read on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.file = open_log(path)
+
+    def __enter__(self) -> "_Log":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def read(self, size: int) -> bytes:
+        """Raises OSError."""
+        data = self.file.read(size)
+        if data or not self._was_replaced():
+            return data
+        data = self.file.read(size)  # what came between the two looks
+        if not data:
+            self.file.close()
+            self.file = open_log(self._path)
+            data = self.file.read(size)
+        return data
+
+    def _was_replaced(self) -> bool:
+        try:
+            return not os.path.samestat(os.lstat(self._path), os.fstat(self.file.fileno()))
+        except FileNotFoundError:
+            return False
 
 
 async def _lines(

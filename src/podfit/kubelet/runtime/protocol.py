@@ -72,6 +72,9 @@ class Containers(Protocol):
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         """Change limits of a live container without restarting it; a stopped one keeps them for its next start."""
 
+    async def reopen_container_log(self, container_id: str) -> None:
+        """Its log file was renamed: begin a new one. Raises CRIError."""
+
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """Run a command in it to its end. 0 = however long it takes. Raises TimedOut after having ended it."""
 

@@ -153,6 +153,10 @@ class CRIRuntime:
         answer = pb.UpdateContainerResourcesResponse
         await self._call("UpdateContainerResources", request, answer, seconds=UPDATE_SECONDS)
 
+    async def reopen_container_log(self, container_id: str) -> None:
+        request = pb.ReopenContainerLogRequest(container_id=container_id)
+        await self._call("ReopenContainerLog", request, pb.ReopenContainerLogResponse)
+
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """The runtime counts whole seconds and answers a little after them; so our own deadline comes later."""
         limit = math.ceil(timeout_seconds)

@@ -191,6 +191,9 @@ class SimulatedRuntime(SimulatedState):
             self._apply(container_id, resources)
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
 
+    async def reopen_container_log(self, container_id: str) -> None:
+        """Nothing writes."""
+
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """Nothing runs, so nothing fails but `false` and `exit N`."""
         await self._may("exec_sync")
