@@ -35,7 +35,7 @@ STATUS: dict[str, Any] = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """A cluster without nodes, with the definitions applied."""
     up = Up(tmp_path_factory.mktemp("customs"))
-    up.start(node="none")
+    up.start("--no-vpa", node="none")
     up.ok("apply", "-f", "-", stdin=MANIFEST)
     up.ok("wait", "--for=condition=Established", "--timeout=10s", "crd/verticalpodautoscalers.autoscaling.k8s.io")
     yield up

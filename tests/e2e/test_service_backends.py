@@ -26,7 +26,7 @@ REQUEST = "/spec/containers/0/resources/requests/cpu"
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     cluster = Up(tmp_path_factory.mktemp("services") / "data")
-    cluster.start(node="simulated")
+    cluster.start("--no-metrics-server", node="simulated")
     try:
         yield cluster
     finally:
@@ -66,7 +66,10 @@ async def hooks(tmp_path: Path) -> AsyncIterator[tuple[Hooks, Listening]]:
 
 
 def configuration(kind: str, hooks: Hooks, place: Listening) -> dict[str, Any]:
-    client = {"service": {"namespace": "default", "name": "hooks", "path": f"/{kind}"}, "caBundle": place.bundle}
+    client = {
+        "service": {"namespace": "default", "name": "hooks", "path": f"/{kind.lower()}"},
+        "caBundle": place.bundle,
+    }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": f"{kind}WebhookConfiguration",
@@ -92,12 +95,12 @@ async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
         configuration("Validating", answers, place),
     )
     await kubectl.ok("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
-    answers.answers["/Mutating"] = lambda _: setting(REQUEST, "1300m")
+    answers.answers["/mutating"] = lambda _: setting(REQUEST, "1300m")
     assert "patched" in await kubectl.resize("1200m")
     assert await kubectl.requested() == "1300m"
-    assert [each["subResource"] for each in answers.requests("/Validating")] == ["resize"]
-    answers.answers["/Mutating"] = lambda _: {}
-    answers.answers["/Validating"] = lambda _: denied(message="not on a Sunday")
+    assert [each["subResource"] for each in answers.requests("/validating")] == ["resize"]
+    answers.answers["/mutating"] = lambda _: {}
+    answers.answers["/validating"] = lambda _: denied(message="not on a Sunday")
     said = await kubectl.resize("1500m")
     assert 'admission webhook "validating.example.com" denied the request: not on a Sunday' in said
     assert await kubectl.requested() == "1300m"

@@ -1,5 +1,6 @@
 import hashlib
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +99,21 @@ def test_what_cannot_be_used_is_issued_anew(tmp_path: Path, clock: FakeClock, da
     hosts = ("a", "c") if damage == "other hosts" else ("a", "b")
     assert serial(authority.server("api", hosts=hosts)) != before
     server_context(pair)
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_of_many_at_once_one_issues_and_all_get_its_pair(tmp_path: Path, clock: FakeClock, attempt: int) -> None:
+    Authority.load(tmp_path, clock=clock)
+
+    def admin(_: int) -> KeyPair:
+        return Authority.load(tmp_path, clock=clock).client("admin", user="kubernetes-admin")
+
+    with ThreadPoolExecutor(8) as threads:
+        pairs = list(threads.map(admin, range(8)))
+    certificate = x509.load_pem_x509_certificate(pairs[0].certificate)
+    key = load_pem_private_key(pairs[0].key, None)
+    assert certificate.public_key() == key.public_key()
+    assert len({pair.certificate for pair in pairs}) == 1
 
 
 def test_a_client_certificate_names_user_and_groups(tmp_path: Path, clock: FakeClock) -> None:

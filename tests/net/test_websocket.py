@@ -62,6 +62,7 @@ async def test_messages_in_pieces_between_pings() -> None:
         (frame(b"x" * 126, code=9), 1002),
         (b"\x82\xff" + (MOST_MESSAGE + 1).to_bytes(8, "big"), 1009),
     ],
+    ids=["not masked", "no such code", "nothing to go on with", "begun again", "a long ping", "too long"],
 )
 async def test_who_breaks_the_protocol_is_told(sent: bytes, code: int) -> None:
     pipe = Pipe()

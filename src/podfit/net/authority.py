@@ -20,6 +20,7 @@ from cryptography import x509
 
 from podfit.core.clock import Clock
 from podfit.net.certificates import Damaged, Signer, Wanted, in_time, issue, named, read_pair, usable
+from podfit.net.files import one_at_a_time
 from podfit.net.requests import signed
 from podfit.net.tls import KeyPair
 
@@ -66,10 +67,11 @@ class Authority:
         return signed(self._signer, request, usages, begins, until)
 
     def _pair(self, name: str, wanted: Wanted) -> KeyPair:
-        """What is there when it is what is wanted, else a new one."""
+        """What is there when it is what is wanted, else a new one: one server issues it where several share files."""
         pair = _files(self.directory, name)
-        if usable(pair, wanted, self._clock, self._signer) is None:
-            issue(pair, wanted, self._clock, self._signer)
+        with one_at_a_time(self.directory):
+            if usable(pair, wanted, self._clock, self._signer) is None:
+                issue(pair, wanted, self._clock, self._signer)
         return pair
 
 

@@ -6,9 +6,12 @@ write_whole     survives the process that wrote it; a fifth of the time, and a d
 """
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LARGEST_GIVEN = 8 << 20
@@ -63,6 +66,20 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def one_at_a_time(directory: Path) -> Iterator[None]:
+    """Whoever else asks for this directory waits, in this process or another. Not to be nested; ends with the process.
+
+    Raises OSError.
+    """
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def read_given(path: Path) -> bytes:

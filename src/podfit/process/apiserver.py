@@ -5,11 +5,9 @@ directory, which holds the authority and the signing key (made by whoever comes 
 files. Nothing else is kept outside the store, so any of them can be killed and replaced.
 """
 
-import fcntl
-import os
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AsyncExitStack, nullcontext
 
 from podfit import __version__
 from podfit.apiserver.context import Context, NodeConnection, Services, unreached
@@ -19,6 +17,7 @@ from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
 from podfit.core.os_errors import plainly
 from podfit.net.authority import Authority
+from podfit.net.files import one_at_a_time
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
@@ -30,7 +29,6 @@ from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
 from podfit.process.errors import MachineError
 from podfit.process.identities import COMPONENTS
-from podfit.process.layout import DataDir
 from podfit.process.listening import listen, url
 from podfit.process.node_connections import NodeConnections
 from podfit.process.options import ApiServerOptions
@@ -96,7 +94,8 @@ class ApiServerComponent:
         """Returns when the API serves: an administrator's access. Raises MachineError."""
         options, clock = self._options, self._clock
         with (
-            _one_at_a_time(options.data) if self._setup is None else nullcontext(),
+            # of servers that start together on one directory, the first makes the authority and the others find it
+            one_at_a_time(options.data.root) if self._setup is None else nullcontext(),
             remains.telling_of_damage(options.data),
         ):
             setup = self._begin() if self._setup is None else self._setup
@@ -262,14 +261,3 @@ def _tls(pair: KeyPair) -> ssl.SSLContext:
         raise MachineError(
             f"the server's certificate cannot be used: {pair.certificate_file}: {plainly(error)}"
         ) from error
-
-
-@contextmanager
-def _one_at_a_time(data: DataDir) -> Iterator[None]:
-    """Of servers that start together on one directory, the first makes the authority and the others find it."""
-    handle = os.open(data.root / "pki.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
