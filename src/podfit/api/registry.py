@@ -64,6 +64,8 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether a PUT to a name that is free creates the object."""
     propagation: str = "Background"
     """What a deletion that does not say so itself does about dependents: Background, or Orphan for old kinds."""
+    upstream_key: str = ""
+    """Where upstream's store has the objects, where it is not under the resource's name: texts of errors show it."""
     stored_as: str = ""
     """The version in which objects are stored, where it is another."""
     unconditional: bool = True

@@ -6,8 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.certificates.v1.types import CertificateSigningRequest
-from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import ObjectT
@@ -22,7 +20,7 @@ from podfit.apiserver.handlers.retry import ATTEMPTS, until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of
-from podfit.apiserver.registry.apply.sets import Tree
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import STRICT, Strictness, most_values, todays, typed_object
 from podfit.apiserver.request.documents import check_size, parse_json
 from podfit.apiserver.request.target import Target
@@ -98,7 +96,7 @@ def application_of(context: Context, info: ResourceInfo, target: Target, request
         document=todays(document, info.type, context.legacy),
         manager=manager_of(request),
         subresource=target.subresource,
-        reset=_reset(info, target.subresource),
+        reset=strategy_of(info.type).reset_fields(info, target.subresource),
         force=bool(force) and force[0].lower() not in _FALSE,
         now=format_time(context.clock.now()),
         warnings=tuple(warnings),
@@ -126,23 +124,6 @@ def _document(body: bytes) -> tuple[Any, list[str]]:
             raise
         raise bad_request(f"error decoding YAML: {error.message}") from error
     return value, [f"error converting YAML to JSON: {problem}" for problem in problems]
-
-
-_CERTIFICATE_RESET: dict[str, Tree] = {
-    "": {"f:status": {}},
-    "status": {"f:status": {"f:conditions": {}}},
-    "approval": {"f:status": {"f:certificate": {}}},
-}
-
-
-def _reset(info: ResourceInfo, subresource: str) -> Tree:
-    """The fields that this subresource does not write, so that nobody comes to own them through it."""
-    if info.type is CertificateSigningRequest:
-        return {"f:spec": {}} | _CERTIFICATE_RESET[subresource]
-    if subresource == "status":
-        owners: Tree = {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}} if info.type is Pod else {}
-        return {"f:spec": {}} | owners
-    return {"f:status": {}} if info.has_status else {}
 
 
 def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:

@@ -46,15 +46,6 @@ from podfit.decide.workload.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
-_PLACES = {
-    ("", "endpoints"): "services/endpoints",
-    ("", "nodes"): "minions",
-    ("", "replicationcontrollers"): "controllers",
-    ("", "services"): "services/specs",
-    ("networking.k8s.io", "ingresses"): "ingress",
-}
-_GROUPED = ("apiextensions.k8s.io", "apiregistration.k8s.io")
-
 
 async def update(
     context: Context,
@@ -205,9 +196,7 @@ def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
 def _upstreams_key(info: ResourceInfo, target: Target) -> str:
     """As upstream's answers name the object: some old kinds have places of their own, custom ones have their group, and
     a write of a subresource tells the store's prefix, too."""
-    place = _PLACES.get((info.group, info.resource), info.resource)
-    if is_custom(info.type) or info.group in _GROUPED:
-        place = f"{info.group}/{place}"
+    place = info.upstream_key or (f"{info.group}/{info.resource}" if is_custom(info.type) else info.resource)
     prefix = stored.ROOT if target.subresource else ""
     return "/".join((prefix, *(part for part in (place, target.namespace, target.name) if part)))
 

@@ -9,6 +9,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         type=CustomResourceDefinition,
         group=GROUP,
         resource="customresourcedefinitions",
+        upstream_key="apiextensions.k8s.io/customresourcedefinitions",
         singular="customresourcedefinition",
         short_names=("crd", "crds"),
         namespaced=False,

@@ -30,6 +30,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         unconditional=False,
         group="apiregistration.k8s.io",
         resource="apiservices",
+        upstream_key="apiregistration.k8s.io/apiservices",
         singular="apiservice",
         namespaced=False,
         categories=("api-extensions",),

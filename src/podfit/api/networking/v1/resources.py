@@ -67,6 +67,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         type=Ingress,
         group=_GROUP,
         resource="ingresses",
+        upstream_key="ingress",
         singular="ingress",
         short_names=("ing",),
         subresources=(STATUS,),

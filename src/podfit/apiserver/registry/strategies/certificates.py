@@ -60,5 +60,10 @@ STRATEGIES: dict[type[Object], Strategy] = {
             "status": UpdateStrategy(prepare=_answered, validate=_answer_errors),
             "approval": UpdateStrategy(prepare=_approved, validate=_approval_errors),
         },
+        resets={
+            "": {"f:spec": {}, "f:status": {}},
+            "status": {"f:spec": {}, "f:status": {"f:conditions": {}}},
+            "approval": {"f:spec": {}, "f:status": {"f:certificate": {}}},
+        },
     )
 }

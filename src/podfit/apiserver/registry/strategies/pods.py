@@ -92,6 +92,7 @@ def _without_echo(legacy: Legacy, new: Pod, old: Pod) -> Pod:
 
 
 STRATEGY = Strategy(
+    resets={"status": {"f:spec": {}, "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}}},
     prepare_create=_new,
     complete=_complete,
     warnings_on_create=unhonoured,

@@ -11,6 +11,7 @@ from podfit.api import validation
 from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
 from podfit.api.registry import ResourceInfo
+from podfit.apiserver.registry.apply.sets import Tree
 from podfit.apiserver.request.legacy_options import Legacy
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
@@ -97,10 +98,21 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     subresources: Mapping[str, UpdateStrategy] = MappingProxyType({})
     """Those that have a strategy of their own, beside `scale` and `status`."""
     delete: DeleteStrategy = DeleteStrategy()
+    resets: Mapping[str, Tree] = MappingProxyType({})
+    """By subresource, the fields that it does not write, so that nobody comes to own them through it; of those that are
+    not named here it is the spec through `status`, and the status through all others."""
     legacy_subresource: Callable[[Legacy, Any, Any], str] = lambda _legacy, _new, _old: ""
     """The subresource whose rules a write of the object itself is judged by in the legacy mode."""
     without_echo: Callable[[Legacy, Any, Any], Any] = lambda _legacy, new, _old: new
     """The object without what a client of the legacy mode read and sends back."""
+
+    def reset_fields(self, info: ResourceInfo, subresource: str) -> Tree:
+        """What an apply through this subresource cannot come to own."""
+        if subresource in self.resets:
+            return self.resets[subresource]
+        if subresource == "status":
+            return {"f:spec": {}}
+        return {"f:status": {}} if info.has_status else {}
 
     def for_update(self, subresource: str) -> UpdateStrategy:
         if not subresource:
