@@ -25,8 +25,8 @@ from podfit.core.errors import ApiError
 
 IDLE_SECONDS = 5
 STEP = 0.002
-GOALS = {"readyz": 300.0, "node Ready": 800.0, "container running": 1200.0}
-FIRST_RUN_GOALS = GOALS | {"readyz": 500.0}
+GOALS = {"readyz": 700.0, "node Ready": 800.0, "container running": 1200.0}
+FIRST_RUN_GOALS = GOALS | {"readyz": 1000.0}
 PEER = {"readyz": "2600 ms", "node Ready": "4100 ms", "container running": "8800 ms"}
 IDLE_GOAL = 90.0  # MB
 POD = {
