@@ -16,6 +16,7 @@ from podfit.answers.pod_state import FAILING, IN_PROGRESS, SETTLED, state_of
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.target import Target
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
 from podfit.decide.node.room.annotation import Gave, gave
@@ -90,6 +91,20 @@ def export(target: Target, snapshot: Snapshot) -> Export:
             *(f"not read: {line}" for line in snapshot.unread),
         ),
     )
+
+
+def with_sizes(found: Export, wanted: Mapping[str, ResourceRequirements]) -> Export:
+    """With other amounts of CPU and memory for these containers."""
+
+    def sized(size: Sized) -> Sized:
+        own = wanted.get(size.container)
+        if own is None:
+            return size
+        requests = {**size.requests, **{name: str(amount) for name, amount in own.requests.items()}}
+        limits = {**size.limits, **{name: str(amount) for name, amount in own.limits.items()}}
+        return msgspec.structs.replace(size, requests=requests, limits=limits)
+
+    return msgspec.structs.replace(found, sizes=tuple(map(sized, found.sizes)))
 
 
 def running(snapshot: Snapshot) -> list[Pod]:

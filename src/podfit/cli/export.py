@@ -7,13 +7,16 @@ from cyclopts import Parameter
 
 from podfit.answers.drift import Drift
 from podfit.answers.drift import drift as compared
-from podfit.answers.export import Form, document, export
+from podfit.answers.export import Form, document, export, with_sizes
+from podfit.answers.recommended_request import Recommending
 from podfit.answers.resize_request import OptionError
+from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.cli import exits, render
-from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, commands, snapshot
+from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, spec_in
 from podfit.cli.output import NarrowOutputOption, Output
+from podfit.client.rest import Client
 
 
 def export_sizes(
@@ -24,6 +27,9 @@ def export_sizes(
     to: Annotated[Form, Parameter(help="A patch with names for kustomize, Helm values, or a bare patch.")] = (
         Form.KUSTOMIZE
     ),
+    recommended: Annotated[
+        bool, Parameter(negative="", help="What the workload's VPA recommends, instead of what runs.")
+    ] = False,
     drift: Annotated[bool, Parameter(negative="", help="Compare instead: exit code 1 when sizes differ.")] = False,
     filename: Annotated[
         Path | None,
@@ -47,12 +53,21 @@ def export_sizes(
     if filename is not None and not drift:
         raise OptionError("-f needs --drift: it names the manifest to compare with")
     manifest = spec_in(filename, about) if filename else None
-    found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    if recommended and (drift or not about.is_workload):
+        raise OptionError("--recommended needs a workload, such as deployment/NAME, and no --drift")
+
+    async def read(client: Client, where: str) -> tuple[Snapshot, Recommending | None]:
+        seen = await Reader(client, where).read(about)
+        return seen, await Recommending.find(client, about, where) if recommended else None
+
+    found, recommending = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if drift:
         return _drift(
             compared(about, found, manifest=manifest, name=display_name(filename) if filename else ""), output
         )
     sizes = export(about, found)
+    if recommending is not None and found.pods:
+        sizes = with_sizes(sizes, recommending.containers(found.pods[0], found.limit_ranges))
     for note in sizes.notes:
         render.progress(f"note: {note}")
     if not sizes.pods:

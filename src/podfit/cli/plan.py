@@ -9,6 +9,7 @@ from podfit.answers.effects import RESOURCES, Change, Resizing
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.readable import amounts_in
+from podfit.answers.recommended_request import Recommending
 from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several import plan_several, sized_in
 from podfit.answers.snapshot import Reader
@@ -23,10 +24,11 @@ from podfit.cli.resize_options import (
     ContainerName,
     Cpu,
     Filename,
+    FromVpa,
     Memory,
     Undo,
     check_template,
-    request_of,
+    given_request,
 )
 from podfit.client.rest import Client
 
@@ -43,6 +45,7 @@ def plan(
     container: ContainerName = "",
     filename: Filename = None,
     undo: Undo = False,
+    from_vpa: FromVpa = False,
     also_template: AlsoTemplate = False,
     namespace: Namespace = "",
     context: ContextName = "",
@@ -51,16 +54,17 @@ def plan(
 ) -> int:
     """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
     if not target:
-        sized = bool(cpu or memory or container or undo or also_template)
+        sized = bool(cpu or memory or container or undo or from_vpa or also_template)
         return _several(
             filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output
         )
     about = parse_target(target, POD, *WORKLOADS, name=name)
-    request = request_of(cpu, memory, container, filename, about, undo=undo)
+    given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=from_vpa)
     check_template(about, also_template=also_template)
 
     async def read(client: Client, where: str) -> Plan:
         seen = await Reader(client, where).read(about, usage=True)
+        request = given or (await Recommending.find(client, about, where)).request(seen)
         workload = await read_workload(client, about, where) if also_template else None
         return planned(seen, request, template_plan(workload, request, commands()) if workload else None)
 
@@ -69,7 +73,7 @@ def plan(
     if output.for_people and found.good and any(pod.verdict == FITS for pod in found.pods):
         options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
         typed = [word for option in options if option[1] for word in option]
-        typed += ["--undo"] * undo + ["--also-template"] * also_template
+        typed += ["--undo"] * undo + ["--to-recommendation"] * from_vpa + ["--also-template"] * also_template
         render.line(f"next: {commands().podfit('resize', str(about), *typed)}")
     if not found.pods:
         no_pods(about, found)

@@ -14,6 +14,7 @@ from podfit.answers.effects import RESOURCES, Resizing
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.readable import amounts_in
+from podfit.answers.recommended_request import Recommending
 from podfit.answers.resize_request import OptionError
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
@@ -28,10 +29,11 @@ from podfit.cli.resize_options import (
     ContainerName,
     Cpu,
     Filename,
+    FromVpa,
     Memory,
     Undo,
     check_template,
-    request_of,
+    given_request,
 )
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
@@ -64,6 +66,7 @@ def resize(
     container: ContainerName = "",
     filename: Filename = None,
     undo: Undo = False,
+    to_recommendation: FromVpa = False,
     wait: Annotated[bool, Parameter(negative="", help="Until each resize is complete, or --timeout.")] = False,
     timeout: Annotated[
         str, Parameter(help="How long to wait for one pod, such as 90s or 5m; seconds without a unit.")
@@ -91,7 +94,7 @@ def resize(
     about = parse_target(target, POD, *WORKLOADS, name=name)
     check_template(about, also_template=also_template)
     longest = _longest(timeout)
-    request = request_of(cpu, memory, container, filename, about, undo=undo)
+    given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=to_recommendation)
 
     async def act(client: Client, where: str) -> Done:
         options = Options(
@@ -103,6 +106,7 @@ def resize(
             commands=commands(),
         )
         snapshot = await Reader(client, where).read(about, usage=True)
+        request = given or (await Recommending.find(client, about, where)).request(snapshot)
         workload = await read_workload(client, about, where) if also_template else None
         plan = planned(snapshot, request, template_plan(workload, request, commands()) if workload else None)
         against = objection(plan, options)

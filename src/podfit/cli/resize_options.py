@@ -33,6 +33,25 @@ def check_template(target: Target, *, also_template: bool) -> None:
 Undo: TypeAlias = Annotated[bool, Parameter(negative="", help="Back to what each pod had before podfit resized it.")]
 
 
+FromVpa: TypeAlias = Annotated[
+    bool, Parameter(name=["--from-vpa", "--to-recommendation"], negative="", help="What the workload's VPA recommends.")
+]
+
+
+def given_request(
+    cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool, from_vpa: bool
+) -> ResizeRequest | None:
+    """None with --from-vpa, which says every size itself. Raises OptionError."""
+    if not from_vpa:
+        return request_of(cpu, memory, container, filename, target, undo=undo)
+    if not target.is_workload:
+        raise OptionError(f"--from-vpa needs a workload, such as deployment/NAME, which its VPA names; not {target}")
+    if undo or cpu or memory or container or filename:
+        other = "--undo" if undo else _first(cpu, memory, container, filename)
+        raise OptionError(f"--from-vpa cannot be combined with {other}")
+    return None
+
+
 def request_of(
     cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool
 ) -> ResizeRequest:
