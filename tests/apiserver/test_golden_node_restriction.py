@@ -12,7 +12,7 @@ from support.golden import Case, cases, parametrize, replaying
 from support.replay import Replay, comparable, differences, projected, served
 from support.server import Server
 
-_TAINTED = "TaintNodesByCondition is left out: no controller would take the taint away"
+_TAINTED = "TaintNodesByCondition is left out: taints are the node lifecycle controller's"
 _BOUND = "no controller binds claims and volumes"
 FILES = "api/noderestriction.json*"
 DEVIATIONS = {
