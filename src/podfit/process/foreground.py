@@ -13,7 +13,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
-from podfit.net.memory import give_back
+from podfit.net.processes import give_back
 from podfit.process.options import UpOptions
 
 Announce = Callable[[str], None]

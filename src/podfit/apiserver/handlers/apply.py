@@ -12,11 +12,10 @@ from podfit.api.meta.base import ObjectT
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.attempts import ATTEMPTS, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.change import change, check_place
 from podfit.apiserver.handlers.create import create_object
-from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.patching import Wanted
-from podfit.apiserver.handlers.retry import ATTEMPTS, until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of

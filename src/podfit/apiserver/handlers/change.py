@@ -24,12 +24,10 @@ from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
+from podfit.apiserver.handlers.attempts import WarningsOnRefusal, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.create import create_object
-from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.patching import Make, Wanted, patcher
-from podfit.apiserver.handlers.refusal_warnings import WarningsOnRefusal
-from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated

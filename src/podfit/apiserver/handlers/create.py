@@ -11,9 +11,8 @@ from podfit.api.meta.base import ObjectT
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
-from podfit.apiserver.handlers.large_requests import is_large, yield_turn
+from podfit.apiserver.handlers.attempts import WarningsOnRefusal, is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.refusal_warnings import WarningsOnRefusal
 from podfit.apiserver.handlers.unattended import unattended
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry.allocations import allocated

@@ -12,9 +12,9 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response, success, told
+from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.options import delete_options, is_dry
 from podfit.apiserver.handlers.read import matching
-from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating

@@ -16,9 +16,9 @@ from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import success
+from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.delete import remove
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.removal import check_preconditions
 from podfit.apiserver.registry.stored import Stored

@@ -6,7 +6,6 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
-from podfit.apiserver.handlers.containers import every_container
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.target import Target
@@ -81,7 +80,8 @@ def chosen_container(pod: Pod, asked: str) -> str:
     """The one that is asked for, or the only one there is. Raises 400."""
     spec = pod.spec
     if asked:
-        if asked not in (each.name for each in every_container(spec)):
+        containers = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
+        if asked not in (container.name for container in containers):
             raise bad_request(f"container {asked} is not valid for pod {pod.metadata.name}")
         return asked
     if len(spec.containers) == 1:

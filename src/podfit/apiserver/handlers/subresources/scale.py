@@ -26,9 +26,9 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import formed, object_response
 from podfit.apiserver.handlers.apply import application_of
+from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.change import change, check_place, check_uid
 from podfit.apiserver.handlers.patching import APPLY_PATCH, Make, Wanted, patcher
-from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.registry.apply.sets import Tree, common, union, without

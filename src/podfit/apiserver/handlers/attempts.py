@@ -1,0 +1,54 @@
+"""How a write is tried: again on the new state when someone else was quicker, a large one in several turns of the event
+loop so that other clients have theirs in between, and with its warnings when it is refused.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from podfit.apiserver.context import Attributes
+from podfit.apiserver.registry.stored import Changed
+from podfit.core.errors import ApiError
+from podfit.net.wire import Request
+from podfit.store.protocol import Record
+
+ATTEMPTS = 5
+Answer = TypeVar("Answer")
+LARGE = 64 * 1024  # bytes of a body, or of what it changes
+
+
+async def until_unchanged(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    """What an undisturbed attempt answers. After the last of them the conflict is the client's after all."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except Changed:
+            continue
+    return await attempt()
+
+
+def is_large(request: Request, record: Record | None = None) -> bool:
+    """Whether a write is, as sent or as stored. Asked before `yield_turn`: a coroutine that does nothing would cost
+    every small write a microsecond."""
+    return len(request.body) > LARGE or (record is not None and len(record.value) > LARGE)
+
+
+async def yield_turn() -> None:
+    """Let others go on; between the steps of a write, where nothing is held."""
+    await asyncio.sleep(0)
+
+
+class WarningsOnRefusal:
+    """A refusal meanwhile carries `warnings`, and those that admission had by then."""
+
+    __slots__ = ("_attributes", "_warnings")
+
+    def __init__(self, attributes: Attributes, warnings: Sequence[str]) -> None:
+        self._attributes, self._warnings = attributes, warnings
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, ApiError):
+            error.warnings = (*self._warnings, *self._attributes.rounds.warnings)
