@@ -17,15 +17,16 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from api import PODS, STRATEGIC, pod, resize
+from objects import PODS, STRATEGIC, pod, resize
+
 from podfit.apiserver.context import Context
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
-from podfit.net.inline_executor import InlineExecutor
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request
 from podfit.store.memory import memory_store
@@ -37,6 +38,18 @@ EVENTS = "/api/v1/namespaces/default/events"
 APPLY = "application/apply-patch+yaml"
 EXISTING = 200
 Requests = Iterator[tuple[Identity, Request]]
+
+
+class Inline(ThreadPoolExecutor):
+    """Does at once what is asked of it. It is defined here because versions of podfit have it in different places."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:  # noqa: BLE001  (it is the caller's: raised where the future is awaited)
+            future.set_exception(error)
+        return future
 
 
 def request(method: str, path: str, body: bytes, kind: str = "application/json", **query: str) -> Request:
@@ -185,7 +198,7 @@ KINDS: dict[str, Callable[[int, int], Requests]] = {
 async def server() -> AsyncIterator[ApiServer]:
     """With a node that has room, and the pods that are read and changed."""
     with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made:
-        store = memory_store(InlineExecutor)
+        store = memory_store(Inline)
         api = ApiServer(Context(store, SystemClock(), FeatureGates(), lambda _: None), signing_key=Path(made) / "sa")
         await api.start()
         allocatable = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
