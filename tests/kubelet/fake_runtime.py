@@ -20,6 +20,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
     ContainerValues,
@@ -72,6 +73,7 @@ class FakeRuntime:
         self.fail: dict[str, str] = {}
         self.stubborn: set[str] = set()  # containers that ignore SIGTERM
         self.pullable: set[str] = set()
+        self.guarded: dict[str, str] = {}  # passwords of images
         self.ready = True
         self.silent = False
         self.listens = False
@@ -295,8 +297,10 @@ class FakeRuntime:
     async def image_status(self, image: str) -> Image | None:
         return next((each for name, each in self.images.items() if image in (name, each.id)), None)
 
-    async def pull_image(self, image: str) -> str:
-        self._call("pull", image)
+    async def pull_image(self, image: str, credential: Credential | None = None) -> str:
+        self._call("pull", image if credential is None else f"{image} as {credential.username}")
+        if image in self.guarded and (credential is None or credential.password != self.guarded[image]):
+            raise CRIError(f"{image}: 401 Unauthorized")
         if image not in self.pullable:
             raise NotFound(f"{image}: not found")
         self.images[image] = Image(id=f"sha256:{image}", tags=(image,), size=5)

@@ -14,6 +14,7 @@ from podfit.apiserver.housekeeping.janitor import Janitor
 from podfit.client.events import EventRecorder
 from podfit.controllers.namespaces import NamespaceController
 from podfit.core.clock import Clock
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.node.pressure import PressureMonitor
@@ -129,14 +130,17 @@ async def test_a_pull_that_breaks_makes_the_node_unhealthy(tmp_path: Path, monke
         init(self, images, clock=clock, retry=retry)
         made.append(self)
 
-    async def breaks(_self: object, _image: str) -> str:
+    async def breaks(_self: object, _image: str, _credential: object) -> str:
         raise ValueError("broken")
+
+    async def nobody() -> tuple[Credential, ...]:
+        return ()
 
     monkeypatch.setattr(Puller, "__init__", kept)
     monkeypatch.setattr(SimulatedRuntime, "pull_image", breaks)
     async with running(tmp_path / "data", NodeKind.SIMULATED) as cluster, asyncio.timeout(SECONDS):
         with pytest.raises(ValueError, match="broken"):
-            await made[0].ensure(PodRef("u", "web", "default"), Container(image="web:latest"), lambda *_: None)
+            await made[0].ensure(PodRef("u", "web", "default"), Container(image="web:latest"), lambda *_: None, nobody)
         with pytest.raises(ValueError, match="broken"):
             await cluster.nodes[0]._kubelet._supervisor.failure()
         assert await _health(cluster) == 500

@@ -29,6 +29,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.eviction import Evictor
 from podfit.kubelet.housekeeping import Housekeeper
+from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.pool import SharedPool
@@ -174,6 +175,7 @@ class Kubelet:
                 self._actuator,
                 self._puller,
                 lookup,
+                PullSecrets(lookup),
                 volumes,
                 config.allocatable,
                 clock,

@@ -8,12 +8,13 @@ InvalidImageName      Failed to apply …             Warning InspectFailed, War
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.backoff import CrashBackoff
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.image_names import problem, pull_policy
@@ -23,6 +24,8 @@ from podfit.net.supervisor import Supervisor
 
 Tell = Callable[[str, str, str], None]
 """Type, reason and message of an event about the container."""
+Find = Callable[[], Awaitable[tuple[Credential, ...]]]
+"""What a registry may be shown."""
 
 
 class ImageError(Exception):
@@ -48,10 +51,12 @@ class Puller:
         self._backoff = CrashBackoff()
         self._failures: dict[tuple[str, str], _Failure] = {}
         self.supervisor = Supervisor("image pulls")
-        self._pulls: dict[str, asyncio.Task[str | CRIError]] = {}
+        self._pulls: dict[tuple[str, tuple[Credential, ...]], asyncio.Task[str | CRIError]] = {}
 
-    async def ensure(self, pod: PodRef, container: Container, tell: Tell) -> str:
-        """The image's id, or name, to create the container from. Raises ImageError."""
+    async def ensure(self, pod: PodRef, container: Container, tell: Tell, find: Find) -> str:
+        """The image's id, or name, to create the container from; `find` is called when it has to be pulled. Raises
+        ImageError.
+        """
         image = container.image
         why = problem(image)
         if why:
@@ -67,14 +72,14 @@ class Puller:
             text = f'Container image "{image}" is not present with pull policy of Never'
             tell("Warning", "ErrImageNeverPull", text)
             raise self._refusal("ErrImageNeverPull", text, tell)
-        return await self._pull(pod, image, tell)
+        return await self._pull(pod, image, tell, find)
 
     def forget(self, uid: str) -> None:
         self._backoff.forget(uid)
         for key in [key for key in self._failures if key[0] == uid]:
             del self._failures[key]
 
-    async def _pull(self, pod: PodRef, image: str, tell: Tell) -> str:
+    async def _pull(self, pod: PodRef, image: str, tell: Tell, find: Find) -> str:
         key, began = (pod.uid, image), self._clock.monotonic()
         failure = self._failures.get(key)
         wait = self._backoff.remaining(key, failure.at, began) if failure is not None else 0.0
@@ -85,7 +90,7 @@ class Puller:
             raise ImageError("ImagePullBackOff", f"{text}: ErrImagePull: {failure.message}", retry=wait)
         tell("Normal", "Pulling", f'Pulling image "{image}"')
         try:
-            image_id = await self._shared(image)
+            image_id = await self._shared(image, await find())
         except CRIError as error:
             now = self._clock.monotonic()
             self._backoff.tried(key, now)
@@ -101,24 +106,30 @@ class Puller:
         tell("Normal", "Pulled", text)
         return image_id
 
-    async def _shared(self, image: str) -> str:
-        """One pull of an image at a time, which outlives a pod that no longer wants it."""
-        task = self._pulls.get(image)
+    async def _shared(self, image: str, known: tuple[Credential, ...]) -> str:
+        """One pull of an image at a time with the same credentials, which outlives a pod that no longer wants it."""
+        key = image, known
+        task = self._pulls.get(key)
         if task is None:
-            task = self.supervisor.begin(self._pulled(image), name=f"pull {image}")
-            self._pulls[image] = task
-            task.add_done_callback(lambda done: self._pulls.pop(image, None))
+            task = self.supervisor.begin(self._pulled(image, known), name=f"pull {image}")
+            self._pulls[key] = task
+            task.add_done_callback(lambda done: self._pulls.pop(key, None))
         answer = await asyncio.shield(task)
         if isinstance(answer, CRIError):
             raise answer
         return answer
 
-    async def _pulled(self, image: str) -> str | CRIError:
-        """A failure is for those who still wait; anything else that goes wrong is the node's."""
-        try:
-            return await self._images.pull_image(image)
-        except CRIError as error:
-            return error
+    async def _pulled(self, image: str, known: tuple[Credential, ...]) -> str | CRIError:
+        """With each credential in turn, or as nobody where there is none. A failure is for those who still wait;
+        anything else that goes wrong is the node's.
+        """
+        failure = CRIError("no credential was tried")
+        for credential in known or (None,):
+            try:
+                return await self._images.pull_image(image, credential)
+            except CRIError as error:
+                failure = error
+        return failure
 
     async def close(self) -> None:
         await self.supervisor.stop()

@@ -29,6 +29,7 @@ from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.backoff import CrashBackoff, Key
 from podfit.kubelet.disk.files import delete_file, new_file, write_in_place
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
+from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.pods.configs import confinement_problem, container_config, root_problem
@@ -77,6 +78,7 @@ class Starter(msgspec.Struct, frozen=True):
     actuator: Actuator
     puller: Puller
     lookup: Lookup
+    pull_secrets: PullSecrets
     volumes: Volumes
     allocatable: ResourceList
     clock: Clock
@@ -105,7 +107,8 @@ class Starter(msgspec.Struct, frozen=True):
         if last is not None and last.state is ContainerState.CREATED:
             self._wait_to_try_again((pod.metadata.uid, container.name))
         try:
-            image = await self.puller.ensure(labels.ref(pod), container, tell)
+            find = partial(self.pull_secrets.credentials, pod, container.image, tell)
+            image = await self.puller.ensure(labels.ref(pod), container, tell, find)
         except ImageError as error:
             raise NotStarted(error.reason, str(error), retry=error.retry) from error
         attempt = await self._attempt(pod, container, last)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
@@ -95,8 +96,8 @@ class Images(Protocol):
     async def image_status(self, image: str) -> Image | None:
         """None when the runtime does not have it."""
 
-    async def pull_image(self, image: str) -> str:
-        """Fetch from a registry; answers the image id."""
+    async def pull_image(self, image: str, credential: Credential | None = None) -> str:
+        """Fetch from a registry, as that user if one is given; answers the image id."""
 
     async def remove_image(self, image: str) -> None:
         """Remove the image with every tag it has."""

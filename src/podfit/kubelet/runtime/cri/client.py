@@ -11,6 +11,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.cri import from_cri, to_cri
@@ -213,8 +214,11 @@ class CRIRuntime:
             return None
         return from_cri.image(answer.image) if answer.image.id else None
 
-    async def pull_image(self, image: str) -> str:
-        request = pb.PullImageRequest(image=pb.ImageSpec(image=image))
+    async def pull_image(self, image: str, credential: Credential | None = None) -> str:
+        auth = None
+        if credential is not None:
+            auth = pb.AuthConfig(username=credential.username, password=credential.password)
+        request = pb.PullImageRequest(image=pb.ImageSpec(image=image), auth=auth)
         answer = await self._call("PullImage", request, pb.PullImageResponse, service=IMAGES, seconds=PULL_SECONDS)
         return answer.image_ref
 

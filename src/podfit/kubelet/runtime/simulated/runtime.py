@@ -18,6 +18,7 @@ from msgspec.structs import fields, replace
 
 from podfit.core.clock import Clock
 from podfit.core.times import format_micro
+from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
@@ -236,7 +237,7 @@ class SimulatedRuntime(SimulatedState):
         await self._may("image_status")
         return _image(image)
 
-    async def pull_image(self, image: str) -> str:
+    async def pull_image(self, image: str, credential: Credential | None = None) -> str:
         await self._may("pull_image")
         return _image_id(image)
 
