@@ -12,7 +12,7 @@ from support.golden import Case, parametrize
 from support.replay import NAMESPACE, Replay, served
 from support.server import Server
 
-DEVIATIONS = {"quota-used-counts": "no controller makes the replica set of a Deployment"}
+DEVIATIONS = {"quota-used-counts": "no Deployment controller runs beside the server here"}
 """By case id, with the reason; also in docs/compatibility.md."""
 
 
