@@ -1,1 +1,11 @@
-"""A pod by itself: what it counts for, its QoS class, its allocated form, environment, restart policy."""
+"""A pod by itself.
+
+requests             what a pod counts for; `qos`: its class
+allocated            what is set aside for its containers and for itself
+restart_policy       whether a container that ended is run again (which ones a resize restarts: `decide.resize.steps`)
+probing              when a container is probed, and what the outcome makes of it
+environment          variables of containers; `service_variables`: those of services
+ephemeral_containers containers that `kubectl debug` adds
+runtime_class        what a RuntimeClass adds; `unhonoured`: what nodes do not do, told as warnings
+naming, attempts     names of containers at the runtime; their number
+"""
