@@ -73,6 +73,9 @@ class VpaRecommenderFlags:
     checkpoints_gc_interval: Annotated[str, Parameter(help="How often checkpoints without a VPA are deleted.")] = "10m"
     update_worker_count: Annotated[int, Parameter(help="Requests that write at a time.")] = 10
     memory_saver: Annotated[bool, Parameter(help="Remember only pods that a VPA selects.")] = False
+    upstream_compatible: Annotated[
+        bool, Parameter(help="Recommend more than any node has, and what an HPA scales on.")
+    ] = False
     recommendation_margin_fraction: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15
     pod_recommendation_min_cpu_millicores: Annotated[float, Parameter(help="The least CPU of a pod.")] = 25.0
     pod_recommendation_min_memory_mb: Annotated[float, Parameter(help="The least memory of a pod, in MiB.")] = 250.0
@@ -114,6 +117,7 @@ class VpaRecommenderFlags:
             ignored=process.ignored,
             flags=self._flags(),
             memory_saver=self.memory_saver,
+            upstream_compatible=self.upstream_compatible,
             gates=process.gates,
         )
 

@@ -16,7 +16,11 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import (
+    CrossVersionObjectReference,
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerStatus,
+)
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -29,6 +33,7 @@ from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
 from podfit.decide.autoscaling.status import Found, Seen, provided, status
+from podfit.decide.autoscaling.surroundings import without_held
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import replay
@@ -36,6 +41,7 @@ from podfit.vpa.kinds import VPAS
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.metrics import RecommenderMetrics
 from podfit.vpa.recommender.pods import Pods
+from podfit.vpa.recommender.surroundings import Surroundings
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
@@ -49,7 +55,7 @@ COLLECT_SECONDS = 3600.0
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones. With `memory_saver` only pods that a VPA
-    selects are remembered.
+    selects are remembered. With `upstream_compatible` neither nodes nor horizontal autoscalers are looked at.
     """
 
     name: str = DEFAULT_RECOMMENDER
@@ -63,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gates: Gates = NO_GATES
     history_resolution: float = 3600.0
     memory_saver: bool = False
+    upstream_compatible: bool = False
 
 
 ReadHistory = Callable[[float], Awaitable[History]]
@@ -91,6 +98,7 @@ class Recommender:
         self._history = history
         self._targets = Targets(client, clock, namespace)
         self._pods = Pods(client, clock, self._state, namespace, selected_only=settings.memory_saver)
+        self._around = None if settings.upstream_compatible else Surroundings(client, clock, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}
@@ -102,7 +110,7 @@ class Recommender:
         """Recommend until cancelled; the first time one interval after the start."""
         informers: tuple[Informer[Any], ...] = (self._vpas, *self._pods.informers, *self._targets.informers)
         async with asyncio.TaskGroup() as group:
-            for informer in informers:
+            for informer in (*informers, *(self._around.informers if self._around else ())):
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
@@ -200,9 +208,15 @@ class Recommender:
         seen = Seen(found, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
-        bounds = {name: most for name, most in most.items() if most is not None}
+        nodes = self._around.largest() if self._around else {}
+        bounds = {**nodes, **{name: most for name, most in most.items() if most is not None}}
+        held = self._around.held(vpa) if self._around else {}
+
+        def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
+            return without_held(status(newest, seen, format_time(now), bounds), held, format_time(now))
+
         try:
-            new = await write_status(self._client, vpa, lambda newest: status(newest, seen, format_time(now), bounds))
+            new = await write_status(self._client, vpa, made)
         except (ApiError, ConnectionError) as error:
             log.warning("status not written vpa=%s/%s error=%s", *key, error)
             return

@@ -1,0 +1,96 @@
+"""What else bears on a recommendation: autoscalers that scale on the same resource, and how large nodes are.
+
+An HPA that keeps usage at a share of the request, and a VPA that moves the request, answer the same load twice. So what
+an HPA scales on is not recommended, and a condition says so.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
+from podfit.api.autoscaling_k8s.v1 import (
+    CrossVersionObjectReference,
+    RecommendedContainerResources,
+    RecommendedPodResources,
+    VerticalPodAutoscalerCondition,
+    VerticalPodAutoscalerStatus,
+)
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.base import ResourceList
+from podfit.core.resources import CPU, MEMORY
+from podfit.decide.autoscaling.status import PROVIDED
+
+HELD = "podfit.dev/HorizontalAutoscaler"
+UTILIZATION = "Utilization"
+
+
+def held_resources(
+    autoscalers: Iterable[HorizontalPodAutoscaler], namespace: str, target: CrossVersionObjectReference | None
+) -> dict[str, str]:
+    """By resource the HPA that scales the target on its share of the request."""
+    found: dict[str, str] = {}
+    for autoscaler in autoscalers:
+        ref = autoscaler.spec.scale_target_ref
+        if target is None or autoscaler.metadata.namespace != namespace:
+            continue
+        if (ref.kind, ref.name) == (target.kind, target.name):
+            found |= dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics)), autoscaler.metadata.name)
+    return found
+
+
+def _relative(metric: MetricSpec) -> str:
+    """The resource whose share of the request counts; empty for any other metric."""
+    source = metric.resource or metric.container_resource
+    return source.name if source is not None and source.target.type == UTILIZATION else ""
+
+
+def largest(nodes: Iterable[Node]) -> ResourceList:
+    """The most that a container could get anywhere."""
+    found: ResourceList = {}
+    for node in nodes:
+        for name in (CPU, MEMORY):
+            amount = node.status.allocatable.get(name)
+            if amount is not None and (name not in found or amount > found[name]) and not node.spec.unschedulable:
+                found[name] = amount
+    return found
+
+
+def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], now: str) -> VerticalPodAutoscalerStatus:
+    """Nothing of what an HPA scales on, and a condition that says so while it does."""
+    others = [each for each in status.conditions if each.type != HELD]
+    if not held:
+        return replace(status, conditions=tuple(others))
+    before = next((each for each in status.conditions if each.type == HELD), None)
+    kept = _kept(status.recommendation, held)
+    if kept is None:
+        others = [replace(each, status="False") if each.type == PROVIDED else each for each in others]
+    said = VerticalPodAutoscalerCondition(
+        type=HELD,
+        status="True",
+        last_transition_time=before.last_transition_time if before is not None else now,
+        reason="SameResource",
+        message="; ".join(
+            f"HorizontalPodAutoscaler {name} scales on {resource}, which is therefore not recommended"
+            for resource, name in sorted(held.items())
+        ),
+    )
+    conditions = sorted((*others, said), key=lambda condition: condition.type)
+    return replace(status, recommendation=kept, conditions=tuple(conditions))
+
+
+def _kept(found: RecommendedPodResources | None, held: Mapping[str, str]) -> RecommendedPodResources | None:
+    def rest(amounts: ResourceList) -> ResourceList:
+        return {name: amount for name, amount in amounts.items() if name not in held}
+
+    def left(each: RecommendedContainerResources) -> RecommendedContainerResources:
+        return replace(
+            each,
+            target=rest(each.target),
+            lower_bound=rest(each.lower_bound),
+            upper_bound=rest(each.upper_bound),
+            uncapped_target=rest(each.uncapped_target),
+        )
+
+    every = tuple(each for each in map(left, found.container_recommendations if found else ()) if each.target)
+    return RecommendedPodResources(container_recommendations=every) if every else None

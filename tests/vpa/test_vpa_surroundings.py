@@ -1,0 +1,65 @@
+"""Horizontal autoscalers of the same workload, and nodes that are too small."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.meta.codec import convert
+from podfit.decide.autoscaling.surroundings import HELD
+from support.vpa_world import NAMESPACE, World, recommending
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with recommending(tmp_path) as made:
+        yield made
+
+
+async def web(world: World, cpu: str = "500m") -> None:
+    await world.deployment("web")
+    await world.pod("web-1", "web")
+    await world.vpa("web")
+    world.usage.used = {"web-1": {"app": (cpu, "400Mi")}}
+
+
+async def autoscaler(world: World, kind: str, **target: object) -> None:
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": kind, **target}}}
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    document = {
+        "metadata": {"name": "hpa", "namespace": NAMESPACE},
+        "spec": {"scaleTargetRef": ref, "maxReplicas": 5, "metrics": [metric]},
+    }
+    await world.client.create(convert(document, HorizontalPodAutoscaler))
+
+
+async def test_vpa_does_not_recommend_what_an_hpa_scales_on(world: World) -> None:
+    await web(world)
+    await autoscaler(world, "Utilization", averageUtilization=80)
+    await world.start()
+    await world.minutes(2)
+    assert set((await world.sizes("web"))["app"].target) == {"memory"}
+    said = "HorizontalPodAutoscaler hpa scales on cpu, which is therefore not recommended"
+    assert (await world.conditions("web"))[HELD] == ("True", said)
+    await world.client.delete(HorizontalPodAutoscaler, "hpa", NAMESPACE)
+    await world.minutes(2)
+    assert set((await world.sizes("web"))["app"].target) == {"cpu", "memory"}
+    assert HELD not in await world.conditions("web")
+
+
+async def test_vpa_recommends_beside_an_hpa_that_counts_amounts(world: World) -> None:
+    await web(world)
+    await autoscaler(world, "AverageValue", averageValue="400m")
+    await world.start()
+    await world.minutes(2)
+    assert set((await world.sizes("web"))["app"].target) == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize(("compatible", "expected"), [(False, True), (True, False)])
+async def test_vpa_recommends_no_more_than_the_largest_node_has(world: World, compatible: bool, expected: bool) -> None:
+    await web(world, "100")
+    await world.start(upstream_compatible=compatible)
+    await world.minutes(2)
+    target = (await world.sizes("web"))["app"].target["cpu"]
+    assert (target.milli() == 64_000) is expected
