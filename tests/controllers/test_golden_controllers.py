@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.storage.v1.types import StorageClass
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.testing.cluster import Cluster
 from support.controlled import (
@@ -57,6 +58,7 @@ def scenarios() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made = Cluster(Path(tmp_path_factory.mktemp("controllers")))
+    made.run(made.client.delete(StorageClass, "local"))  # the recorded cluster had no class
     yield made
     made.close()
 
