@@ -1,5 +1,6 @@
 """The API server asks kubelets over HTTPS: at the address that the Node tells, verified, as who it is."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,12 +17,14 @@ from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import KeyPair, server_context
-from podfit.net.wire import Request, Response
+from podfit.net.websocket import WebSocket, shake_hands
+from podfit.net.wire import Duplex, Request, Response
 from podfit.net.x509 import certificate_identity
 from podfit.process.node_connections import NodeConnections
 from support.access import send
 from support.requests import REQUESTS, body, request
 from support.server import Server, running_server
+from support.websocket import HANDSHAKE, Pipe, frame
 
 HOST = "127.0.0.1"  # every machine has it; the one rule that forbids it is set aside where it is not the subject
 
@@ -171,3 +174,47 @@ async def test_a_node_that_moves_is_found_again(server: Server, tmp_path: Path) 
         assert code == 200
         assert (await ask(found)).status == 200
         assert len(found._dialer._clients) == 1
+
+
+@pytest.mark.usefixtures("loopback")
+async def test_a_connection_that_changes_its_protocol_is_carried_both_ways(server: Server, tmp_path: Path) -> None:
+    authority = Authority.load(tmp_path / "pki", clock=SystemClock())
+    who: list[bytes | None] = []
+
+    async def shouts(asked: Request) -> Response:
+        who.append(asked.peer_certificate)
+        hands = shake_hands(asked, ("shout",))
+
+        async def serve(duplex: Duplex) -> None:
+            socket = WebSocket(duplex)
+            while message := await socket.receive():
+                await socket.send(message.upper())
+
+        return Response(101, hands.headers, upgrade=serve)
+
+    listening = HttpsServer(
+        shouts, server_context(authority.server("n1", hosts=(HOST,))), clients=authority.certificate
+    )
+    port = await listening.listen(HOST, 0)
+    try:
+        async with connections(server, authority) as found:
+            await node(server, port)
+            headers = {**HANDSHAKE, "sec-websocket-protocol": "shout"}
+            answer = await found("n1")(Request("GET", "/exec/d/p/c", {"command": ("a b", "c")}, headers))
+            assert (answer.status, answer.headers["sec-websocket-protocol"]) == (101, "shout")
+            assert answer.upgrade is not None
+            pipe = Pipe()
+            carrying = asyncio.ensure_future(answer.upgrade(pipe))
+            pipe.give(frame(b"hello" * 20_000))
+            await pipe.until(b"HELLO" * 20_000)
+            pipe.give(frame(b"\x03\xe8", code=8))
+            await asyncio.wait_for(carrying, 10)
+            assert pipe.frames[-1] == (8, b"\x03\xe8")
+            assert certificate_identity(who[0] or b"") is not None
+            refused = await found("n1")(Request("GET", "/exec/d/p/c", {}, {**headers, "sec-websocket-protocol": "x"}))
+            assert (refused.status, refused.upgrade) == (400, None)
+    finally:
+        await listening.close(deadline=1.0)
+    with pytest.raises(ApiError, match="cannot be reached"):
+        async with connections(server, authority) as found:
+            await found("n1")(Request("GET", "/exec/d/p/c", {}, headers))
