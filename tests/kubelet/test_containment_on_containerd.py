@@ -76,6 +76,9 @@ async def gone(directory: Path) -> None:
 async def test_no_container_leaves_a_volume_while_another_exchanges_the_sub_path(
     node: RealNode, tmp_path: Path, seconds: int, figure: Callable[[str, object], None]
 ) -> None:
+    """On containerd one container exchanges a directory for a link to the host while others mount it, and what is below
+    it, as their sub-path, read there and write there. None gets at a file of the host, and the host gets none.
+    """
     host = tmp_path / "host"
     host.mkdir(mode=0o777)
     (host / "secret").write_text(SECRET)

@@ -137,3 +137,10 @@ async def test_a_sleep_before_the_end_is_part_of_the_grace_period(node: Node) ->
     assert "stop c1 6s" not in node.runtime.calls
     await node.advance(4)
     await node.until(lambda: "stop c1 6s" in node.runtime.calls)
+
+
+async def test_a_name_that_is_no_name_of_a_directory_is_told(node: Node) -> None:
+    """The directory of logs is named after namespace, pod and uid, as upstream's: 253 letters are too many for that."""
+    node.add("a" * 253, containers=[container("c1")])
+    text = "FailedCreatePodSandBox Failed to create pod sandbox: [Errno 36] File name too long"
+    await node.until(lambda: any(event.startswith(text) for event in node.api.events()))

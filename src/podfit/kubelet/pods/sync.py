@@ -190,10 +190,10 @@ class PodSync:
         attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
         config = await self._sandbox_config(pod, attempt)
         logs = log_directory(self._context.config.log_root, labels.ref(pod))
-        await self._context.volumes.writer.run(logs, partial(_make_logs, logs))
         try:
+            await self._context.volumes.writer.run(logs, partial(_make_logs, logs))
             await self._context.runtime.run_sandbox(config)
-        except CRIError as error:
+        except (CRIError, OSError) as error:
             self._context.emit(pod, "Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}", "")
             raise
         for old in facts.sandboxes[1:]:
