@@ -6,23 +6,24 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
 from podfit.cli.control import run_process
 from podfit.cli.flags import Log, LogFlags
 from podfit.cli.vpa_common import ElectionFlags, VpaProcess, VpaProcessFlags, amount, control_options, duration
+from podfit.core.clock import Clock
+from podfit.net.metrics import Metrics
+from podfit.net.system import SystemClock
+from podfit.process.control_process import ClientOf
+from podfit.process.controllers import Loop
 from podfit.process.errors import MachineError, UsageError
-
-if TYPE_CHECKING:
-    from podfit.core.clock import Clock
-    from podfit.net.metrics import Metrics
-    from podfit.process.control_process import ClientOf
-    from podfit.process.controllers import Loop
-    from podfit.vpa.admission.controller import Settings
-    from podfit.vpa.admission.registration import Registration
-    from podfit.vpa.admission.webhook import Certificates, Tls, WebhookOptions
+from podfit.process.vpa_admission import admission_loops
+from podfit.vpa.admission.controller import Settings
+from podfit.vpa.admission.registration import Registration
+from podfit.vpa.admission.status import StatusLease
+from podfit.vpa.admission.webhook import Certificates, Files, Tls, WebhookOptions, self_made
 
 NAMESPACE = "kube-system"
 CIPHERS = {
@@ -64,10 +65,8 @@ class VpaAdmissionFlags:
     status_lease_update_interval: Annotated[str, Parameter(help="How often it is renewed.")] = "10s"
     max_allowed_cpu_boost: Annotated[str, Parameter(help="The most CPU of a container that starts.")] = ""
 
-    def settings(self, process: VpaProcessFlags) -> "Settings":
+    def settings(self, process: VpaProcessFlags) -> Settings:
         """Raises UsageError."""
-        from podfit.vpa.admission.controller import Settings
-        from podfit.vpa.admission.status import StatusLease
 
         lease = StatusLease(
             name=self.status_lease_name,
@@ -82,9 +81,8 @@ class VpaAdmissionFlags:
             lease=lease,
         )
 
-    def webhook(self, process: VpaProcessFlags) -> "WebhookOptions":
+    def webhook(self, process: VpaProcessFlags) -> WebhookOptions:
         """Raises UsageError."""
-        from podfit.vpa.admission.webhook import WebhookOptions
 
         if not 1 <= self.webhook_timeout_seconds <= 30:
             raise UsageError(f"--webhook-timeout-seconds {self.webhook_timeout_seconds}: it has to be from 1 to 30")
@@ -96,9 +94,8 @@ class VpaAdmissionFlags:
             reloads=self.reload_cert or self.tls_cert_file is None,
         )
 
-    def certificates(self, clock: "Clock") -> "AbstractContextManager[Certificates]":
+    def certificates(self, clock: Clock) -> AbstractContextManager[Certificates]:
         """Raises UsageError, and MachineError for files that cannot be read."""
-        from podfit.vpa.admission.webhook import Files, self_made
 
         files = (self.tls_cert_file, self.tls_private_key, self.client_ca_file)
         certificate, key, authorities = files
@@ -112,8 +109,7 @@ class VpaAdmissionFlags:
                 raise MachineError(f"{file} cannot be read", fix=("mount the certificates there",))
         return nullcontext(Files(certificate, key, authorities).read)
 
-    def _registration(self, process: VpaProcessFlags) -> "Registration":
-        from podfit.vpa.admission.registration import Registration
+    def _registration(self, process: VpaProcessFlags) -> Registration:
 
         if self.register_by_url and not self.webhook_address:
             raise UsageError("--register-by-url: name the address with --webhook-address")
@@ -135,8 +131,7 @@ class VpaAdmissionFlags:
             labels=labels,
         )
 
-    def _tls(self) -> "Tls":
-        from podfit.vpa.admission.webhook import Tls
+    def _tls(self) -> Tls:
 
         names = [name for name in self.tls_ciphers.replace(":", ",").split(",") if name]
         for name in names:
@@ -157,8 +152,6 @@ def admission_controller(
     log: Log = None,
 ) -> int:
     """Run the admission controller of the Vertical Pod Autoscaler: it sizes pods that are made (any cluster)."""
-    from podfit.net.system import SystemClock
-    from podfit.process.vpa_admission import admission_loops
 
     process, flags, clock = process or VpaProcessFlags(), flags or VpaAdmissionFlags(), SystemClock()
     settings, webhook, certificates = flags.settings(process), flags.webhook(process), flags.certificates(clock)
@@ -171,7 +164,7 @@ def admission_controller(
         healthy=lambda: True,
     )
 
-    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+    def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
         return admission_loops(client_of, settings, webhook, certificates, clock, metrics)
 
     return run_process(options, loops, log or LogFlags())

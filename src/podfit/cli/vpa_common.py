@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from podfit.client.election import Pace
+from podfit.client.rate_limit import Rate
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.gates import Gates
 from podfit.process.config_file import seconds
+from podfit.process.control_process import ControlOptions
 from podfit.process.errors import UsageError
-
-if TYPE_CHECKING:
-    from podfit.process.control_process import ControlOptions
+from podfit.process.options import check_port
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +76,8 @@ ElectedProcess: TypeAlias = Annotated[ElectionFlags | None, Parameter(name="*")]
 
 def control_options(
     name: str, flags: VpaProcessFlags, election: ElectionFlags, *, lease: str, port: int, healthy: Callable[[], bool]
-) -> "ControlOptions":
+) -> ControlOptions:
     """Raises UsageError."""
-    from podfit.client.election import Pace
-    from podfit.client.rate_limit import Rate
-    from podfit.process.control_process import ControlOptions
-    from podfit.process.options import check_port
 
     flags.check()
     check_port(port, "--secure-port")

@@ -3,18 +3,16 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
 from podfit.cli.vpa_common import duration
+from podfit.core.clock import Clock
 from podfit.process.errors import UsageError
-
-if TYPE_CHECKING:
-    from podfit.core.clock import Clock
-    from podfit.vpa.history.prometheus import HistorySettings
-    from podfit.vpa.history.promql import Login, PromQL
+from podfit.vpa.history.prometheus import HistorySettings
+from podfit.vpa.history.promql import Login, PromQL
 
 PROMETHEUS, CHECKPOINT = "prometheus", "checkpoint"
 _DAYS = "d"
@@ -63,9 +61,8 @@ class VpaHistoryFlags:
     def wanted(self) -> bool:
         return self.storage == PROMETHEUS
 
-    def settings(self, namespace: str) -> "HistorySettings":
+    def settings(self, namespace: str) -> HistorySettings:
         """Raises UsageError."""
-        from podfit.vpa.history.prometheus import HistorySettings
 
         return HistorySettings(
             length=_seconds(self.history_length, "--history-length"),
@@ -84,9 +81,8 @@ class VpaHistoryFlags:
             labels_pod=self.pod_name_label,
         )
 
-    def server(self, clock: "Clock") -> "PromQL":
+    def server(self, clock: Clock) -> PromQL:
         """Raises UsageError."""
-        from podfit.vpa.history.promql import PromQL
 
         return PromQL(
             self.prometheus_address,
@@ -96,8 +92,7 @@ class VpaHistoryFlags:
             timeout=_seconds(self.prometheus_query_timeout, "--prometheus-query-timeout"),
         )
 
-    def _login(self) -> "Login":
-        from podfit.vpa.history.promql import Login
+    def _login(self) -> Login:
 
         token, file = self.prometheus_bearer_token, self.prometheus_bearer_token_file
         if file is not None:

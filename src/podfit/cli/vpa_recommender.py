@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from podfit.cli.vpa_common import (
     flag_of,
 )
 from podfit.cli.vpa_history import VpaHistory, VpaHistoryFlags
+from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.flags import (
     EstimatorFlags,
     MemoryFlags,
@@ -28,14 +29,14 @@ from podfit.decide.autoscaling.flags import (
     RenderFlags,
     ResourceFlags,
 )
+from podfit.net.metrics import Metrics
+from podfit.net.system import SystemClock
+from podfit.process.control_process import ClientOf
+from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
-
-if TYPE_CHECKING:
-    from podfit.core.quantity import Quantity
-    from podfit.net.metrics import Metrics
-    from podfit.process.control_process import ClientOf
-    from podfit.process.controllers import Loop
-    from podfit.vpa.recommender.recommender import Settings
+from podfit.process.vpa import recommender_loops
+from podfit.vpa.passes import Passes
+from podfit.vpa.recommender.recommender import Settings
 
 LEASE = "vpa-recommender-lease"
 SHARES = (
@@ -102,9 +103,8 @@ class VpaRecommenderFlags:
     container_recommendation_max_allowed_cpu: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
     container_recommendation_max_allowed_memory: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
 
-    def settings(self, process: VpaProcessFlags) -> "Settings":
+    def settings(self, process: VpaProcessFlags) -> Settings:
         """Raises UsageError."""
-        from podfit.vpa.recommender.recommender import Settings  # loads NumPy
 
         self._check()
         return Settings(
@@ -168,7 +168,7 @@ class VpaRecommenderFlags:
     def _seconds(self, name: str) -> float:
         return duration(getattr(self, name), flag_of(name))
 
-    def _quantity(self, name: str) -> "Quantity | None":
+    def _quantity(self, name: str) -> Quantity | None:
         return amount(getattr(self, name), flag_of(name))
 
 
@@ -185,9 +185,6 @@ def recommender(
     log: Log = None,
 ) -> int:
     """Run the recommender of the Vertical Pod Autoscaler: it writes sizes into the status of VPAs (any cluster)."""
-    from podfit.net.system import SystemClock
-    from podfit.process.vpa import recommender_loops  # loads NumPy
-    from podfit.vpa.passes import Passes
 
     process = process or VpaProcessFlags()
     settings, clock = (flags or VpaRecommenderFlags()).settings(process), SystemClock()
@@ -206,7 +203,7 @@ def recommender(
         healthy=lambda: passes.healthy,
     )
 
-    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+    def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
         return recommender_loops(client_of, settings, clock, metrics, passes, past)
 
     return run_process(options, loops, log or LogFlags())

@@ -4,20 +4,25 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
 from podfit.cli.control import run_process
 from podfit.cli.flags import Log, LogFlags
 from podfit.cli.vpa_common import ElectedProcess, ElectionFlags, VpaProcess, VpaProcessFlags, control_options, duration
+from podfit.client.rate_limit import Rate
+from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling.priority import Thresholds
+from podfit.net.metrics import Metrics
+from podfit.net.system import SystemClock
+from podfit.process.control_process import ClientOf
+from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
-
-if TYPE_CHECKING:
-    from podfit.net.metrics import Metrics
-    from podfit.process.control_process import ClientOf
-    from podfit.process.controllers import Loop
-    from podfit.vpa.updater.updater import Settings
+from podfit.process.vpa_updates import updater_loops
+from podfit.vpa.passes import Passes
+from podfit.vpa.updater.admission_status import NAMESPACE, AdmissionLease
+from podfit.vpa.updater.updater import Settings
 
 LEASE = "vpa-updater"
 
@@ -53,13 +58,8 @@ class VpaUpdaterFlags:
         bool, Parameter(help="Do as upstream: Recreate and Auto evict, few replicas stay as they are.")
     ] = False
 
-    def settings(self, process: VpaProcessFlags) -> "Settings":
+    def settings(self, process: VpaProcessFlags) -> Settings:
         """Raises UsageError."""
-        from podfit.client.rate_limit import Rate
-        from podfit.decide.autoscaling import update
-        from podfit.decide.autoscaling.priority import Thresholds
-        from podfit.vpa.updater.admission_status import NAMESPACE, AdmissionLease
-        from podfit.vpa.updater.updater import Settings
 
         self._check()
         lease = AdmissionLease(
@@ -118,9 +118,6 @@ def updater(
     log: Log = None,
 ) -> int:
     """Run the updater of the Vertical Pod Autoscaler: it resizes pods in place, or evicts them (any cluster)."""
-    from podfit.net.system import SystemClock
-    from podfit.process.vpa_updates import updater_loops
-    from podfit.vpa.passes import Passes
 
     process = process or VpaProcessFlags()
     settings, clock = (flags or VpaUpdaterFlags()).settings(process), SystemClock()
@@ -134,7 +131,7 @@ def updater(
         healthy=lambda: passes.healthy,
     )
 
-    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+    def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
         return updater_loops(client_of, settings, clock, metrics, passes)
 
     return run_process(options, loops, log or LogFlags())
