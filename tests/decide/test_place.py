@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podfit.decide.placement.place import Placed, Unschedulable, place
+from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.decide.placement.view import NodeView, Resident
 from support.placing import a_node, a_pod
 
@@ -183,3 +184,10 @@ def test_features_that_a_node_has_to_declare(spec: dict[str, Any], needed: str) 
     assert bare.message == "0/1 nodes are available: 1 node(s) didn't match Pod's required features."
     assert bare.refusals["n1"].final
     assert place(pod, [a_node("n1", features=(needed,))]) == Placed("n1")
+
+
+def test_most_allocated_fills_a_node_before_the_next() -> None:
+    weights = {**DEFAULT_WEIGHTS, "NodeResourcesFit": 0, "NodeResourcesBalancedAllocation": 0, MOST_ALLOCATED: 1}
+    views = [a_node("empty"), a_node("half", a_pod("there", cpu="2", memory="4Gi")), a_node("small", cpu="1")]
+    assert place(a_pod(cpu="500m", memory="1Gi"), views, weights=weights) == Placed("half")
+    assert place(a_pod(cpu="500m", memory="1Gi"), views) == Placed("empty")

@@ -30,6 +30,16 @@ def profile(**score: object) -> list[object]:
     return [{"plugins": {"score": score}}]
 
 
+def fit(**strategy: object) -> list[object]:
+    return [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]}]
+
+
+def test_a_scheduler_that_fills_nodes(tmp_path: Path) -> None:
+    resources = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+    path = scheduler(tmp_path, profiles=fit(type="MostAllocated", resources=resources))
+    assert read_scheduler(path)[0].weights == {"MostAllocated": 1, "NodeResourcesFit": 0}
+
+
 def test_without_a_file_everything_is_as_upstream() -> None:
     options, common = read_scheduler(None)
     assert options == SchedulerOptions(name="default-scheduler", weights={})
@@ -62,7 +72,9 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
     ("fields", "said"),
     [
         ({"extenders": []}, "unknown field `extenders`"),
-        ({"profiles": [{"pluginConfig": []}]}, "unknown field `pluginConfig`"),
+        ({"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}]}]}, "only NodeResourcesFit"),
+        ({"profiles": fit(type="RequestedToCapacityRatio")}, "LeastAllocated or MostAllocated"),
+        ({"profiles": fit(resources=[{"name": "nvidia.com/gpu"}])}, "are cpu and memory, with weight 1"),
         ({"profiles": [{"plugins": {"filter": {}}}]}, "unknown field `filter`"),
         ({"profiles": [{}, {}]}, "profiles: there is one, not 2"),
         ({"profiles": profile(enabled=[{"name": "Mine"}])}, "there is no plugin 'Mine' that scores"),

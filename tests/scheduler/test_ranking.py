@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.features import DEFAULT_GATES
 from podfit.decide.placement.place import Unschedulable, place
-from podfit.decide.placement.score import DEFAULT_WEIGHTS
+from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.decide.placement.view import Resident
 from podfit.scheduler.cache import ClusterCache
 from podfit.scheduler.ranking import Rankings
@@ -61,11 +61,14 @@ def pod(random: Random, number: int) -> Pod:
     return convert({"metadata": {**meta, "labels": labels}, "spec": spec}, Pod)
 
 
+FULL = {**DEFAULT_WEIGHTS, "NodeResourcesFit": 0, MOST_ALLOCATED: 1}
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
     random = Random(seed)
-    cache = ClusterCache(DEFAULT_GATES)
-    rankings = Rankings(cache, DEFAULT_WEIGHTS)
+    cache, weights = ClusterCache(DEFAULT_GATES), FULL if seed % 3 == 0 else DEFAULT_WEIGHTS
+    rankings = Rankings(cache, weights)
     for number in range(9):
         cache.set_node(node(random, f"n{number}"))
     placed: list[tuple[str, str]] = []
@@ -80,7 +83,7 @@ def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
             cache.remove_node(f"n{random.randrange(10)}")
         new = pod(random, number)
         key, subject = ("default", f"p{number}"), Resident.of(new, placed=False)
-        wanted = place(subject, cache.views(), namespaces=cache.namespaces)
+        wanted = place(subject, cache.views(), namespaces=cache.namespaces, weights=weights)
         found = rankings.place(key, subject)
         if found is not None:
             ranked += 1

@@ -12,7 +12,7 @@ import msgspec
 
 from podfit.client.election import Pace
 from podfit.client.rate_limit import Rate
-from podfit.decide.placement.score import DEFAULT_WEIGHTS
+from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.process import config_file
 from podfit.process.config_file import Rejected, Strict, only, seconds
 from podfit.process.errors import UsageError
@@ -21,6 +21,7 @@ from podfit.process.options import CONTROLLERS, DEFAULT_SCHEDULER, ControllersOp
 SCHEDULER = "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"
 MANAGER = "kubecontrollermanager.config.k8s.io/v1alpha1", "KubeControllerManagerConfiguration"
 MOST_WEIGHT = 100
+FIT, LEAST_ALLOCATED = "NodeResourcesFit", "LeastAllocated"
 
 
 class LeaderElection(Strict, frozen=True, kw_only=True):
@@ -67,13 +68,47 @@ class PluginSet(Strict, frozen=True, kw_only=True):
     disabled: tuple[Plugin, ...] = ()
 
 
+class ScoredResource(Strict, frozen=True, kw_only=True):
+    name: str
+    weight: int = 1
+
+
 class Plugins(Strict, frozen=True, kw_only=True):
     score: PluginSet = PluginSet()
+
+
+class ScoringStrategy(Strict, frozen=True, kw_only=True):
+    type: str = LEAST_ALLOCATED
+    resources: tuple[ScoredResource, ...] = ()
+
+
+class FitArgs(Strict, frozen=True, kw_only=True):
+    api_version: str = SCHEDULER[0]
+    kind: str = "NodeResourcesFitArgs"
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+
+class PluginConfig(Strict, frozen=True, kw_only=True):
+    name: str
+    args: FitArgs = FitArgs()
+
+    def prefers_full(self) -> bool:
+        """Raises Rejected."""
+        only("profiles.pluginConfig.name", self.name, FIT, f"only {FIT}")
+        strategy = self.args.scoring_strategy
+        if strategy.type not in (LEAST_ALLOCATED, MOST_ALLOCATED):
+            raise Rejected(
+                f"profiles: the scoringStrategy is {LEAST_ALLOCATED} or {MOST_ALLOCATED}, not {strategy.type}"
+            )
+        if {(each.name, each.weight) for each in strategy.resources} not in (set(), {("cpu", 1), ("memory", 1)}):
+            raise Rejected("profiles: scoringStrategy.resources are cpu and memory, with weight 1")
+        return strategy.type == MOST_ALLOCATED
 
 
 class Profile(Strict, frozen=True, kw_only=True):
     scheduler_name: str = DEFAULT_SCHEDULER
     plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfig, ...] = ()
 
     def options(self) -> SchedulerOptions:
         """Raises Rejected."""
@@ -85,6 +120,8 @@ class Profile(Strict, frozen=True, kw_only=True):
             if not 0 < weight <= MOST_WEIGHT:
                 raise Rejected(f"profiles: the weight of {plugin.name} is {weight}; from 1 to {MOST_WEIGHT}")
             weights[plugin.name] = weight
+        if any(config.prefers_full() for config in self.plugin_config):
+            weights |= {MOST_ALLOCATED: weights.get(FIT, DEFAULT_WEIGHTS[FIT]), FIT: 0}
         return SchedulerOptions(name=self.scheduler_name, weights=weights)
 
 

@@ -28,6 +28,8 @@ DEFAULT_WEIGHTS: Mapping[str, int] = MappingProxyType(
     }
 )
 """Upstream's default plugins that score, and what each counts for."""
+MOST_ALLOCATED = "MostAllocated"
+"""What counts in place of NodeResourcesFit where that prefers full nodes, so that few are used."""
 _SMALL_IMAGE, _LARGE_IMAGE = 23 << 20, 1000 << 20  # bytes; below no gain, above no more gain
 _HARD_AFFINITY = 1  # what a required affinity of a pod that runs is worth to one that it speaks of
 
@@ -51,6 +53,8 @@ def scores(
         "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
         "InterPodAffinity": lambda: company(pod, fitting, views, namespaces),
     }
+    if MOST_ALLOCATED in weights:
+        plugins[MOST_ALLOCATED] = lambda: [used_share(subject, view) for view in fitting]
     parts = [(weights[name], plugin()) for name, plugin in plugins.items() if weights[name]]
     return [sum(weight * part[index] for weight, part in parts) for index in range(len(fitting))]
 
@@ -61,6 +65,16 @@ def free_share(subject: Resident, view: NodeView) -> int:
     for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
         if capacity:
             total += max(capacity - used - more, 0) * MOST // capacity
+            kinds += 1
+    return total // kinds if kinds else 0
+
+
+def used_share(subject: Resident, view: NodeView) -> int:
+    """The share of CPU and memory that is taken then; what is more than there is counts nothing."""
+    total = kinds = 0
+    for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
+        if capacity:
+            total += (used + more) * MOST // capacity if used + more <= capacity else 0
             kinds += 1
     return total // kinds if kinds else 0
 
@@ -190,6 +204,8 @@ def local_score(
     total = 0
     if weight := weights["NodeResourcesFit"]:
         total += weight * free_share(subject, view)
+    if weight := weights.get(MOST_ALLOCATED, 0):
+        total += weight * used_share(subject, view)
     if weight := weights["NodeResourcesBalancedAllocation"]:
         total += weight * balance(subject, view)
     if weight := weights["ImageLocality"]:
