@@ -40,11 +40,11 @@ class ChangeBatch:
         """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
         asked about the pods while the allocations are written.
         """
-        loud = [change for change in self._newest.values() if not change.quiet]
-        for change in loud:
+        with_new_spec = [change for change in self._newest.values() if not change.quiet]
+        for change in with_new_spec:
             change.worker.look_ahead()
-        if loud:
-            await self._allocation.update([change.pod for change in loud])
+        if with_new_spec:
+            await self._allocation.update([change.pod for change in with_new_spec])
         for change in self._newest.values():
             change.worker.update(change.pod, quiet=change.quiet)
         self._newest.clear()

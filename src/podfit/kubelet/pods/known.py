@@ -46,7 +46,7 @@ class KnownPods:
         self._workers: dict[str, Worker] = {}
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
         self._saves: dict[str, Timer] = {}  # of those that are held because nothing could be saved
-        self._doomed: set[str] = set()
+        self._to_preempt: set[str] = set()
         self._mirrors: dict[str, Pod] = {}
 
     # ------------------------------------------------------------------ what others ask
@@ -77,7 +77,7 @@ class KnownPods:
         if worker is not None:
             worker.preempt()
         else:
-            self._doomed.add(uid)
+            self._to_preempt.add(uid)
 
     def wake_all(self) -> None:
         for uid in (*self._workers, *self._held):
@@ -126,15 +126,15 @@ class KnownPods:
 
     def begin(self, uid: str, worker: Worker) -> None:
         """From now on the pod has this worker, which has to end at once if that was asked before."""
-        if uid in self._doomed:
-            self._doomed.discard(uid)
+        if uid in self._to_preempt:
+            self._to_preempt.discard(uid)
             worker.preempt()
         self._workers[uid] = worker
 
     def end(self, uid: str) -> None:
         """Nothing of the pod is left."""
         del self._workers[uid]
-        self._doomed.discard(uid)
+        self._to_preempt.discard(uid)
 
     def hold(self, pod: Pod) -> None:
         """The pod waits: it is neither admitted nor rejected."""
