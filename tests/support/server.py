@@ -19,8 +19,10 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.core.randomness import Random
 from podfit.net.guard import answer
 from podfit.net.inline_executor import InlineExecutor
+from podfit.net.system import SystemRandom
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store
@@ -85,6 +87,7 @@ async def running_server(
     certificate: bool = False,
     ranges: ServiceRanges = ServiceRanges(),  # noqa: B008  (frozen)
     store: Store | None = None,
+    random: Random | None = None,
 ) -> AsyncIterator[Server]:
     """On an empty store, or on `store` as it is."""
     empty, store = store is None, store or memory_store(InlineExecutor)
@@ -96,6 +99,7 @@ async def running_server(
         legacy,
         services,
         ranges=ranges,
+        random=random or SystemRandom(),
     )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()

@@ -19,7 +19,9 @@ from podfit.apiserver.request.admission_rounds import Rounds
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.core.randomness import Random
 from podfit.net.supervisor import Supervisor
+from podfit.net.system import SystemRandom
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
 from podfit.store.remembered import Remembered
@@ -64,6 +66,8 @@ class Context:
     """Resources whose controllers run beside this server in its process."""
     lists: ListCache = field(default_factory=ListCache)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
+    random: Random = SystemRandom()  # noqa: RUF009  (it has no state)
+    """Of uids, generated names, and addresses and ports of services."""
     pending_allocations: PendingAllocations = field(default_factory=PendingAllocations)
     converted: Remembered = field(default_factory=Remembered)
     """Stored values in the versions in which they were asked for."""

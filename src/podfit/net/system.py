@@ -1,7 +1,9 @@
-"""The machine's clock behind `core.clock.Clock`; the only place that reads it."""
+"""The machine's clock and chance, behind `core.clock.Clock` and `core.randomness.Random`."""
 
 import asyncio
+import secrets
 import time
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -22,3 +24,13 @@ class SystemClock:
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class SystemRandom:
+    """Nobody can foretell it."""
+
+    def below(self, bound: int) -> int:
+        return secrets.randbelow(bound)
+
+    def uuid(self) -> str:
+        return str(uuid.uuid4())

@@ -28,6 +28,7 @@ from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
+from podfit.core.randomness import Random
 from podfit.decide.node_rights.pods import mirror_refusal
 from podfit.decide.node_rights.references import is_mirror
 
@@ -53,7 +54,7 @@ class ServiceAccountAdmission(Passive):
         spec = replace(obj.spec, service_account_name=name, service_account=name)
         if not spec.image_pull_secrets:
             spec = replace(spec, image_pull_secrets=account.image_pull_secrets)
-        return replace(obj, spec=with_token(spec) if _wants_token(spec, account) else spec)
+        return replace(obj, spec=with_token(spec, self.context.random) if _wants_token(spec, account) else spec)
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         if is_mirror(obj):
@@ -73,10 +74,10 @@ def _wants_token(spec: PodSpec, account: ServiceAccount) -> bool:
     return True
 
 
-def with_token(spec: PodSpec) -> PodSpec:
+def with_token(spec: PodSpec, random: Random) -> PodSpec:
     """The pod with a token in each container that has nothing mounted in its place; twice is as good as once."""
     known = next((volume.name for volume in spec.volumes if volume.name.startswith(PREFIX)), "")
-    name = known or PREFIX + random_suffix()
+    name = known or PREFIX + random_suffix(random)
     mount = VolumeMount(name=name, mount_path=PLACE, read_only=True)
     containers, inits = _mounting(spec.containers, mount), _mounting(spec.init_containers, mount)
     if (containers, inits) == (spec.containers, spec.init_containers):

@@ -1,6 +1,5 @@
 """POST: a new object."""
 
-import uuid
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
+from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
@@ -63,7 +63,7 @@ async def create_object(
     strategy, dry, large = strategy_of(info.type), dry_run(request), is_large(request)
     for attempt in range(ATTEMPTS):
         now = format_time(context.clock.now())
-        named = _completed(obj, now)
+        named = _completed(obj, now, context.random)
         attributes = Attributes(
             operation="CREATE",
             info=info,
@@ -137,14 +137,14 @@ def _placed(obj: ObjectT, target: Target) -> ObjectT:
     return replace(obj, metadata=replace(meta, namespace=target.namespace))
 
 
-def _completed(obj: ObjectT, now: str) -> ObjectT:
+def _completed(obj: ObjectT, now: str, random: Random) -> ObjectT:
     """What the server gives to a new object; a client cannot choose it."""
     meta = obj.metadata
     if not meta.name and meta.generate_name:
-        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + random_suffix())
+        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + random_suffix(random))
     meta = replace(
         meta,
-        uid=str(uuid.uuid4()),
+        uid=random.uuid(),
         creation_timestamp=now,
         resource_version="",
         deletion_timestamp=None,

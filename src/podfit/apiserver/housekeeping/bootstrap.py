@@ -7,7 +7,6 @@ a rule of one's own does.
 """
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -88,7 +87,7 @@ def _updated(wanted: Any, current: Any) -> Any:
 async def _create(context: Context, wanted: Object) -> None:
 
     info = info_for(type(wanted))
-    meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))
+    meta = replace(wanted.metadata, uid=context.random.uuid(), creation_timestamp=format_time(context.clock.now()))
     made = apply_defaults(replace(wanted, metadata=meta), context.gates)
     made = strategy_of(info.type).prepare_create(info, made, context.gates)
     try:

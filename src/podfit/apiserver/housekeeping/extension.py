@@ -5,7 +5,6 @@ on one store may have authorities of their own, so each adds what it is known by
 """
 
 import json
-import uuid
 from collections.abc import Iterable
 
 import msgspec
@@ -52,7 +51,7 @@ async def publish(context: Context, proxy: FrontProxy) -> None:
         try:
             if old is None:
                 now = format_time(context.clock.now())
-                meta = ObjectMeta(name=NAME, namespace=NAMESPACE, uid=str(uuid.uuid4()), creation_timestamp=now)
+                meta = ObjectMeta(name=NAME, namespace=NAMESPACE, uid=context.random.uuid(), creation_timestamp=now)
                 await objects.create(ConfigMap(metadata=meta, data=data))
             elif data != old.data:
                 version = int(old.metadata.resource_version)

@@ -5,7 +5,6 @@ store that are alive (`servers`). A slice has one list of ports and one family, 
 slices of their own; the first is called as the service is.
 """
 
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -147,7 +146,7 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
 def _completed(context: Context, obj: Object) -> Any:
 
     now = format_time(context.clock.now())
-    meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
+    meta = replace(obj.metadata, uid=context.random.uuid(), creation_timestamp=now)
     made = apply_defaults(replace(obj, metadata=meta))
     return strategy_of(type(obj)).prepare_create(info_for(type(obj)), made, context.gates)
 

@@ -5,7 +5,6 @@ same address, whatever API server they were made through. Between the two writes
 is not there, or does not have it, is taken over by the next who wants it, once any request of the former is over.
 """
 
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -156,7 +155,7 @@ class _Taking(msgspec.Struct):
         """One of the upper ones if possible: the lower ones are left for those who ask for a certain one."""
         upper = ranges.size - ranges.static
         for _ in range(_GUESSES if upper > 0 else 0):
-            text = ranges.address(ranges.static + secrets.randbelow(upper))
+            text = ranges.address(ranges.static + self.context.random.below(upper))
             if await self._take(_ADDRESSES, text):
                 return text
         numbers = (*range(ranges.static, ranges.size), *range(ranges.static))
@@ -167,7 +166,7 @@ class _Taking(msgspec.Struct):
         if self.dry:
             return ranges.first_port + count + 1  # as upstream's dry runs answer: one that nobody can have
         for _ in range(_GUESSES):
-            port = ranges.first_port + secrets.randbelow(count)
+            port = ranges.first_port + self.context.random.below(count)
             if await self._take(_PORTS, str(port)):
                 return port
         every = map(str, range(ranges.first_port, ranges.last_port + 1))

@@ -1,7 +1,6 @@
 """The APIServices of what this server serves itself, which say so to whoever lists them."""
 
 import asyncio
-import uuid
 
 from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition, APIServiceSpec, APIServiceStatus
 from podfit.api.meta.v1.types import ObjectMeta
@@ -47,7 +46,7 @@ async def publish(context: Context) -> None:
 async def _create(context: Context, group: str, version: str) -> None:
     now = format_time(context.clock.now())
     meta = ObjectMeta(
-        name=f"{version}.{group}", uid=str(uuid.uuid4()), creation_timestamp=now, labels={MANAGED: "onstart"}
+        name=f"{version}.{group}", uid=context.random.uuid(), creation_timestamp=now, labels={MANAGED: "onstart"}
     )
     spec = APIServiceSpec(
         group=group,

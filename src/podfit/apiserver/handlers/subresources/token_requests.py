@@ -1,6 +1,5 @@
 """A token for a service account, asked for and answered as a TokenRequest of authentication.k8s.io/v1."""
 
-import uuid
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,7 +70,7 @@ async def create_token(
     meta = ObjectMeta(
         name=target.name,
         namespace=target.namespace,
-        uid=str(uuid.uuid4()),
+        uid=context.random.uuid(),
         creation_timestamp=now,
         managed_fields=noted.metadata.managed_fields,
     )
