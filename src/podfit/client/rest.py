@@ -101,7 +101,7 @@ class Client:
             **{"continue": continue_},
         )
         body = await self.request("GET", resource.info.path(namespace), query=query)
-        found: _Listed[T] = _decode(body, _Listed[resource.type])  # type: ignore[name-defined]
+        found: _Listed[T] = _decode(body, _Listed[resource.type])  # type: ignore[name-defined]  # a type made at run time
         meta = found.metadata
         return Page(found.items, meta.resource_version, meta.continue_, meta.remaining_item_count)
 

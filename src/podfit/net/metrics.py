@@ -41,7 +41,7 @@ class Metrics:
 
     @cached_property
     def registry(self) -> "CollectorRegistry":
-        disable_created_metrics()  # type: ignore[no-untyped-call]
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus_client has no type for it
         return CollectorRegistry()
 
     def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> "Counter":

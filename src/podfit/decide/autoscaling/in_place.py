@@ -80,7 +80,7 @@ def decide(
     now: datetime,
     skip_disruption_budget: bool,
 ) -> Decision:
-    """10.3. `infeasible` has, by UID, what a node could never give."""
+    """What becomes of a pod that is to change in place; `infeasible` has, by UID, what a node could never give."""
     if group is None or pod.status.phase == "Pending" or recommendation is None:
         return Decision.DEFERRED
     before = infeasible.get(pod.metadata.uid)

@@ -38,7 +38,7 @@ def _add(meter: Meter, one: Any, other: Any) -> Any:
     if _same(one, other):
         return one + other if isinstance(one, float) else whole(int.__add__(one, other), one)
     if (isinstance(one, str) and isinstance(other, str)) or (isinstance(one, bytes) and isinstance(other, bytes)):
-        return one + other  # type: ignore[operator]
+        return one + other  # type: ignore[operator]  # the checker has seen that they can be added
     if isinstance(one, list | tuple | Rows) and isinstance(other, list | tuple | Rows):
         meter.copies(len(one) + len(other))
         return [*one, *other]

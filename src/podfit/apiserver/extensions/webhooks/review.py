@@ -39,7 +39,7 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     resource = GroupVersionResource(group=info.group, version=info.version, resource=info.resource)
     options = {"kind": _OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
     if attributes.dry_run:
-        options |= {"dryRun": ["All"]}  # type: ignore[dict-item]
+        options |= {"dryRun": ["All"]}  # type: ignore[dict-item]  # the others are texts
     request = AdmissionRequest(
         uid=str(uuid.uuid4()),
         kind=kind,
