@@ -102,7 +102,8 @@ async def change(
     context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
 ) -> Response:
     info = _info(target)
-    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    objects: Stored[Any] = Stored(context.store, info)
+    record = await objects.record(target.namespace, target.name)
     old, turn = stored.decoded(info, record), _Turns(is_large(request, record))
     await turn.end()
     made = make(record)
@@ -149,7 +150,6 @@ async def change(
             info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
         )
     await turn.end()
-    objects = Stored[Any](context.store, info)
     if released(new) and not dry:
         async with allocated(context, None, old, dry=dry):
             await objects.delete(target.namespace, target.name, expected=record.mod_revision)

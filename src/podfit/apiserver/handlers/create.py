@@ -100,7 +100,7 @@ async def create_object(
             attributes.rounds.warnings += await unattended(context, info, admitted)
             await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
-        objects = Stored[Any](context.store, info)
+        objects: Stored[Any] = Stored(context.store, info)
         try:
             write = partial(_store, context, objects, attributes, admitted, said)
             return await chain.written(attributes, admitted, write)

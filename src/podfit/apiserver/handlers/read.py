@@ -95,7 +95,8 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     check_representation(representation, info, of_list=False)
     if version := revision_of(request.param("resourceVersion")):
         await check_reached(context, version)
-    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    objects: Stored[Any] = Stored(context.store, info)
+    record = await objects.record(target.namespace, target.name)
     if representation == WHOLE:
         return record_response(info, record)
     if representation.shape is Shape.PARTIAL:

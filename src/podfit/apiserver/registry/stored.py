@@ -134,7 +134,8 @@ def encoded(obj: Object) -> bytes:
 
 class Stored(Generic[T]):
     """Reads and writes of one kind, in typed objects; the API's errors for what the store refuses. What it is unable
-    to do stays a StoreError, which the server answers with 503."""
+    to do stays a StoreError, which the server answers with 503. On the way of every request it is made without its
+    parameter, `objects: Stored[Pod] = Stored(…)`: with it, it costs three times as much."""
 
     def __init__(self, store: Store, info: ResourceInfo) -> None:
         self._store = store

@@ -57,7 +57,7 @@ def _check_binding(target: Target, binding: Binding) -> None:
 
 
 async def _bind_once(context: Context, target: Target, binding: Binding, *, dry: bool) -> Response:
-    pods = Stored[Pod](context.store, info_for(Pod))
+    pods: Stored[Pod] = Stored(context.store, info_for(Pod))
     pod = await pods.get(target.namespace, target.name)
     if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:
         raise conflict("pods/binding", target.name, "the pod is not the one that was scheduled")
