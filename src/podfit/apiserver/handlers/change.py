@@ -102,7 +102,7 @@ async def change(
     context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
 ) -> Response:
     info = _info(target)
-    objects: Stored[Any] = Stored(context.store, info)
+    objects: Stored[Object] = Stored(context.store, info)
     record = await objects.record(target.namespace, target.name)
     old, turn = stored.decoded(info, record), _Turns(is_large(request, record))
     await turn.end()

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.meta.base import ObjectT
+from podfit.api.meta.base import Object, ObjectT
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
@@ -100,7 +100,7 @@ async def create_object(
             attributes.rounds.warnings += await unattended(context, info, admitted)
             await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
-        objects: Stored[Any] = Stored(context.store, info)
+        objects: Stored[Object] = Stored(context.store, info)
         try:
             write = partial(_store, context, objects, attributes, admitted, said)
             return await chain.written(attributes, admitted, write)
@@ -113,7 +113,7 @@ async def create_object(
 
 async def _store(
     context: Context,
-    objects: Stored[Any],
+    objects: Stored[Object],
     attributes: Attributes,
     obj: object,
     warnings: list[str],

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
@@ -42,7 +43,7 @@ async def _delete_once(
     info = target.info
     assert info is not None
     dry = is_dry(request, options)
-    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    record = await Stored[Object](context.store, info).record(target.namespace, target.name)
     obj = stored.decoded(info, record)
     attributes = Attributes(
         operation="DELETE",
@@ -75,15 +76,15 @@ async def remove(
         if dry:
             return object_response(leaving)
         return record_response(
-            info, await Stored[Any](context.store, info).update(leaving, expected=record.mod_revision)
+            info, await Stored[Object](context.store, info).update(leaving, expected=record.mod_revision)
         )
     if not dry:
         if meta.deletion_timestamp and meta.deletion_grace_period_seconds:  # as upstream, watchers see its last moment
             going = marked(context, obj, 0)
-            record = await Stored[Any](context.store, info).update(going, expected=record.mod_revision)
+            record = await Stored[Object](context.store, info).update(going, expected=record.mod_revision)
         expected = record.mod_revision
         async with allocated(context, None, obj, dry=dry):
-            record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
+            record = await Stored[Object](context.store, info).delete(meta.namespace, meta.name, expected=expected)
     if strategy.answered_with_object:
         if strategy.shown_as_marked and not meta.deletion_timestamp:
             going = marked(context, obj, 0)

@@ -8,12 +8,11 @@ import asyncio
 import base64
 import string
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.meta.base import Document
+from podfit.api.meta.base import Document, Object
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON, object_response, record_response
@@ -95,7 +94,7 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     check_representation(representation, info, of_list=False)
     if version := revision_of(request.param("resourceVersion")):
         await check_reached(context, version)
-    objects: Stored[Any] = Stored(context.store, info)
+    objects: Stored[Object] = Stored(context.store, info)
     record = await objects.record(target.namespace, target.name)
     if representation == WHOLE:
         return record_response(info, record)

@@ -53,7 +53,7 @@ async def bootstrap(context: Context) -> None:
         if retired := there.get((kind, "", RETIRED)):
             with suppress(Changed, ApiError):  # another server that starts beside this one has done it
                 revision = int(retired.metadata.resource_version)
-                await Stored[Any](context.store, info_for(kind)).delete("", RETIRED, expected=revision)
+                await Stored[Object](context.store, info_for(kind)).delete("", RETIRED, expected=revision)
 
 
 def _id(obj: Object) -> tuple[type, str, str]:
@@ -68,7 +68,7 @@ async def _settle(context: Context, wanted: Object, current: Any) -> None:
     if updated != current:
         revision = int(current.metadata.resource_version)
         with suppress(Changed):  # another server that starts beside this one has done it
-            await Stored[Any](context.store, info_for(type(wanted))).update(updated, expected=revision)
+            await Stored[Object](context.store, info_for(type(wanted))).update(updated, expected=revision)
 
 
 def _updated(wanted: Any, current: Any) -> Any:
@@ -91,7 +91,7 @@ async def _create(context: Context, wanted: Object) -> None:
     made = apply_defaults(replace(wanted, metadata=meta), context.gates)
     made = strategy_of(info.type).prepare_create(info, made, context.gates)
     try:
-        await Stored[Any](context.store, info).create(made)
+        await Stored[Object](context.store, info).create(made)
     except ApiError as error:
         if error.reason != "AlreadyExists":
             raise

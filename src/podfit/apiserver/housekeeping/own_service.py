@@ -153,7 +153,7 @@ def _completed(context: Context, obj: Object) -> Any:
 
 async def _put(context: Context, obj: Object) -> None:
     """Create it, or make of the one that is there what this one says; what else people wrote on it stays."""
-    stored = Stored[Any](context.store, info_for(type(obj)))
+    stored = Stored[Object](context.store, info_for(type(obj)))
     name = obj.metadata.name
     old: Any = await context.find(type(obj), name, NAMESPACE)
     if old is None:

@@ -4,12 +4,11 @@ decide.evicting ─▶ the budget is charged ─▶ the pod says why it goes ─
 """
 
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
-from podfit.api.meta.base import Document
+from podfit.api.meta.base import Document, Object
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.api.registry import info_for
@@ -84,7 +83,7 @@ async def _charge(context: Context, target: Target, options: DeleteOptions, *, d
         raise _refusal(verdict)
     if verdict.budget is not None and not dry:
         expected = int(verdict.budget.metadata.resource_version)
-        await Stored[Any](context.store, info_for(PodDisruptionBudget)).update(verdict.budget, expected=expected)
+        await Stored[Object](context.store, info_for(PodDisruptionBudget)).update(verdict.budget, expected=expected)
 
 
 async def _remove(context: Context, target: Target, options: DeleteOptions, *, dry: bool) -> None:

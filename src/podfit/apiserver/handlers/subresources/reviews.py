@@ -71,7 +71,8 @@ class Reviews:
                 answer: Any = await self._token(asked)
             case _:
                 answer = await self._access(asked, target, identity)
-        noted = tracked(target.info, asked, None, manager=manager_of(request), subresource="", now=now)  # type: ignore[arg-type]  # a review is no stored kind
+        assert target.info is not None
+        noted = tracked(target.info, asked, None, manager=manager_of(request), subresource="", now=now)
         return replace(noted, status=answer)
 
     async def _access(self, asked: AccessReview, target: Target, identity: Identity) -> SubjectAccessReviewStatus:

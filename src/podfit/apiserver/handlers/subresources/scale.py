@@ -17,6 +17,7 @@ from podfit.api.autoscaling.scale import SCALE_INFO
 from podfit.api.autoscaling.v1.types import Scale, ScaleSpec, ScaleStatus
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta import codec, selectors
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ManagedFieldsEntry, ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import nonnegative, validate_meta
@@ -52,7 +53,7 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
     representation = wanted_representation(request, target)
     check_representation(representation, SCALE_INFO, of_list=False)
     if target.verb == "get":
-        record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+        record = await Stored[Object](context.store, info).record(target.namespace, target.name)
         answer = object_response(scale_of(stored.decoded(info, record)))
     else:
         make = _maker(context, info, target, request)

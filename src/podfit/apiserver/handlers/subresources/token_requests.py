@@ -108,7 +108,7 @@ async def _bound(context: Context, target: Target, ref: BoundObjectReference) ->
     if kind is None:
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={ref.kind}")
     namespace = "" if kind is Node else target.namespace
-    obj: Any = await Stored[Any](context.store, info_for(kind)).get(namespace, ref.name)
+    obj: Any = await Stored[Object](context.store, info_for(kind)).get(namespace, ref.name)
     if isinstance(obj, Pod) and obj.spec.service_account_name != target.name:
         raise bad_request(
             f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount name.'
