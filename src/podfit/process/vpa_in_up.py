@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 Need = Callable[..., Awaitable[None]]
 GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)
 RECOMMENDER = "vpa-recommender"
-BEHIND = 5.0
+BEHIND, AGAIN = 5.0, 30.0
 """Seconds."""
 
 
@@ -46,16 +46,27 @@ class VpaInUp:
         self._admission = AdmissionController(
             self._client(ADMISSION), clock=clock, settings=AdmissionSettings(gates=GATES), metrics=api.metrics
         )
+        self._installed = False
         webhook = Registration()
         services.offer(webhook.service_namespace, webhook.service, self._admission.handle)
 
     async def install(self) -> None:
-        """Returns when VPAs are served, and checked. Raises ApiError or ConnectionError."""
-        await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN)))
+        """Returns when VPAs are served, and checked. What speaks against it, such as a full disk, keeps no cluster from
+        starting: `run` tries again.
+        """
+        try:
+            await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN)))
+        except (ApiError, ConnectionError) as error:
+            log.warning("VPAs are not served yet error=%s", error)
+            return
         await self._register(pods=False)
+        self._installed = True
 
     async def run(self) -> None:
         """Until cancelled."""
+        while not self._installed:
+            await self._clock.sleep(AGAIN)
+            await self.install()
         await self._first()
         await self._need("podfit.process.vpa")
         from podfit.process.vpa import recommender_in_up
