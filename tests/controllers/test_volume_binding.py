@@ -10,6 +10,7 @@ from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.storage.v1.types import StorageClass
+from podfit.client.rest import MERGE_PATCH
 from podfit.testing.cluster import Cluster
 
 TWO = 2
@@ -108,3 +109,16 @@ def test_a_claim_that_waits_gets_a_volume_that_comes(cluster: Cluster) -> None:
     cluster.apply(volume("late", "1Gi"))
     cluster.clock.advance(2)
     assert found(cluster).spec.volume_name == "late"
+
+
+def test_a_claim_whose_volume_is_gone_is_lost(cluster: Cluster) -> None:
+    cluster.apply(volume("taken", "1Gi"), claim(storageClassName="manual"))
+    cluster.clock.advance(2)
+    assert found(cluster).status.phase == "Bound"
+    cluster.run(cluster.client.delete(PersistentVolume, "taken"))
+    freed = {"metadata": {"finalizers": None}}
+    cluster.run(cluster.client.patch(PersistentVolume, "taken", "", freed, content_type=MERGE_PATCH))
+    cluster.clock.advance(2)
+    assert found(cluster).status.phase == "Lost"
+    events = {each.reason for each in cluster.run(cluster.client.list(Event, "default")).items}
+    assert "ClaimLost" in events

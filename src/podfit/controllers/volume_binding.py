@@ -90,6 +90,8 @@ class VolumeBindingController(Controller[BindingKey]):
 
     async def _bound(self, claim: PersistentVolumeClaim) -> float | None:
         volume = self._volumes.get(claim.spec.volume_name)
+        if volume is None or not is_for(volume, claim):  # the copy may be a moment behind
+            volume = await self._live(claim.spec.volume_name)
         if volume is None or not is_for(volume, claim):
             if claim.status.phase != "Lost":
                 text = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
@@ -102,6 +104,14 @@ class VolumeBindingController(Controller[BindingKey]):
         if wanted.status != claim.status:
             await self._client.update_status(wanted)
         return None
+
+    async def _live(self, volume: str) -> PersistentVolume | None:
+        try:
+            return await self._client.get(PersistentVolume, volume)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
 
     async def _unbound(self, claim: PersistentVolumeClaim) -> float | None:
         named, selected = claim.spec.volume_name, claim.metadata.annotations.get(SELECTED_NODE, "")
