@@ -18,6 +18,7 @@ from podfit.core.times import format_time
 from podfit.decide.workload.claims import controller_of
 from podfit.net.wire import Identity
 from podfit.process.identities import MANAGER
+from podfit.process.options import CONTROLLERS, MAKERS
 from podfit.process.workloads import workloads
 from support.clock import FakeClock
 from support.server import Server, running_server
@@ -117,3 +118,11 @@ async def test_a_rollout_survives_its_controllers(tmp_path: Path, kind: type[Any
                 assert (status.replicas, status.updated_replicas, status.ready_replicas) == (size, size, size)
         node.cancel()
         await asyncio.gather(node, return_exceptions=True)
+
+
+async def test_every_controller_can_be_left_out_by_its_name(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with running_server(tmp_path, clock=clock) as server:
+        made = workloads(server.as_identity, Informers(server.client, clock), clock)
+    assert set(made) <= set(CONTROLLERS)
+    assert set(MAKERS) <= set(made)
