@@ -37,6 +37,7 @@ from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_lo
 from podfit.apiserver.handlers.subresources.reviews import Reviews
 from podfit.apiserver.handlers.subresources.scale import scale
 from podfit.apiserver.handlers.subresources.token_requests import create_token
+from podfit.apiserver.handlers.unbroken import unbroken
 from podfit.apiserver.handlers.watch import watch
 from podfit.apiserver.http import discovery
 from podfit.apiserver.paths import not_found_page
@@ -142,7 +143,7 @@ class Resources:
         if write := self._write(context, request, target, identity):
             # A client that goes away does not undo half a write; of a collection it ends what was not begun.
             done = self._customs.followed(target.info, write)
-            answer = await (done if target.verb == "deletecollection" else asyncio.shield(done))
+            answer = await (done if target.verb == "deletecollection" else unbroken(done))
             return formed(context, target, request, representation, answer)
         raise method_not_allowed()
 

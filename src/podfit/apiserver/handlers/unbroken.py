@@ -1,0 +1,30 @@
+"""Work that is not given up with the client that asked for it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` comes to; it goes on when whoever waits for it is cancelled. As asyncio.shield, in a turn of the
+    event loop less, which is much for a small write."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    loop.create_task(_told(work, done))  # noqa: RUF006  (what it waits for holds it, as of a task that is shielded)
+    return await done
+
+
+async def _told(work: Coroutine[Any, Any, T], done: "asyncio.Future[T]") -> None:
+    try:
+        result = await work
+    except asyncio.CancelledError:
+        done.cancel()
+        raise
+    except BaseException as error:  # noqa: BLE001  (it is raised where it is waited for)
+        if not done.done():
+            done.set_exception(error)
+    else:
+        if not done.done():
+            done.set_result(result)

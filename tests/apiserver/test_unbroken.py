@@ -1,0 +1,46 @@
+"""Work that goes on when whoever asked for it has gone."""
+
+import asyncio
+
+import pytest
+
+from podfit.apiserver.handlers.unbroken import unbroken
+
+
+async def test_its_result_and_its_error_are_those_of_the_work() -> None:
+    async def work(error: Exception | None) -> int:
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+        return 7
+
+    assert await unbroken(work(None)) == 7
+    with pytest.raises(KeyError):
+        await unbroken(work(KeyError("x")))
+
+
+@pytest.mark.parametrize("error", [None, ValueError("nobody is there to see it")])
+async def test_it_goes_on_without_its_client(error: Exception | None) -> None:
+    going, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        await going.wait()
+        ended.set()
+        if error is not None:
+            raise error
+
+    client = asyncio.create_task(unbroken(work()))
+    await asyncio.sleep(0)
+    client.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await client
+    going.set()
+    await ended.wait()
+
+
+async def test_work_that_is_cancelled_itself_says_so() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await unbroken(work())
