@@ -14,6 +14,7 @@ from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.status import provided
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
@@ -77,8 +78,9 @@ class FactsReader:
         )
         now = self._clock.now().timestamp()
         past = await history(now) if history is not None else None
+        known = [vpa for vpa in vpas if provided(vpa).container_recommendations]
         named = {
-            f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in vpas if (target := vpa.spec.target_ref)
+            f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in known if (target := vpa.spec.target_ref)
         }
         new = [pod for workload, members in pods.items() if _text(workload) not in named for pod in members]
         readings = await self._watched(new, watching) if new and past is None else ()
