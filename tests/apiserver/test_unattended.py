@@ -1,5 +1,6 @@
 """What is stored and not acted on is told to who creates it, as a warning that kubectl shows."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.codec import convert
 from podfit.core.times import format_micro
 from support.clock import FakeClock
-from support.server import Server
+from support.server import Server, running_server
 
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 ONCE: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
@@ -32,6 +33,13 @@ async def create(server: Server, path: str, spec: dict[str, Any], name: str = "w
     answer = await server.ask("POST", f"{base}/namespaces/default/{resource}", body)
     assert answer.status == 201, await answer.read()
     return answer.headers.get("warning", "")
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_what_podfits_nodes_do_not_do_is_told_where_the_nodes_are_podfits(own: bool, tmp_path: Path) -> None:
+    spec = {"hostUsers": False, "containers": [{"name": "c", "image": "i"}]}
+    async with running_server(tmp_path, own_nodes=own) as server:
+        assert ("spec.hostUsers" in await create(server, "/api/v1/pods", spec)) == own
 
 
 @pytest.mark.parametrize("path", KINDS)

@@ -88,6 +88,7 @@ async def running_server(
     ranges: ServiceRanges = ServiceRanges(),  # noqa: B008  (frozen)
     store: Store | None = None,
     random: Random | None = None,
+    own_nodes: bool = False,
 ) -> AsyncIterator[Server]:
     """On an empty store, or on `store` as it is."""
     empty, store = store is None, store or memory_store(InlineExecutor)
@@ -100,6 +101,7 @@ async def running_server(
         services,
         ranges=ranges,
         random=random or SystemRandom(),
+        own_nodes=own_nodes,
     )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 GAP = "   "
-LEAST = 24
+LEAST = 20
 """A column of prose that is narrower reads worse than a record."""
 BODY = "  "
 

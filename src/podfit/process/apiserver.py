@@ -64,15 +64,16 @@ class ApiServerComponent:
         store: OpenStore | None = None,
         local_node: Callable[[str], Handler | None] = lambda _: None,
         attended: frozenset[str] = frozenset(),
+        own_nodes: bool = False,
         services: Services | None = None,
     ) -> None:
-        """`attended`: resources whose controllers run in this process."""
+        """`attended`: resources whose controllers run in this process; `own_nodes`: its nodes do."""
         self.server = self.advertised = ""
         self.metrics = Metrics()
         self.supervisor = Supervisor("API server")
         self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
         self._given_store, self._local_node, self._attended = store, local_node, attended
-        self._services = services
+        self._services, self._own_nodes = services, own_nodes
         self._server: ApiServer | None = None
         self._setup: remains.Setup | None = None
         self._closing = AsyncExitStack()
@@ -122,6 +123,7 @@ class ApiServerComponent:
                 options.legacy,
                 self._services or (lambda _: None),
                 attended=self._attended,
+                own_nodes=self._own_nodes,
                 ranges=options.ranges,
                 supervisor=self.supervisor,
             ),

@@ -66,6 +66,7 @@ class Cluster:
             store=store,
             local_node=self._kubelet,
             attended=options.controllers.attended(),
+            own_nodes=options.node is not NodeKind.NONE,
             services=self._services.find,
         )
         self._closing.push_async_callback(self._api.stop)

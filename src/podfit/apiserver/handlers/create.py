@@ -96,7 +96,8 @@ async def create_object(
             if large:
                 await yield_turn()
             attributes.rounds.warnings += warnings_of(admitted, None)
-            attributes.rounds.warnings += strategy.warnings_on_create(admitted)
+            if context.own_nodes:
+                attributes.rounds.warnings += strategy.unhonoured(admitted)
             attributes.rounds.warnings += await unattended(context, info, admitted)
             await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]

@@ -95,7 +95,7 @@ STRATEGY = Strategy(
     resets={"status": {"f:spec": {}, "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}}},
     prepare_create=_new,
     complete=_complete,
-    warnings_on_create=unhonoured,
+    unhonoured=unhonoured,
     update=UpdateStrategy(prepare=_changed),
     subresources={
         "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),

@@ -93,7 +93,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     complete: Callable[[Any, Identity], tuple[Any, Sequence[str]]] = lambda obj, _identity: (obj, ())
     """After admission: what the server adds or drops, and the warnings about it."""
     validate_create: Callable[[Any, FeatureGates], list[FieldError]] = validation.validate_create
-    warnings_on_create: Callable[[Any], Sequence[str]] = lambda _obj: ()
+    unhonoured: Callable[[Any], Sequence[str]] = lambda _obj: ()
+    """Warnings of a new object about what podfit's own nodes do not do."""
     update: UpdateStrategy = UpdateStrategy()
     subresources: Mapping[str, UpdateStrategy] = MappingProxyType({})
     """Those that have a strategy of their own, beside `scale` and `status`."""
