@@ -67,6 +67,17 @@ async def test_of_a_pod_that_is_new_to_the_metrics_api_its_kubelet_is_asked() ->
     assert said in found.notes
 
 
+async def test_a_kubelet_that_has_no_rate_yet_is_asked_for_its_counters() -> None:
+    conversation = Conversation(36, pod())
+    ref = {"name": "web", "namespace": "shop"}
+    new = {"name": "app", "cpu": {"usageCoreNanoSeconds": 5}, "memory": {"workingSetBytes": 128 << 20}}
+    conversation.documents[f"{PROXY}/stats/summary"] = {"pods": [{"podRef": ref, "containers": [new]}]}
+    assert (await shown(conversation)).source == "stats/summary"  # it has no counters
+    conversation.documents[f"{PROXY}/metrics/resource"] = [counters(10, at=1000), counters(10.5, at=2000)]
+    found = await shown(conversation)
+    assert (found.source, found.rows[0].cpu.used) == ("metrics/resource", "500m")
+
+
 @pytest.mark.parametrize("minor", [27, 30, 33, 36])
 async def test_usage_beside_limits_on_servers_of_every_age(minor: int) -> None:
     conversation = Conversation(minor, pod(allocated="250m"))

@@ -1,14 +1,14 @@
 """What containers use now, from wherever a cluster tells it.
 
     metrics.k8s.io                   an aggregated API, mostly metrics-server's; the others are asked where it is silent
-    nodes/proxy .../stats/summary    the kubelet itself, which has measured the rate of CPU
+    nodes/proxy .../stats/summary    the kubelet itself; the rate of CPU comes with its second measurement
     nodes/proxy .../metrics/resource the kubelet's counters: two readings give the rate
 
 Which one it was, and why not the one before, is part of the answer. A figure that nobody gives is None.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -79,7 +79,7 @@ class UsageReader:
         try:
             body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}")
         except ApiError as error:
-            return await self._from_kubelets(sorted(set(pods.values())), _why_not(error))
+            return await self._from_kubelets(pods, _why_not(error))
         told = dict(_of_the_api(msgspec.json.decode(body)))
         known = {key[:2] for key in told}
         new = {key: node for key, node in pods.items() if key not in known}
@@ -87,7 +87,7 @@ class UsageReader:
 
     async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str]) -> Usage:
         """A metrics-server has nothing of a pod before it has read it twice; its kubelet has."""
-        asked = await self._from_kubelets(sorted(set(new.values())), NOT_YET)
+        asked = await self._from_kubelets(new, NOT_YET)
         added = {key: used for key, used in asked.used.items() if key[:2] in new}
         notes = asked.notes if added else ()
         return Usage(source=METRICS_API, used=added | told, notes=notes)
@@ -97,8 +97,9 @@ class UsageReader:
         self._rates = False
         return await self.read(namespace, pods)
 
-    async def _from_kubelets(self, nodes: list[str], why: str) -> Usage:
-        asked = await asyncio.gather(*map(self._kubelet, nodes))
+    async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str) -> Usage:
+        nodes = sorted(set(pods.values()))
+        asked = await asyncio.gather(*(self._kubelet(node, pods) for node in nodes))
         used = {key: one for node in asked for key, one in node.used.items()}
         sources = sorted({node.source for node in asked if node.source})
         notes = [f"usage is read from the kubelets ({', '.join(sources)}): {why}" if sources else why]
@@ -110,21 +111,27 @@ class UsageReader:
         fix = INSTALL if why == NOT_SERVED and not sources else ""
         return Usage(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)
 
-    async def _kubelet(self, node: str) -> _Node:
+    async def _kubelet(self, node: str, pods: Container[PodKey]) -> _Node:
         proxy = f"/api/v1/nodes/{node}/proxy"
+        summary = None
         try:
             body = await self._client.request("GET", f"{proxy}/{SUMMARY}", query={"only_cpu_and_memory": "true"})
-            return _Node(SUMMARY, dict(_of_the_summary(msgspec.json.decode(body))))
+            summary = dict(_of_the_summary(msgspec.json.decode(body)))
         except ApiError as error:
             if error.code != 404:
                 return _Node(problem=error.message)
         except msgspec.DecodeError as error:
             return _Node(problem=f"its /{SUMMARY} cannot be read: {error}")
+        if summary is not None and not (self._rates and _lacks_rates(summary, pods)):
+            return _Node(SUMMARY, summary)
         try:
-            return await self._counted(node, f"{proxy}/{RESOURCE}")
+            counted = await self._counted(node, f"{proxy}/{RESOURCE}")
         except ApiError as error:
+            if summary is not None:
+                return _Node(SUMMARY, summary)
             told = "its kubelet serves neither /stats/summary nor /metrics/resource"
             return _Node(problem=told if error.code == 404 else error.message)
+        return counted
 
     async def _counted(self, node: str, path: str) -> _Node:
         first = self._before.get(node)
@@ -182,6 +189,10 @@ def _of_the_summary(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
                 (ref["namespace"], ref["name"], container["name"]),
                 Used(cpu.get("usageNanoCores"), memory.get("workingSetBytes")),
             )
+
+
+def _lacks_rates(summary: Mapping[ContainerKey, Used], pods: Container[PodKey]) -> bool:
+    return any(used.cpu is None for key, used in summary.items() if key[:2] in pods)
 
 
 def _rate(before: _Counter | None, now: _Counter | None) -> int | None:
