@@ -105,9 +105,9 @@ def _restarted_too_often(seen: Seen, limit: int) -> bool:
 
 
 def deadline_in(seen: Seen) -> float | None:
-    """Seconds until the job has been active for too long; None when it has no such limit now."""
+    """Seconds until the job has been active for too long; None when it has no such limit now, or ends already."""
     spec, started = seen.job.spec, seen.job.status.start_time
-    if spec.active_deadline_seconds is None or started is None or is_suspended(seen.job):
+    if spec.active_deadline_seconds is None or started is None or is_suspended(seen.job) or seen.target is not None:
         return None
     end = parse_time(started) + timedelta(seconds=spec.active_deadline_seconds)
     return max(0.0, (end - seen.now).total_seconds())
