@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "bounds.md"
+TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS.parent / "docs" / "bounds.md"
 OF_PAYLOADS = {
     "request target": "request target",
     "query parameters": "query parameters",
@@ -45,6 +46,16 @@ OF_PAYLOADS = {
     "applied aliases": "YAML",
 }
 """By the name of a payload's bound: how the line begins."""
+
+
+ON_A_NODE = {
+    "a container's log": "kubelet/test_log_rotation.py::test_a_large_log_is_set_aside_and_few_are_kept",
+    "what a probe or hook writes": "net/test_plain_get.py::test_no_more_of_a_body_is_read_than_is_kept",
+    "a connection that has changed": (
+        "e2e/test_streams.py::test_a_client_that_never_reads_and_one_that_hangs_leave_nothing"
+    ),
+}
+"""What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 
 def lines() -> list[str]:
