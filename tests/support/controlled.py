@@ -24,6 +24,8 @@ from podfit.testing.clock import VirtualClock
 from podfit.testing.cluster import Cluster
 
 Document = dict[str, Any]
+PHASE = 0.5
+"""Of a second, when a scenario begins: some changes are told only where whole seconds differ."""
 FOLLOWED = (
     ("", "v1", "pods"),
     ("", "v1", "services"),
@@ -49,6 +51,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _IP = re.compile(r"\d+\.\d+\.\d+\.\d+")
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOKEN = re.compile(r"\{(?:rand|hash)\d+\}")
+_TARGET = re.compile(r'("targetRef": \{"kind": "Pod", "name": "[^"{]*\{hash\d+\}-)\{rand\d+\}')
 _NEVER_MADE = re.compile(r"(\{hash\d+\}-)[a-z0-9]{5}\b")
 _VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
 
@@ -123,6 +126,7 @@ class Scenario:
         cluster.run(cluster.client.create(Namespace(metadata=ObjectMeta(name=self._namespace))))
         cluster.run(self._foreign())
         cluster.settle()
+        cluster.clock.advance(PHASE - cluster.clock.elapsed % 1 + 1)
         began, answers = cluster.clock.elapsed, []
         for request in self._case["requests"]:
             cluster.clock.advance(began + request["t_ms"] / 1000 - cluster.clock.elapsed)
@@ -318,13 +322,27 @@ def _members(value: Document, names: Mapping[str, str], *, version: bool) -> Ite
 
 
 def _settled(state: Document) -> Document:
-    """Without random names of volumes, and with addresses in the order of their pods instead of their IPs."""
-    if state.get("kind") == "Endpoints":
-        ordered = [
-            {key: sorted(value, key=lambda one: json.dumps(one, sort_keys=True)) for key, value in each.items()}
-            for each in state.get("subsets", [])
-        ]
-        return {**state, "subsets": ordered}
+    """Without random names of volumes. Of the equal pods behind a service it is chance which is ready first and which
+    name comes first, so they have no names, and an order of their own."""
+    match state.get("kind"):
+        case "Endpoints":
+            alike = _of_equal_pods(state)
+            return {
+                **alike,
+                "subsets": [{k: _ordered(v) for k, v in each.items()} for each in alike.get("subsets", [])],
+            }
+        case "EndpointSlice":
+            alike = _of_equal_pods(state)
+            return {**alike, "endpoints": _ordered(alike.get("endpoints") or [])}
     if "volumes" not in state or "nodeName" not in state:
         return state
     return {**state, "volumes": [_VOLUME.sub("kube-api-access-{rand}", each) for each in state["volumes"]]}
+
+
+def _of_equal_pods(state: Document) -> Document:
+    alike: Document = json.loads(_TARGET.sub(r"\1{rand}", json.dumps(state, sort_keys=True)))
+    return alike
+
+
+def _ordered(values: Sequence[Any]) -> list[Any]:
+    return sorted(values, key=lambda value: json.dumps(value, sort_keys=True))
