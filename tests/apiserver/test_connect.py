@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from podfit.apiserver.handlers.subresources.node_proxy import LONGEST_REFUSAL
+from podfit.core.errors import ApiError
+from podfit.net.guard import status_response
 from podfit.net.wire import Duplex, Identity, Request, Response
 from support.server import Server, document, running_server
 from support.websocket import HANDSHAKE, Pipe
@@ -214,6 +216,21 @@ async def test_connections_that_are_refused(server: Server, path: str, code: int
     await pod(server)
     answer = await server.ask("GET", f"{PODS}/p/{path}")
     assert (answer.status, document(await answer.read())["message"]) == (code, message)
+
+
+async def test_another_protocol_is_refused_in_the_kubelets_words(tmp_path: Path) -> None:
+    """kubectl repeats what was refused to a WebSocket by SPDY, and shows that answer."""
+    asked: list[Request] = []
+
+    async def refuses(request: Request) -> Response:
+        asked.append(request)
+        return status_response(ApiError(501, "NotImplemented", "nothing runs here"))
+
+    async with running_server(tmp_path, kubelet={"n1": refuses}.get) as server:
+        await pod(server)
+        answer = await server.ask("POST", f"{PODS}/p/exec?command=ls&stdout=1", upgrade="SPDY/3.1")
+        assert "nothing runs here" in document(await answer.read())["message"]
+        assert asked[0].headers == {}
 
 
 async def test_who_may_only_get_a_connection_may_not_have_one(tmp_path: Path) -> None:

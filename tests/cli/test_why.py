@@ -15,7 +15,12 @@ from cli.test_questions import ask
 @pytest.mark.parametrize(
     ("document", "arguments", "code", "told"),
     [
-        (vpa(), [], 1, "vpa web  for Deployment/web, mode Auto: pods outside the bounds are evicted and made anew"),
+        (
+            vpa(),
+            [],
+            1,
+            "vpa web  for Deployment/web, mode Auto: pods outside the bounds are resized in place by podfit",
+        ),
         (vpa(), [], 1, "  app         cpu        700m       700m     600m    1       -"),
         (vpa(), [], 1, "ago (2026-01-01T00:50:00Z)"),
         (vpa("Off"), ["-o", "wide"], 1, "below the bounds   mode Off: recommends only"),

@@ -31,8 +31,8 @@ from podfit.vpa.kinds import CHECKPOINTS, VPAS
 MODES = {
     "Off": "recommends only: pods keep their requests",
     "Initial": "new pods get it, running ones keep their requests",
-    "Recreate": "pods outside the bounds are evicted and made anew with it",
-    "Auto": "pods outside the bounds are evicted and made anew with it",
+    "Recreate": "pods outside the bounds are resized in place by podfit's updater, evicted by upstream's",
+    "Auto": "pods outside the bounds are resized in place by podfit's updater, evicted by upstream's",
     "InPlaceOrRecreate": "pods outside the bounds are resized in place, or evicted where that does not work",
     "InPlace": "pods outside the bounds are resized in place, never evicted",
 }

@@ -55,8 +55,8 @@ class Streaming:
         return await self._command(request, wanted, partial(self._runtime.attach_url, container_id, wanted))
 
     async def port_forward(self, request: Request, sandbox_id: str) -> Response:
-        hands = shake_hands(request, (TUNNEL,))
         url = await self._runtime.port_forward_url(sandbox_id)
+        hands = shake_hands(request, (TUNNEL,))
 
         async def serve(duplex: Duplex) -> None:
             remote = await upgraded(url, PORT_FORWARD)
@@ -72,8 +72,8 @@ class Streaming:
     async def _command(self, request: Request, wanted: Streams, find: Callable[[], Awaitable[str]]) -> Response:
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             raise ApiError(400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
+        url = await find()  # before: kubectl repeats what was refused by SPDY, and shows that answer
         hands = shake_hands(request, (V5, V4, V1))
-        url = await find()
 
         async def serve(duplex: Duplex) -> None:
             remote = await run(url, wanted)

@@ -28,13 +28,14 @@ async def connect_pod(context: Context, target: Target, request: Request) -> Res
     path, query = _asked(pod, target, request)
     if not pod.spec.node_name:
         raise bad_request(f"pod {target.name} does not have a host assigned")
-    if not is_websocket(request):
+    if not request.headers.get("upgrade"):
         raise bad_request("Upgrade request required")
     ask = context.kubelet(pod.spec.node_name)
     if ask is None:
         text = f"node {pod.spec.node_name} cannot be reached from this API server"
         raise ApiError(503, "ServiceUnavailable", text)
-    headers = {name: request.headers[name] for name in _OF_THE_HANDSHAKE if name in request.headers}
+    shakes = _OF_THE_HANDSHAKE if is_websocket(request) else ()  # another protocol is the kubelet's to refuse
+    headers = {name: request.headers[name] for name in shakes if name in request.headers}
     answer = await ask(Request("GET", path, query, headers, identity=KUBELET_CLIENT))
     if answer.upgrade is not None:
         return answer
