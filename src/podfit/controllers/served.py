@@ -12,6 +12,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 
 log = logging.getLogger(__name__)
+UNAVAILABLE = 503
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -79,7 +80,9 @@ async def served(client: Client, *verbs: str) -> Inventory:
             text = await client.request("GET", f"/apis/{each}" if group else f"/api/{each}")
             resources = msgspec.json.decode(text, type=_Kinds).resources or ()
         except (ApiError, msgspec.DecodeError) as error:
-            log.warning("not known which kinds there are version=%s error=%s", each, error)
+            away = isinstance(error, ApiError) and error.code == UNAVAILABLE  # as each backend is at its start
+            level = logging.INFO if away else logging.WARNING
+            log.log(level, "not known which kinds there are version=%s error=%s", each, error)
             silent.add((group, version))
             continue
         kinds = (kind for kind in resources if "/" not in kind.name and set(verbs) <= set(kind.verbs or ()))
