@@ -29,8 +29,8 @@ endif
 campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 	$(BIN)/pytest -m campaign $(PYTEST_ARGS)
 
-conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from a whole run
-	$(BIN)/pytest --conformance=docs/conformance.md $(PYTEST_ARGS)
+conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from the tests that are marked with a row
+	$(BIN)/pytest -m 'row and not campaign' --conformance=docs/conformance.md $(PYTEST_ARGS)
 
 figures: dev ## the figures in README.md and docs/, from what the tests replay and the last conformance run showed
 	cd tests && ../$(BIN)/python -m support.figures

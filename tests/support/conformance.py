@@ -1,6 +1,6 @@
 """docs/conformance.md: each row of docs/checklist.toml beside the tests that show it and how they ended.
 
-A test names its rows with `@pytest.mark.row("R-131")`. A whole run with `--conformance FILE` writes the page;
+A test names its rows with `@pytest.mark.row("R-131")`. A run of them all with `--conformance FILE` writes the page;
 `--rows FILE` writes what a part of the run showed (the guest's), and `--rows-from FILE` counts it in.
 """
 
