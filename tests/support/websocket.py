@@ -31,12 +31,15 @@ def frames(data: bytes) -> list[tuple[int, bytes]]:
 
 
 class Pipe:
-    """The server's end of a connection whose other end a test holds; `full` is a client that does not read."""
+    """The server's end of a connection whose other end a test holds; `full` is a client that does not read, and
+    `waited_for` tells that the server waits until it does.
+    """
 
     def __init__(self) -> None:
         self._there: asyncio.Queue[bytes] = asyncio.Queue()
         self.sent = b""
         self.full = False
+        self.waited_for = asyncio.Event()
         self._room = asyncio.Event()
         self._wrote = asyncio.Event()
 
@@ -57,6 +60,7 @@ class Pipe:
 
     async def drained(self) -> None:
         while self.full:
+            self.waited_for.set()
             await self._room.wait()
             self._room.clear()
 

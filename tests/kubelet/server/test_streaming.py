@@ -105,7 +105,7 @@ async def test_a_client_that_never_reads_is_not_read_for(node: Node) -> None:
         await pipe.until(b"\x01x")
         pipe.full = True
         pipe.give(*(frame(b"\x00" + b"y" * 60_000) for _ in range(200)))
-        await asyncio.sleep(0.2)
+        await asyncio.wait_for(pipe.waited_for.wait(), 10)
         assert len(pipe.sent) < 1_000_000, "twelve megabytes were to come"
         assert not serving.done()
         serving.cancel()
