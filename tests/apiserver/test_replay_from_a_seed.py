@@ -7,7 +7,7 @@ import pytest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
-from support.chance import SeededRandom
+from podfit.net.system import SeededRandom
 from support.server import running_server
 
 POD = {

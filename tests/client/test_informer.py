@@ -13,6 +13,7 @@ from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.net.system import SeededRandom
 from podfit.net.wire import Identity
 from support.clock import FakeClock
 from support.fake_api import FakeApi
@@ -20,8 +21,15 @@ from support.fake_api import FakeApi
 Background = Callable[[Coroutine[Any, Any, None]], object]
 
 
+class Lowest(SeededRandom):
+    """Delays are not shortened."""
+
+    def below(self, bound: int) -> int:
+        return 0
+
+
 def informer_of(client: Client, clock: FakeClock, **options: Any) -> Informer[ConfigMap]:
-    return Informer(client, ConfigMap, clock=clock, backoff=Backoff(1.0, 8.0, random=lambda: 0.0), **options)
+    return Informer(client, ConfigMap, clock=clock, backoff=Backoff(1.0, 8.0, random=Lowest(0)), **options)
 
 
 def record(informer: Informer[ConfigMap]) -> list[str]:

@@ -39,6 +39,7 @@ from podfit.apiserver.paths import Pages
 from podfit.apiserver.registry.stored import unavailable
 from podfit.apiserver.request.target import Target, target_of
 from podfit.core.errors import ApiError, bad_request
+from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
@@ -149,7 +150,7 @@ class ApiServer:
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
         target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
-        trail = _trail(self._audit, request, target) if self._audit is not None else None
+        trail = _trail(self._audit, request, target, self._context.random) if self._audit is not None else None
         try:
             if trail is None:
                 response = await self._answer(request, target, trail)
@@ -213,9 +214,9 @@ def _place(address: str) -> str:
     return f"[{host}]:{parts.port or 443}" if ":" in host else f"{host}:{parts.port or 443}"
 
 
-def _trail(log: "AuditLog", request: Request, target: Target | None) -> "Trail":
+def _trail(log: "AuditLog", request: Request, target: Target | None, random: Random) -> "Trail":
 
-    return Trail(log, request, target)
+    return Trail(log, request, target, random)
 
 
 def _check_text(request: Request) -> None:

@@ -1,9 +1,8 @@
 """Waiting longer after every failure, and not in step with everybody else."""
 
-import random
-from collections.abc import Callable
-
 import msgspec
+
+from podfit.core.randomness import Random, fraction
 
 
 class Backoff(msgspec.Struct):
@@ -11,13 +10,13 @@ class Backoff(msgspec.Struct):
 
     first: float
     longest: float
-    random: Callable[[], float] = random.random
+    random: Random
     failures: int = 0
 
     def next(self) -> float:
         delay = delay_after(self.failures, self.first, self.longest)
         self.failures += 1
-        return delay * (1 - self.random() / 2)
+        return delay * (1 - fraction(self.random) / 2)
 
     def reset(self) -> None:
         self.failures = 0

@@ -13,6 +13,7 @@ from podfit.client.backoff import Backoff
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.randomness import fraction
 from podfit.net.certificate_requests import Names, Pair, life_of, new_request
 
 log = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ class CertificateManager:
 
     async def run(self) -> None:
         """Until cancelled."""
-        backoff = Backoff(FIRST_RETRY, LONGEST_RETRY)
+        backoff = Backoff(FIRST_RETRY, LONGEST_RETRY, self._client.random)
         while True:
             await self._until_due()
             try:
@@ -129,7 +130,7 @@ class CertificateManager:
         if self._pair is None:
             return
         life = life_of(self._pair.certificate)
-        due = life.renewal()
+        due = life.renewal(fraction(self._client.random))
         while (left := _seconds(self._clock.now(), due)) > 0:  # in steps: the wall clock may be set
             await self._clock.sleep(min(left, LONGEST_SLEEP))
             if self._clock.now() < life.begins:  # set back, before the certificate is good

@@ -88,7 +88,7 @@ class EventRecorder:
             log.debug("event left out object=%s/%s reason=%s", _namespace(note), note.regarding.name, note.reason)
 
     async def _deliver(self, note: Note, when: str, counted: Counted) -> None:
-        backoff = Backoff(0.5, 10.0)
+        backoff = Backoff(0.5, 10.0, self._client.random)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 await self._tell(note, when, counted)

@@ -70,7 +70,7 @@ class Informer(Generic[T]):
         self._fields = fields
         self._cache: Cache[T] = Cache(indexes or {})
         self._handlers: list[_Handlers[T]] = []
-        self._backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY)
+        self._backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY, client.random)
         self._version = ""
         self.synced = asyncio.Event()
 

@@ -27,6 +27,8 @@ from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.randomness import Random
+from podfit.net.system import SystemRandom
 from podfit.net.wire import Request, Response
 
 T = TypeVar("T")
@@ -58,8 +60,16 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Client:
-    def __init__(self, transport: Transport, *, user_agent: str = "podfit") -> None:
-        self._transport = transport
+    """`random` is what those who use it spread their retries with."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        user_agent: str = "podfit",
+        random: Random = SystemRandom(),  # noqa: B008  (no state)
+    ) -> None:
+        self._transport, self.random = transport, random
         self._headers = {"user-agent": user_agent, "accept": "application/json"}
 
     @property

@@ -1,9 +1,11 @@
 """Chance as components see it: handed in like the clock, so that a simulated cluster replays from a seed.
 
-Keys, nonces and the numbers of tokens are not chance of this kind: they come from the machine, always.
+The machine's, and that of a seed, are in `net.system`. Keys and bootstrap tokens are not chance of this kind.
 """
 
 from typing import Protocol
+
+_FRACTIONS = 1 << 53  # as many as a float tells apart
 
 
 class Random(Protocol):
@@ -12,3 +14,8 @@ class Random(Protocol):
 
     def uuid(self) -> str:
         """A UUID of version 4."""
+
+
+def fraction(random: Random) -> float:
+    """At least 0, less than 1."""
+    return random.below(_FRACTIONS) / _FRACTIONS

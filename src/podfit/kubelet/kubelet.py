@@ -154,7 +154,12 @@ class Kubelet:
         volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now, ClaimedVolumes(client))
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._probes = ProbeManager(
-            Checks(runtime, reach), address=config.host_ip, clock=clock, changed=self._known.wake, emit=self._events.pod
+            Checks(runtime, reach),
+            address=config.host_ip,
+            clock=clock,
+            random=client.random,
+            changed=self._known.wake,
+            emit=self._events.pod,
         )
         names = NO_NAMES if config.simulated else NodeNames()
         hooks = Hooks(runtime, reach, clock, config.host_ip)
@@ -179,6 +184,7 @@ class Kubelet:
                 volumes,
                 config.allocatable,
                 clock,
+                client.random,
                 CrashBackoff(),
                 self._pool,
                 names,

@@ -1,7 +1,5 @@
 """A key and the request for a certificate of it (PKCS#10), and what a certificate that came back says."""
 
-import random
-from collections.abc import Callable
 from datetime import datetime
 from ipaddress import ip_address
 from pathlib import Path
@@ -47,9 +45,9 @@ class Life(msgspec.Struct, frozen=True):
     begins: datetime
     ends: datetime
 
-    def renewal(self, chance: Callable[[], float] = random.random) -> datetime:
-        """When a new one is asked for, so that not all nodes of a cluster ask at once."""
-        return self.begins + (self.ends - self.begins) * (EARLIEST + (LATEST - EARLIEST) * chance())
+    def renewal(self, fraction: float) -> datetime:
+        """When a new one is asked for; `fraction` (0 to 1) is drawn, so that not all nodes of a cluster ask at once."""
+        return self.begins + (self.ends - self.begins) * (EARLIEST + (LATEST - EARLIEST) * fraction)
 
 
 def new_request(names: Names) -> tuple[bytes, bytes]:

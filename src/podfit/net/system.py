@@ -1,6 +1,7 @@
 """The machine's clock and chance, behind `core.clock.Clock` and `core.randomness.Random`."""
 
 import asyncio
+import random
 import secrets
 import time
 import uuid
@@ -34,3 +35,16 @@ class SystemRandom:
 
     def uuid(self) -> str:
         return str(uuid.uuid4())
+
+
+class SeededRandom:
+    """The same numbers and UUIDs for the same seed. Not for secrets."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = random.Random(seed)
+
+    def below(self, bound: int) -> int:
+        return self._generator.randrange(bound)
+
+    def uuid(self) -> str:
+        return str(uuid.UUID(int=self._generator.getrandbits(128), version=4))

@@ -16,11 +16,13 @@ from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
 from podfit.core.os_errors import plainly
+from podfit.core.randomness import Random
 from podfit.net.authority import Authority
 from podfit.net.files import one_at_a_time
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
+from podfit.net.system import SystemRandom
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
 from podfit.process import remains
@@ -60,6 +62,7 @@ class ApiServerComponent:
         clock: Clock,
         *,
         verb: str,
+        random: Random = SystemRandom(),  # noqa: B008  (it has no state)
         loopback: bool = False,
         store: OpenStore | None = None,
         local_node: Callable[[str], Handler | None] = lambda _: None,
@@ -72,6 +75,7 @@ class ApiServerComponent:
         self.metrics = Metrics()
         self.supervisor = Supervisor("API server")
         self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
+        self.random = random
         self._given_store, self._local_node, self._attended = store, local_node, attended
         self._services, self._own_nodes = services, own_nodes
         self._server: ApiServer | None = None
@@ -125,6 +129,7 @@ class ApiServerComponent:
                 attended=self._attended,
                 own_nodes=self._own_nodes,
                 ranges=options.ranges,
+                random=self.random,
                 supervisor=self.supervisor,
             ),
             signing_key=signing_key,

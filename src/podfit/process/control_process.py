@@ -5,7 +5,6 @@ them. Losing the Lease ends the process, as upstream's: what starts it again sta
 """
 
 import os
-import secrets
 import socket
 import ssl
 import tempfile
@@ -145,7 +144,7 @@ class ControlProcess:
 
     async def _lead(self, clients: Clients, announce: Announce) -> None:
         options = self.options
-        identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+        identity = f"{socket.gethostname()}_{os.getpid()}_{clients.own.random.uuid()}"
 
         async def work() -> None:
             announce(f"  leads     as {identity}" if options.elect else "  works     without a lease")

@@ -11,6 +11,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
+from podfit.core.randomness import Random
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
@@ -143,10 +144,10 @@ def simulated_backend(clock: Clock) -> NodeBackend:
     return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run", NobodyFails())
 
 
-def local_client(name: str, api: Handler) -> Client:
+def local_client(name: str, api: Handler, random: Random) -> Client:
     """As the node, to an API server in this process."""
     identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
-    return Client(Local(api, identity), user_agent="kubelet")
+    return Client(Local(api, identity), user_agent="kubelet", random=random)
 
 
 async def wait_until_ready(client: Client, name: str) -> None:

@@ -19,9 +19,10 @@ from podfit.client.kubeconfig_edit import remove
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
+from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.net.supervisor import Supervisor
-from podfit.net.system import SystemClock
+from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
 from podfit.process.access import CONTEXT, Published, keep, publish
 from podfit.process.apiserver import ApiServerComponent, place_of_store
@@ -49,12 +50,12 @@ LOOPS = ("podfit.process.controllers", "podfit.process.scheduler", "podfit.proce
 class Cluster:
     """`start` makes one that runs, `stop` ends it; `failure` returns only if a part of it breaks."""
 
-    def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store] | None) -> None:
+    def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store] | None, random: Random) -> None:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
         self._began, self._ready = format_time(clock.now()), False
         self.access = Published(options.data.kubeconfig, "", "")
-        self._clock = clock
+        self._clock, self._random = clock, random
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
         self._services = LocalServices()
@@ -62,6 +63,7 @@ class Cluster:
             options.api,
             clock,
             verb="up",
+            random=random,
             loopback=True,
             store=store,
             local_node=self._kubelet,
@@ -83,12 +85,13 @@ class Cluster:
         announce: Announce,
         clock: Clock | None = None,
         store: Callable[[], Store] | None = None,
+        random: Random | None = None,
     ) -> "Cluster":
         """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs.
 
-        By default time is the machine's, and the store a file in the data directory.
+        By default time and chance are the machine's, and the store a file in the data directory.
         """
-        cluster = cls(options, clock or SystemClock(), store)
+        cluster = cls(options, clock or SystemClock(), store, random or SystemRandom())
         try:
             await cluster._start(announce)
         except BaseException as error:
@@ -192,7 +195,15 @@ class Cluster:
         names = node_names(choice, self.options.nodes)
         api, kind, options, clock = self._api, choice.kind, self.options, self._clock
         self.nodes = tuple(
-            ClusterNode(name, kind, backend, options, local_client(name, api.handler), clock, api_server=api.advertised)
+            ClusterNode(
+                name,
+                kind,
+                backend,
+                options,
+                local_client(name, api.handler, self._random),
+                clock,
+                api_server=api.advertised,
+            )
             for name, backend in zip(names, backends, strict=True)
         )
         await asyncio.gather(*(node.start(self._changed) for node in self.nodes))
@@ -267,7 +278,7 @@ class Cluster:
         return self._client(ADMIN)
 
     def _client(self, identity: Identity) -> "Client":
-        return Client(Local(self._api.handler, identity), user_agent=agent(identity))
+        return Client(Local(self._api.handler, identity), user_agent=agent(identity), random=self._random)
 
     def _kubelet(self, name: str) -> Handler | None:
         return next((node.handler for node in self.nodes if node.name == name), None)

@@ -42,7 +42,8 @@ class VpaInUp:
     """Its webhook is one of `services`, asked by a call; `need` imports modules beside the work."""
 
     def __init__(self, api: ApiServerComponent, services: LocalServices, clock: Clock, need: Need) -> None:
-        self._handler, self._metrics, self._clock, self._need = api.handler, api.metrics, clock, need
+        self._handler, self._metrics, self._random = api.handler, api.metrics, api.random
+        self._clock, self._need = clock, need
         self._admission = AdmissionController(
             self._client(ADMISSION), clock=clock, settings=AdmissionSettings(gates=GATES), metrics=api.metrics
         )
@@ -55,7 +56,7 @@ class VpaInUp:
         starting: `run` tries again.
         """
         try:
-            await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN)))
+            await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN), random=self._random))
         except (ApiError, ConnectionError) as error:
             log.warning("VPAs are not served yet error=%s", error)
             return
@@ -106,4 +107,5 @@ class VpaInUp:
             log.warning("the VPA's webhook is not registered error=%s", error)
 
     def _client(self, account: str) -> Client:
-        return Client(Local(self._handler, controller(account)), user_agent=f"{account}/{__version__}")
+        identity, user_agent = controller(account), f"{account}/{__version__}"
+        return Client(Local(self._handler, identity), user_agent=user_agent, random=self._random)

@@ -21,6 +21,7 @@ from podfit.client.rest import APPLY_PATCH, Client
 from podfit.core.errors import ApiError
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
+from podfit.net.system import SeededRandom, SystemRandom
 from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.stores import passing_store
@@ -68,9 +69,10 @@ class Clock:
 class Cluster:
     """`url` and `kubeconfig` (a file) are for foreign clients; `client` is podfit's own, for `run`."""
 
-    def __init__(self, directory: Path, *, nodes: int = 1, vpa: bool = False) -> None:
+    def __init__(self, directory: Path, *, nodes: int = 1, vpa: bool = False, seed: int | None = None) -> None:
         self._runner = Runner()
         self._virtual = VirtualClock()
+        self._random = SystemRandom() if seed is None else SeededRandom(seed)
         self.clock = Clock(self._runner, self._virtual)
         options = UpOptions(
             api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
@@ -88,7 +90,9 @@ class Cluster:
         self._loads: Loads | None = None
 
     async def _start(self, options: UpOptions) -> Composed:
-        return await Composed.start(options, announce=lambda _: None, clock=self._virtual, store=passing_store)
+        return await Composed.start(
+            options, announce=lambda _: None, clock=self._virtual, store=passing_store, random=self._random
+        )
 
     def close(self) -> None:
         self._runner.run(self._composed.stop(pods=False))

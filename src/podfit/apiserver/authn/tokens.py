@@ -4,7 +4,6 @@ A token is good while its account is the one it was made for (the uid counts, no
 is there, and its time has not run out.
 """
 
-import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -78,7 +77,7 @@ class ServiceAccountTokens:
             "nbf": now,
             "exp": now + seconds,
             "aud": list(audiences),
-            "jti": str(uuid.uuid4()),
+            "jti": self._context.random.uuid(),
             "kubernetes.io": private,
         }
         return jwt.encode({"alg": ALGORITHM}, claims, self._key), now + seconds

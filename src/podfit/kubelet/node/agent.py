@@ -71,7 +71,7 @@ class NodeAgent:
 
     async def register(self) -> Node:
         """Create the node object, or take over the one that is there. Tries until the API accepts it."""
-        backoff = Backoff(0.2, 7.0)
+        backoff = Backoff(0.2, 7.0, self._client.random)
         while True:
             try:
                 self.node = await self._register()

@@ -9,7 +9,6 @@ postStart  PostStartHookError            its hook failed, and it was ended
 before all CrashLoopBackOff              it keeps ending
 """
 
-import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.randomness import Random
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
 from podfit.decide.pod.naming import hosts_file
@@ -82,6 +82,7 @@ class Starter(msgspec.Struct, frozen=True):
     volumes: Volumes
     allocatable: ResourceList
     clock: Clock
+    random: Random
     backoff: CrashBackoff
     pool: SharedPool
     names: NodeNames
@@ -212,7 +213,7 @@ class Starter(msgspec.Struct, frozen=True):
 
         def make() -> Path:
             directory = self.volumes.make_directory(uid, "containers", container.name)
-            return new_file(directory / uuid.uuid4().hex[:8], mode=0o666)
+            return new_file(directory / self.random.uuid()[:8], mode=0o666)
 
         return await self.volumes.writer.run(self.volumes.pod_directory(uid) / "containers" / container.name, make)
 

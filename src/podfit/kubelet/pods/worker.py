@@ -61,7 +61,7 @@ class PodWorker:
         self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
-        self._failures = Backoff(1.0, RETRY_SECONDS)
+        self._failures = Backoff(1.0, RETRY_SECONDS, context.client.random)
         self._began: float | None = None  # on the monotonic clock: the time of day may be set meanwhile
 
     @property

@@ -1,6 +1,5 @@
 """What every pod worker of a node shares."""
 
-import random
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -9,6 +8,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.core.randomness import fraction
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -58,4 +58,4 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def jittered(self, seconds: float) -> float:
         """Up to half as long again, so that pods do not move in step."""
-        return seconds * (1 + random.random() / 2)
+        return seconds * (1 + fraction(self.client.random) / 2)

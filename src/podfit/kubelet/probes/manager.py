@@ -9,13 +9,13 @@ When a task ends by itself (the container will not run again) another look begin
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import Probe
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
+from podfit.core.randomness import Random, fraction
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import field_path
 from podfit.decide.pod.probing import Action, ProbeKind, Result, Seen
@@ -41,11 +41,12 @@ class ProbeManager:
         *,
         address: str,
         clock: Clock,
+        random: Random,
         changed: Callable[[str], None],
         emit: Callable[[Pod, str, str, str, str], None],
     ) -> None:
         self.supervisor = Supervisor("probes")
-        self._checks, self._address, self._clock = checks, address, clock
+        self._checks, self._address, self._clock, self._random = checks, address, clock, random
         self._changed, self._emit = changed, emit
         self._workers: dict[Key, ProbeWorker] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
@@ -87,7 +88,7 @@ class ProbeManager:
         is_new = not worker.seen.id
         action, task = worker.show(seen, ask), self._tasks.get(key)
         if (task is None or task.done()) and action is not Action.END:
-            pause = random.random() * worker.period if seen.was_well and is_new else 0.0
+            pause = fraction(self._random) * worker.period if seen.was_well and is_new else 0.0
             self._tasks[key] = self.supervisor.begin(worker.run(pause), name=f"{key[2]} probe {key[0]}/{key[1]}")
 
     def _seen(

@@ -65,7 +65,7 @@ class StatusWriter:
         await self._written.wait()
 
     async def run(self) -> None:
-        backoff = Backoff(0.1, 10.0)
+        backoff = Backoff(0.1, 10.0, self._client.random)
         while True:
             await self._wake.wait()
             self._wake.clear()

@@ -112,7 +112,7 @@ class Webhook:
             await self._server.close()
 
     async def _register(self, registration: Registration, authorities: bytes) -> None:
-        backoff = Backoff(1.0, 30.0)
+        backoff = Backoff(1.0, 30.0, self._client.random)
         while True:
             try:
                 await register(self._client, registration, authorities)

@@ -35,7 +35,7 @@ class Checkpoints:
                     log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(each), error)
 
     async def _patiently(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
-        backoff = Backoff(1.0, 30.0)
+        backoff = Backoff(1.0, 30.0, self._client.random)
         while True:
             try:
                 return await self._list()

@@ -1,6 +1,5 @@
 """What the audit log says of one request, from its arrival to the end of its answer."""
 
-import uuid
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -22,6 +21,7 @@ from podfit.apiserver.extensions.audit.policy import (
 from podfit.apiserver.extensions.audit.policy import Recorded as Wanted
 from podfit.apiserver.request.audit_annotations import collecting
 from podfit.apiserver.request.target import Target
+from podfit.core.randomness import Random
 from podfit.net.streams import ClosingStream
 from podfit.net.wire import Identity, Pieces, Request, Response
 
@@ -34,10 +34,10 @@ NOBODY = Identity("system:anonymous", ("system:unauthenticated",))
 class Trail:
     """`known` as soon as it is known who asks, then `acting_as`; `answered` with the answer, which it may wrap."""
 
-    def __init__(self, log: AuditLog, request: Request, target: Target | None) -> None:
+    def __init__(self, log: AuditLog, request: Request, target: Target | None, random: Random) -> None:
         self._log, self._request, self._target = log, request, target
         self._began = log.clock.now()
-        self._id = request.headers.get(AUDIT_ID, "")[:LONGEST_ID] or str(uuid.uuid4())
+        self._id = request.headers.get(AUDIT_ID, "")[:LONGEST_ID] or random.uuid()
         self._who, self._as = NOBODY, NOBODY
         self._wanted: Wanted | None = None
         self._annotations: dict[str, str] = {}

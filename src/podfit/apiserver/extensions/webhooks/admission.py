@@ -111,7 +111,7 @@ class Webhooks(Passive):
 
     async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> AdmissionResponse:
         """Raises CallFailed without an answer that counts, ApiError with one that refuses."""
-        review = review_of(webhook, attributes, obj)
+        review = review_of(webhook, attributes, obj, uid=self.context.random.uuid())
         response = answer_of(await self._client.ask(webhook, review), review, may_patch=self.may_patch)
         if response.patch and response.patch_type not in (None, JSON_PATCH):
             raise CallFailed(f'unsupported patch type "{response.patch_type}"')

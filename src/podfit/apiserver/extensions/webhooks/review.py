@@ -1,6 +1,5 @@
 """The conversation with a webhook: the AdmissionReview that it is sent, and what of its answer can be believed."""
 
-import uuid
 from typing import Any
 
 import msgspec
@@ -29,9 +28,9 @@ class CallFailed(Exception):
     """There is no answer, or none that counts: what the webhook's failure policy is about."""
 
 
-def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionReview:
+def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any, *, uid: str) -> AdmissionReview:
     """The question in the first version of the webhook's list that this server speaks; validation saw to it that there
-    is one."""
+    is one. The answer has to name the same `uid`."""
     version = next(version for version in webhook.admission_review_versions if version in REVIEW_VERSIONS)
     info, who = attributes.info, attributes.identity
     group, _, of = obj.api_version.rpartition("/")  # an Eviction is another kind than the pod that it is about
@@ -41,7 +40,7 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     if attributes.dry_run:
         options |= {"dryRun": ["All"]}  # type: ignore[dict-item]  # the others are texts
     request = AdmissionRequest(
-        uid=str(uuid.uuid4()),
+        uid=uid,
         kind=kind,
         resource=resource,
         sub_resource=attributes.subresource,
@@ -62,7 +61,7 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
 
 def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> Document:
     """What conditions may name: the request as the webhook would be told, its two objects apart."""
-    review = review_of(webhook, attributes, obj)
+    review = review_of(webhook, attributes, obj, uid="")
     assert review.request is not None
     request: Document = msgspec.json.decode(codec.encode(review.request))
     request.pop("uid", None)
