@@ -307,7 +307,8 @@ class FakeRuntime:
         return self.images[image].id
 
     async def remove_image(self, image: str) -> None:
-        self.images.pop(image, None)
+        self._call("rmi", image)
+        self.images = {name: known for name, known in self.images.items() if image not in (name, known.id)}
 
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
         return ()

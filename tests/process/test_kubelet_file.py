@@ -47,6 +47,10 @@ def test_upstreams_fields(tmp_path: Path) -> None:
         memoryManagerPolicy="Static",
         reservedMemory=[{"numaNode": 0, "limits": {"memory": "1Gi"}}],
         memorySwap={"swapBehavior": "LimitedSwap"},
+        imageGCHighThresholdPercent=70,
+        imageGCLowThresholdPercent=60,
+        imageMinimumGCAge="1m30s",
+        imageMaximumGCAge="24h",
         memoryThrottlingFactor=0.8,
         memoryReservationPolicy="TieredReservation",
         featureGates={"MemoryQoS": True},
@@ -61,6 +65,10 @@ def test_upstreams_fields(tmp_path: Path) -> None:
         eviction_hard="memory.available<100Mi,nodefs.available<10%",
         memory_throttling_factor=0.8,
         memory_reservation_policy=MemoryReservation.TIERED,
+        image_gc_high_threshold=70,
+        image_gc_low_threshold=60,
+        image_minimum_age=90.0,
+        image_maximum_age=86400.0,
     )
     assert (found.address, found.port, found.gates) == ("10.0.0.1", 10251, "MemoryQoS=true")
     assert found.authentication.x509.client_ca_file == "/ca.crt"
@@ -87,6 +95,10 @@ def test_flags_count_more(tmp_path: Path) -> None:
         ({"serverTLSBootstrap": True, "tlsCertFile": "/a", "tlsPrivateKeyFile": "/b"}, "which?"),
         ({"cpuManagerPolicy": "dynamic"}, "$.cpuManagerPolicy"),
         ({"port": "10250"}, "$.port"),
+        ({"imageGCHighThresholdPercent": 80}, "must be less than imageGCHighThresholdPercent 80"),
+        ({"imageGCHighThresholdPercent": 101}, "imageGCHighThresholdPercent 101: must be between 0 and 100"),
+        ({"imageMinimumGCAge": "soon"}, "imageMinimumGCAge: 'soon' is no duration"),
+        ({"imageMaximumGCAge": "1m"}, "imageMaximumGCAge 60s: must be 0 or more than imageMinimumGCAge"),
         ({"kind": "KubeProxyConfiguration"}, "it has to be apiVersion kubelet.config.k8s.io/v1beta1"),
     ],
 )

@@ -63,6 +63,11 @@ class NodeFlags:
             f"memory.available<100Mi. [default: {DEFAULT}]"
         ),
     ] = None
+    image_gc_high_threshold: Annotated[
+        int | None,
+        Parameter(help="Percent of the images' disk in use from which unused images go; 100: never. [default: 85]"),
+    ] = None
+    image_gc_low_threshold: Annotated[int | None, Parameter(help="Percent at which that ends. [default: 80]")] = None
     memory_shrink: Annotated[
         MemoryShrink | None,
         Parameter(

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.api.meta.base import ResourceList
+from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import Threshold
 from podfit.kubelet.managers.config import ManagersConfig
 
@@ -28,6 +29,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()
+    images: ImagePolicy = ImagePolicy()
     managers: ManagersConfig = ManagersConfig()
 
     @property

@@ -29,6 +29,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.eviction import Evictor
 from podfit.kubelet.housekeeping import Housekeeper
+from podfit.kubelet.images.collector import ImageCollector
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
@@ -71,6 +72,8 @@ from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
+
+IMAGES = "imagefs.available"
 
 
 class Kubelet:
@@ -205,6 +208,9 @@ class Kubelet:
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
         self._pods = PodManager(context, self._known, self._informer, attempts)
         self._logs = LogRotation(runtime, None if config.simulated else config.log_root, self._writer, clock)
+        self._images = ImageCollector(
+            runtime, config.images, clock=clock, disk=lambda: self._pressure.seen.get(IMAGES), tell=self._events.node
+        )
         self._evictor = Evictor(runtime, self._pressure, self._known, pods, clock, self._events.pod)
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
@@ -240,7 +246,7 @@ class Kubelet:
         self._supervisor.run(self._agent.run())
         await self._pods.ready.wait()
         self._supervisor.run(self._watch.look())
-        for later in (self._housekeeper, self._pressure, self._evictor, self._mirrors):
+        for later in (self._housekeeper, self._pressure, self._evictor, self._images, self._mirrors):
             self._supervisor.run(later.run())
         for optional in (self._watch.listen(), self._pool.run(), self._manifests.run(), self._logs.run()):
             self._supervisor.begin(optional)  # it ends where there is nothing to do

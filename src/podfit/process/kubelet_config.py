@@ -39,6 +39,8 @@ def check(options: KubeletOptions) -> None:
         raise UsageError(
             f"--memory-throttling-factor {options.memory_throttling_factor}: must be above 0 and at most 1"
         )
+    if problem := options.images.problem:
+        raise UsageError(problem)
 
 
 def kubelet_config(
@@ -65,6 +67,7 @@ def kubelet_config(
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
         eviction_hard=thresholds,
+        images=options.kubelet.images,
         api_server=api_server,
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.process import config_file
-from podfit.process.config_file import Strict
+from podfit.process.config_file import Rejected, Strict
 from podfit.process.errors import UsageError
 from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
 
@@ -65,6 +65,10 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
     authentication: _Authentication = _Authentication()
     authorization: _Authorization = _Authorization()
     eviction_hard: dict[str, str] | None = None
+    image_gc_high_threshold: int | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
+    image_gc_low_threshold: int | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
+    image_minimum_age: str | None = msgspec.field(default=None, name="imageMinimumGCAge")
+    image_maximum_age: str | None = msgspec.field(default=None, name="imageMaximumGCAge")
     cpu_manager_policy: CpuPolicy | None = None
     reserved_system_cpus: str | None = msgspec.field(default=None, name="reservedSystemCPUs")
     memory_manager_policy: MemoryPolicy | None = None
@@ -91,6 +95,10 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
             "pod_manifest_path": self.static_pod_path or None,
             "memory_reservation_policy": self.memory_reservation_policy,
             "memory_throttling_factor": self.memory_throttling_factor,
+            "image_gc_high_threshold": self.image_gc_high_threshold,
+            "image_gc_low_threshold": self.image_gc_low_threshold,
+            "image_minimum_age": _seconds(self.image_minimum_age, "imageMinimumGCAge"),
+            "image_maximum_age": _seconds(self.image_maximum_age, "imageMaximumGCAge"),
         }
         return replace(KubeletOptions(), **{name: value for name, value in said.items() if value is not None})
 
@@ -103,9 +111,17 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
 def read(path: Path) -> KubeletFile:
     """Raises UsageError that names the field."""
     found = config_file.read(path, KubeletFile, api_version=API_VERSION, name=KIND)
-    if problem := _problem(found):
+    try:
+        problem = _problem(found) or found.options().images.problem
+    except Rejected as error:
+        problem = str(error)
+    if problem:
         raise UsageError(f"--config: {path}: {problem}")
     return found
+
+
+def _seconds(text: str | None, field: str) -> float | None:
+    return None if text is None else config_file.seconds(text, field)
 
 
 def _problem(found: KubeletFile) -> str:

@@ -14,6 +14,7 @@ from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
+from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT
 from podfit.process import given_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
@@ -118,6 +119,20 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR
     memory_shrink: MemoryShrink = MemoryShrink.CHECKED
+    image_gc_high_threshold: int = 85
+    image_gc_low_threshold: int = 80
+    image_minimum_age: float = 120.0  # seconds
+    image_maximum_age: float = 0.0
+
+    @property
+    def images(self) -> ImagePolicy:
+        """When unused images go."""
+        return ImagePolicy(
+            high=self.image_gc_high_threshold,
+            low=self.image_gc_low_threshold,
+            least_age=self.image_minimum_age,
+            most_age=self.image_maximum_age,
+        )
 
 
 class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,10 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "evictionHard": {
             threshold.signal: _threshold(threshold.amount, threshold.share) for threshold in config.eviction_hard
         },
+        "imageGCHighThresholdPercent": config.images.high,
+        "imageGCLowThresholdPercent": config.images.low,
+        "imageMinimumGCAge": f"{config.images.least_age:g}s",
+        "imageMaximumGCAge": f"{config.images.most_age:g}s",
         "failSwapOn": False,
         "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
         "nodeStatusUpdateFrequency": "10s",
