@@ -42,6 +42,40 @@ async def test_what_podfits_nodes_do_not_do_is_told_where_the_nodes_are_podfits(
         assert ("spec.hostUsers" in await create(server, "/api/v1/pods", spec)) == own
 
 
+UNSERVED: dict[str, tuple[dict[str, Any], str]] = {
+    "/api/v1/services": ({"ports": [{"port": 80}]}, "podfit's nodes route no service"),
+    "/apis/networking.k8s.io/v1/ingresses": (
+        {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}},
+        "no ingress controller",
+    ),
+    "/apis/networking.k8s.io/v1/networkpolicies": ({"podSelector": {}}, "do not enforce a NetworkPolicy"),
+    "/apis/autoscaling/v2/horizontalpodautoscalers": (
+        {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}},
+        "nothing changes the replicas",
+    ),
+    "/apis/autoscaling/v1/horizontalpodautoscalers": (
+        {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}},
+        "nothing changes the replicas",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", UNSERVED)
+@pytest.mark.parametrize("own", [True, False])
+async def test_what_nothing_of_podfit_acts_on_is_told_where_it_is_alone(path: str, own: bool, tmp_path: Path) -> None:
+    spec, text = UNSERVED[path]
+    async with running_server(tmp_path, own_nodes=own) as server:
+        assert (text in await create(server, path, spec)) == own
+
+
+async def test_a_service_without_an_address_promises_no_route(tmp_path: Path) -> None:
+    async with running_server(tmp_path, own_nodes=True) as server:
+        headless = {"clusterIP": "None", "selector": {"a": "b"}}
+        assert not await create(server, "/api/v1/services", headless)
+        elsewhere = {"type": "ExternalName", "externalName": "example.com"}
+        assert not await create(server, "/api/v1/services", elsewhere, "other")
+
+
 @pytest.mark.parametrize("path", KINDS)
 async def test_a_workload_without_a_controller_gets_a_warning(server: Server, path: str) -> None:
     resource = path.rpartition("/")[2]

@@ -62,6 +62,13 @@ def _changed_service(_info: ResourceInfo, new: Service, old: Service, _gates: Fe
     return updated(new, old)
 
 
+def _unrouted(service: Service) -> tuple[str, ...]:
+    """A headless service promises no more than its endpoints, and one of another name is the DNS server's."""
+    if service.spec.type == "ExternalName" or service.spec.cluster_ip == "None":
+        return ()
+    return ("podfit's nodes route no service: clients have to use the addresses of its endpoints, not spec.clusterIP",)
+
+
 def _new_claim(_info: ResourceInfo, obj: PersistentVolumeClaim, _gates: FeatureGates) -> PersistentVolumeClaim:
     return replace(with_sources(obj), status=PersistentVolumeClaimStatus(phase="Pending"))
 
@@ -97,7 +104,9 @@ STRATEGIES: dict[type[Object], Strategy] = {
             answered_with_object=True,
         ),
     ),
-    Service: Strategy(prepare_create=_new_service, update=UpdateStrategy(prepare=_changed_service)),
+    Service: Strategy(
+        prepare_create=_new_service, update=UpdateStrategy(prepare=_changed_service), unhonoured=_unrouted
+    ),
     PersistentVolumeClaim: Strategy(prepare_create=_new_claim, update=UpdateStrategy(prepare=_changed_claim)),
     PersistentVolume: Strategy(prepare_create=_new_volume),
     Node: Strategy(prepare_create=_new_node),

@@ -26,15 +26,17 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
     from podfit.apiserver.registry.strategies import (
         apiextensions,
         apps,
+        autoscaling,
         batch,
         certificates,
         coordination,
         core,
         custom,
         events,
+        networking,
         strategy,
     )
 
-    groups = (apiextensions, apps, batch, certificates, coordination, core, events)
+    groups = (apiextensions, apps, autoscaling, batch, certificates, coordination, core, events, networking)
     table = {kind: found for group in groups for kind, found in group.STRATEGIES.items()}
     return table, custom.STRATEGY, strategy.Strategy()
