@@ -28,7 +28,7 @@ def to_v1(autoscaler: v2.HorizontalPodAutoscaler) -> v1.HorizontalPodAutoscaler:
     current, also = _split(status.current_metrics or (), "current")
     carried = {
         METRICS: [_old_form(other, "target", "target") for other in others],
-        CURRENT: [_old_form(each, "current", "current") for each in also],
+        CURRENT: [_old_form(metric, "current", "current") for metric in also],
         CONDITIONS: codec.to_dict(status.conditions),
         BEHAVIOR: _go_behavior(spec.behavior),
     }
@@ -155,7 +155,7 @@ def _nested(name: str, flat: dict[str, Any], part: str) -> dict[str, Any]:
     amounts = {"value": value, "averageValue": average, "averageUtilization": use}
     if part == "target":
         amounts["type"] = "Utilization" if use is not None else "Value" if value is not None else "AverageValue"
-    source: dict[str, Any] = {part: {key: each for key, each in amounts.items() if each is not None}}
+    source: dict[str, Any] = {part: {key: amount for key, amount in amounts.items() if amount is not None}}
     source |= {key: flat[key] for key in ("name", "container") if key in flat}
     if name == "object":
         source["describedObject"] = flat["target"]
@@ -189,8 +189,8 @@ def _go_rules(rules: v2.HPAScalingRules | None) -> dict[str, Any] | None:
 
 def _from_go(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name[:1].lower() + name[1:]: _from_go(each) for name, each in value.items()}
-    return [_from_go(each) for each in value] if isinstance(value, list) else value
+        return {name[:1].lower() + name[1:]: _from_go(member) for name, member in value.items()}
+    return [_from_go(item) for item in value] if isinstance(value, list) else value
 
 
 def _read(text: str | None, kind: Any, prepare: Any = lambda found: found) -> Any:

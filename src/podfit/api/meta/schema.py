@@ -128,8 +128,8 @@ def _all_known(document: dict[str, Any], kind: Kind) -> bool:
             inside = (value,) if member.shape == "struct" else value.values() if member.shape == "map" else ()
         else:
             continue
-        for each in inside:
-            if isinstance(each, dict) and not _all_known(each, item):
+        for inner in inside:
+            if isinstance(inner, dict) and not _all_known(inner, item):
                 return False
     return True
 
@@ -154,13 +154,13 @@ def _unknown_inside(
     if member.shape == "struct":
         return unknown_fields(value, member.item, path, first=first, directives=directives, in_order=in_order)
     if member.shape == "list" and isinstance(value, list):
-        pairs = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
+        pairs = [(f"{path}[{index}]", element) for index, element in enumerate(value)]
     elif member.shape == "map" and isinstance(value, dict):
-        pairs = [(f"{path}.{name}", each) for name, each in value.items()]
+        pairs = [(f"{path}.{name}", element) for name, element in value.items()]
     else:
         return []
     return [
         found
-        for here, each in pairs
-        for found in unknown_fields(each, member.item, here, first=first, directives=directives, in_order=in_order)
+        for here, element in pairs
+        for found in unknown_fields(element, member.item, here, first=first, directives=directives, in_order=in_order)
     ]

@@ -41,7 +41,7 @@ def _is_time(text: str) -> bool:
 
 
 def _is_base64(text: str) -> bool:
-    return _reads(lambda each: base64.b64decode(each, validate=True))(text)
+    return _reads(lambda encoded: base64.b64decode(encoded, validate=True))(text)
 
 
 _FORMATS: dict[str, Callable[[str], bool]] = {
@@ -52,7 +52,7 @@ _FORMATS: dict[str, Callable[[str], bool]] = {
     "ipv4": _reads(ipaddress.IPv4Address),
     "ipv6": _reads(ipaddress.IPv6Address),
     "ip": _reads(ipaddress.ip_address),
-    "cidr": lambda text: "/" in text and _reads(lambda each: ipaddress.ip_network(each, strict=False))(text),
+    "cidr": lambda text: "/" in text and _reads(lambda network: ipaddress.ip_network(network, strict=False))(text),
     "uuid": _like(_UUID % (_HEX, _HEX)),
     "uuid3": _like(_UUID % ("3", _HEX)),
     "uuid4": _like(_UUID % ("4", "[89abAB]")),

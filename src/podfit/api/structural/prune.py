@@ -17,7 +17,7 @@ def _prune(value: Any, schema: JSONSchemaProps, path: str, dropped: list[str], *
         items = schema.items
         if items is None:
             return value
-        return [_prune(each, items, f"{path}[{index}]", dropped) for index, each in enumerate(value)]
+        return [_prune(item, items, f"{path}[{index}]", dropped) for index, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     kept = {}

@@ -21,7 +21,7 @@ class SchemaNode(Node):
         self.open = bool(schema.preserve_unknown_fields)
 
     def members(self) -> dict[str, Member]:
-        found = {name: member_of(name, each) for name, each in self.schema.properties.items()}
+        found = {name: member_of(name, prop) for name, prop in self.schema.properties.items()}
         if self.root or self.schema.embedded_resource:
             text = Member("", "scalar", None, _PLAIN, scalar="string")
             found |= {"apiVersion": text, "kind": text, "metadata": Member("metadata", "struct", ObjectMeta, _PLAIN)}

@@ -68,7 +68,7 @@ def _new(errors: list[FieldError], before: Any, document: Any, obj: Custom, *, l
     if not errors or before is None:
         return errors
     check = list_errors if lists else value_errors
-    known = {(each.field, each.body) for each in check(before, obj.declared.schema)}
+    known = {(error.field, error.body) for error in check(before, obj.declared.schema)}
     return [
         error
         for error in errors

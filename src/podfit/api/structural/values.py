@@ -41,9 +41,9 @@ def value_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterato
             yield from _items(value, schema, path)
     if schema.enum:
         spend(len(schema.enum) // 10)
-    if schema.enum and not any(_same(value, each) for each in schema.enum):
+    if schema.enum and not any(_same(value, choice) for choice in schema.enum):
         spend(_PRINTED * len(schema.enum))
-        allowed = [each if isinstance(each, str) else _json(each) for each in schema.enum]
+        allowed = [choice if isinstance(choice, str) else _json(choice) for choice in schema.enum]
         yield unsupported(path, value, allowed)
     if isinstance(value, dict):
         yield from _members(value, schema, path)
@@ -148,8 +148,8 @@ def _shown(number: int | float) -> str:
 
 def _items(value: list[Any], schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     if schema.items is not None:
-        for index, each in enumerate(value):
-            yield from value_errors(each, schema.items, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            yield from value_errors(item, schema.items, f"{path}[{index}]")
     if schema.min_items is not None and len(value) < schema.min_items:
         yield invalid(path, len(value), f"{_in(path)} should have at least {schema.min_items} items")
     if schema.max_items is not None and len(value) > schema.max_items:
@@ -166,9 +166,9 @@ def _members(value: dict[str, Any], schema: JSONSchemaProps, path: str) -> Itera
     start = f"{path}." if path else ""
     additional = schema.additional_properties
     if isinstance(additional, JSONSchemaProps):
-        for name, each in value.items():
+        for name, member in value.items():
             if name not in schema.properties:
-                yield from value_errors(each, additional, start + name)
+                yield from value_errors(member, additional, start + name)
     for name in sorted(schema.properties.keys() & value.keys()):
         yield from value_errors(value[name], schema.properties[name], start + name)
     yield from (required(start + name) for name in schema.required if name not in value)
@@ -179,7 +179,7 @@ def _junctors(value: Any, schema: JSONSchemaProps, path: str) -> Iterator[FieldE
     for name, several in (("anyOf", schema.any_of), ("oneOf", schema.one_of)):
         if not several:
             continue
-        outcomes = [list(value_errors(value, each, path)) for each in several]
+        outcomes = [list(value_errors(value, branch, path)) for branch in several]
         valid = sum(not outcome for outcome in outcomes)
         quoted = _json(path)
         if not valid:
@@ -188,7 +188,7 @@ def _junctors(value: Any, schema: JSONSchemaProps, path: str) -> Iterator[FieldE
         elif name == "oneOf" and valid > 1:
             text = f"{quoted} must validate one and only one schema (oneOf). Found {valid} valid alternatives"
             yield invalid(NOWHERE, "", text)
-    outcomes = [list(value_errors(value, each, path)) for each in schema.all_of]
+    outcomes = [list(value_errors(value, branch, path)) for branch in schema.all_of]
     if any(outcomes):
         none = all(outcomes)
         for outcome in outcomes:

@@ -130,17 +130,17 @@ def _resources(resources: tuple[str, ...], path: str) -> Iterator[FieldError]:
         yield required(path)
     whole, everywhere = set(), set()  # resources with all subresources, subresources of all resources
     plain = False
-    for index, each in enumerate(resources):
-        resource, slash, sub = each.partition("/")
-        if not each:
+    for index, pattern in enumerate(resources):
+        resource, slash, sub = pattern.partition("/")
+        if not pattern:
             yield required(f"{path}[{index}]")
         elif not slash:
-            plain = each != "*"
+            plain = pattern != "*"
         else:
             if resource in whole:
-                yield invalid(f"{path}[{index}]", each, f"if '{resource}/*' is present, must not specify {each}")
+                yield invalid(f"{path}[{index}]", pattern, f"if '{resource}/*' is present, must not specify {pattern}")
             if sub in everywhere:
-                yield invalid(f"{path}[{index}]", each, f"if '*/{sub}' is present, must not specify {each}")
+                yield invalid(f"{path}[{index}]", pattern, f"if '*/{sub}' is present, must not specify {pattern}")
             whole |= {resource} if sub == "*" else set()
             everywhere |= {sub} if resource == "*" else set()
     if "*/*" in resources and len(resources) > 1:

@@ -61,8 +61,8 @@ def _most(schema: JSONSchemaProps) -> int | None:
 
 def children(schema: JSONSchemaProps, path: str) -> Iterator[tuple[str, JSONSchemaProps, str]]:
     """What is declared below, each with its place and what it is there."""
-    for name, each in sorted(schema.properties.items()):
-        yield f"{path}.properties[{name}]", each, _FIELD
+    for name, inner in sorted(schema.properties.items()):
+        yield f"{path}.properties[{name}]", inner, _FIELD
     if isinstance(schema.additional_properties, JSONSchemaProps):
         yield f"{path}.additionalProperties", schema.additional_properties, _FIELD
     if schema.items is not None:
@@ -71,14 +71,14 @@ def children(schema: JSONSchemaProps, path: str) -> Iterator[tuple[str, JSONSche
 
 def junctors(schema: JSONSchemaProps, path: str) -> Iterator[tuple[str, JSONSchemaProps]]:
     for name, several in (("allOf", schema.all_of), ("anyOf", schema.any_of), ("oneOf", schema.one_of)):
-        yield from ((f"{path}.{name}[{index}]", each) for index, each in enumerate(several))
+        yield from ((f"{path}.{name}[{index}]", inner) for index, inner in enumerate(several))
     if schema.not_ is not None:
         yield f"{path}.not", schema.not_
 
 
 def _structural(schema: JSONSchemaProps, path: str, place: str) -> Iterator[FieldError]:
-    for where, each, what in children(schema, path):
-        yield from _structural(each, where, what)
+    for where, inner, what in children(schema, path):
+        yield from _structural(inner, where, what)
     if schema.type == "array" and schema.items is None:
         yield required(f"{path}.items", "must be specified")
     yield from _type(schema, path, place)
@@ -86,8 +86,8 @@ def _structural(schema: JSONSchemaProps, path: str, place: str) -> Iterator[Fiel
     if schema.properties and schema.additional_properties is not None:
         text = "additionalProperties and properties are mutual exclusive"
         yield forbidden(f"{path}.additionalProperties", text)
-    for where, each in junctors(schema, path):
-        yield from _narrowing(each, schema, where)
+    for where, junctor in junctors(schema, path):
+        yield from _narrowing(junctor, schema, where)
 
 
 def _type(schema: JSONSchemaProps, path: str, place: str) -> Iterator[FieldError]:
@@ -140,19 +140,19 @@ def _narrowing(schema: JSONSchemaProps, outer: JSONSchemaProps, path: str) -> It
     ):
         if given not in (None, "", False, ()):
             yield forbidden(f"{path}.{name}", "must be empty to be structural")
-    for name, each in sorted(schema.properties.items()):
+    for name, inner in sorted(schema.properties.items()):
         where, declared = f"{path}.properties[{name}]", outer.properties.get(name)
         if declared is None and not outer.preserve_unknown_fields:
             yield required(where.replace(path, _outside(path), 1), f"because it is defined in {where}")
         else:
-            yield from _narrowing(each, declared or JSONSchemaProps(preserve_unknown_fields=True), where)
+            yield from _narrowing(inner, declared or JSONSchemaProps(preserve_unknown_fields=True), where)
     if schema.items is not None:
         if outer.items is None:
             yield required(f"{_outside(path)}.items", f"because it is defined in {path}.items")
         else:
             yield from _narrowing(schema.items, outer.items, f"{path}.items")
-    for where, each in junctors(schema, path):
-        yield from _narrowing(each, outer, where)
+    for where, junctor in junctors(schema, path):
+        yield from _narrowing(junctor, outer, where)
 
 
 def _outside(path: str) -> str:
@@ -173,10 +173,10 @@ def _node(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
         yield from _default(schema, f"{path}.default")
     for index, rule in enumerate(schema.validations):
         yield from form_errors(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
-    for where, each, _ in children(schema, path):
-        yield from _node(each, where)
-    for where, each in junctors(schema, path):
-        yield from _node(each, where)
+    for where, inner, _ in children(schema, path):
+        yield from _node(inner, where)
+    for where, junctor in junctors(schema, path):
+        yield from _node(junctor, where)
 
 
 def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
@@ -267,7 +267,7 @@ def _default(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
         return
     holder = JSONSchemaProps(type="object", properties={"default": schema})
     prune({"default": filled}, holder, dropped)
-    for each in dropped:
-        yield invalid(path, schema.default, f"must not have unknown fields: {each.removeprefix('default.')}")
+    for field in dropped:
+        yield invalid(path, schema.default, f"must not have unknown fields: {field.removeprefix('default.')}")
     yield from value_errors(filled, schema, path)
     yield from list_errors(filled, schema, path)

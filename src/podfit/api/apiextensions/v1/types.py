@@ -198,7 +198,7 @@ class CustomResourceDefinition(Object):
 
 
 def condition(definition: CustomResourceDefinition, kind: str) -> CustomResourceDefinitionCondition | None:
-    return next((each for each in definition.status.conditions or () if each.type == kind), None)
+    return next((condition for condition in definition.status.conditions or () if condition.type == kind), None)
 
 
 def holds(definition: CustomResourceDefinition, kind: str) -> bool:

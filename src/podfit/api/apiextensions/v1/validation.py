@@ -138,7 +138,7 @@ def _places(
     versions: Sequence[CustomResourceDefinitionVersion], attribute: str, name: str
 ) -> list[tuple[str, CustomResourceDefinitionVersion]]:
     said = [getattr(version, attribute) for version in versions]
-    if said and all(each == said[0] for each in said):
+    if said and all(column == said[0] for column in said):
         return [(f"spec.{name}", versions[0])]
     inner = "schema" if name == "validation" else name
     return [(f"spec.versions[{index}].{inner}", version) for index, version in enumerate(versions)]
@@ -189,21 +189,21 @@ def _column(column: CustomResourceColumnDefinition, place: str) -> Iterator[Fiel
 def _selectable(version: CustomResourceDefinitionVersion, place: str) -> Iterator[FieldError]:
     known: set[str] = set()
     declared = version.schema.open_api_schema if version.schema else None
-    for index, each in enumerate(version.selectable_fields):
+    for index, field in enumerate(version.selectable_fields):
         here = f"{place}[{index}].jsonPath"
-        parts = each.json_path.split(".")[1:]
+        parts = field.json_path.split(".")[1:]
         node = declared
         for part in parts:
             node = node.properties.get(part) if node else None
-        if not re.fullmatch(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", each.json_path):
-            yield invalid(here, each.json_path, "is an invalid path: must be a simple json path")
+        if not re.fullmatch(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", field.json_path):
+            yield invalid(here, field.json_path, "is an invalid path: must be a simple json path")
         elif parts[0] == "metadata":
-            yield invalid(here, each.json_path, "must not point to fields in metadata")
+            yield invalid(here, field.json_path, "must not point to fields in metadata")
         elif node is None or node.type not in ("boolean", "integer", "string"):
-            yield invalid(here, each.json_path, "must point to a field of type string, boolean or integer")
-        if each.json_path in known:
-            yield duplicate(here, each.json_path)
-        known.add(each.json_path)
+            yield invalid(here, field.json_path, "must point to a field of type string, boolean or integer")
+        if field.json_path in known:
+            yield duplicate(here, field.json_path)
+        known.add(field.json_path)
     if len(version.selectable_fields) > 8:
         yield FieldError(place, "Too many", "must have at most 8 items", str(len(version.selectable_fields)))
 

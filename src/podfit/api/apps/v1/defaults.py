@@ -45,7 +45,7 @@ def _deployment_strategy(strategy: DeploymentStrategy) -> DeploymentStrategy:
     if strategy.type != "RollingUpdate":
         return strategy
     strategy = fill(strategy, rolling_update=RollingUpdateDeployment())
-    return inside(strategy, rolling_update=lambda each: fill(each, max_unavailable="25%", max_surge="25%"))
+    return inside(strategy, rolling_update=lambda rolling: fill(rolling, max_unavailable="25%", max_surge="25%"))
 
 
 def _replica_set(replicas: ReplicaSet) -> ReplicaSet:
@@ -84,7 +84,7 @@ def _stateful_strategy(strategy: StatefulSetUpdateStrategy) -> StatefulSetUpdate
     if strategy.type != "RollingUpdate":
         return strategy
     strategy = fill(strategy, rolling_update=RollingUpdateStatefulSetStrategy())
-    return inside(strategy, rolling_update=lambda each: fill(each, partition=0))
+    return inside(strategy, rolling_update=lambda rolling: fill(rolling, partition=0))
 
 
 def _claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
@@ -111,7 +111,7 @@ def _daemon_strategy(strategy: DaemonSetUpdateStrategy) -> DaemonSetUpdateStrate
     if strategy.type != "RollingUpdate":
         return strategy
     strategy = fill(strategy, rolling_update=RollingUpdateDaemonSet())
-    return inside(strategy, rolling_update=lambda each: fill(each, max_unavailable=1, max_surge=0))
+    return inside(strategy, rolling_update=lambda rolling: fill(rolling, max_unavailable=1, max_surge=0))
 
 
 def _pod_template(template: PodTemplate) -> PodTemplate:

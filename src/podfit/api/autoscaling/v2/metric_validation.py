@@ -38,7 +38,7 @@ def _segment(value: str, path: str, missing: str = "") -> list[FieldError]:
 
 
 def validate_metrics(metrics: tuple[MetricSpec, ...], least: int | None, path: str) -> list[FieldError]:
-    errors = [error for index, each in enumerate(metrics) for error in _metric(each, f"{path}[{index}]")]
+    errors = [error for index, metric in enumerate(metrics) for error in _metric(metric, f"{path}[{index}]")]
     if least == 0 and not any(metric.type in ("Object", "External") for metric in metrics):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden(path, text))

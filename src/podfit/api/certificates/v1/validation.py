@@ -91,7 +91,7 @@ def _labels(path: str, text: str, *, each_alone: bool) -> list[FieldError]:
         problems = names.dns_label(label) if each_alone else names.dns_subdomain(label)
         if problems:
             listed = problems if each_alone else [", ".join(problems)]
-            return [invalid(path, text, f'validating label "{label}": {each}') for each in listed]
+            return [invalid(path, text, f'validating label "{label}": {reason}') for reason in listed]
     return []
 
 
@@ -99,22 +99,22 @@ def _conditions(asked: CertificateSigningRequest, old: CertificateSigningRequest
     both = old is not None and old.has(APPROVED) and old.has(DENIED)
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, each in enumerate(asked.status.conditions):
+    for index, condition in enumerate(asked.status.conditions):
         where = f"status.conditions[{index}]"
-        if not each.type:
+        if not condition.type:
             errors.append(required(f"{where}.type"))
-        good = ("True",) if each.type in (APPROVED, DENIED, FAILED) else ("False", "True", "Unknown")
-        if not each.status:
+        good = ("True",) if condition.type in (APPROVED, DENIED, FAILED) else ("False", "True", "Unknown")
+        if not condition.status:
             errors.append(required(f"{where}.status"))
-        elif each.status not in good:
-            errors.append(unsupported(f"{where}.status", each.status, good))
-        other = {APPROVED: DENIED, DENIED: APPROVED}.get(each.type)
+        elif condition.status not in good:
+            errors.append(unsupported(f"{where}.status", condition.status, good))
+        other = {APPROVED: DENIED, DENIED: APPROVED}.get(condition.type)
         if other in seen and not both:
             text = "Approved and Denied conditions are mutually exclusive"
-            errors.append(invalid(f"{where}.type", each.type, text))
-        if each.type in seen:
-            errors.append(duplicate(f"{where}.type", each.type))
-        seen.add(each.type)
+            errors.append(invalid(f"{where}.type", condition.type, text))
+        if condition.type in seen:
+            errors.append(duplicate(f"{where}.type", condition.type))
+        seen.add(condition.type)
     return errors
 
 

@@ -34,18 +34,21 @@ def _subset(subset: EndpointSubset, path: str) -> list[FieldError]:
     if not subset.addresses and not subset.not_ready_addresses:
         errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
     for name, found in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
-        for index, each in enumerate(found):
-            errors += _address(each, f"{path}.{name}[{index}]")
+        for index, endpoint in enumerate(found):
+            errors += _address(endpoint, f"{path}.{name}[{index}]")
     for index, port in enumerate(subset.ports):
         errors += _port(port, f"{path}.ports[{index}]", named=len(subset.ports) > 1)
     return errors
 
 
-def _address(each: EndpointAddress, path: str) -> list[FieldError]:
-    errors = address(each.ip, f"{path}.ip")
-    if each.hostname:
-        errors += [invalid(f"{path}.hostname", each.hostname, text) for text in names.dns_label(each.hostname)]
-    return errors + _node(each.node_name, path) + ordinary(each.ip, f"{path}.ip")
+def _address(endpoint_address: EndpointAddress, path: str) -> list[FieldError]:
+    errors = address(endpoint_address.ip, f"{path}.ip")
+    if endpoint_address.hostname:
+        errors += [
+            invalid(f"{path}.hostname", endpoint_address.hostname, text)
+            for text in names.dns_label(endpoint_address.hostname)
+        ]
+    return errors + _node(endpoint_address.node_name, path) + ordinary(endpoint_address.ip, f"{path}.ip")
 
 
 def _node(name: str | None, path: str) -> list[FieldError]:
@@ -124,11 +127,11 @@ def _hinted(found: Sequence[ForZone | ForNode], path: str) -> list[FieldError]:
     if len(found) > _HINTS:
         return [too_many(path, len(found), _HINTS)]
     errors = []
-    for index, each in enumerate(found):
+    for index, zone in enumerate(found):
         where = f"{path}[{index}].name"
-        if any(each.name == other.name for other in found[:index]):
-            errors.append(duplicate(where, each.name))
-        errors += [invalid(where, each.name, text) for text in names.label_value(each.name)]
+        if any(zone.name == other.name for other in found[:index]):
+            errors.append(duplicate(where, zone.name))
+        errors += [invalid(where, zone.name, text) for text in names.label_value(zone.name)]
     return errors
 
 

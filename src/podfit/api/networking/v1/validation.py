@@ -73,8 +73,8 @@ def _rule(rule: IngressRule, path: str) -> list[FieldError]:
         return errors
     if not rule.http.paths:
         errors.append(required(f"{path}.http.paths"))
-    for index, each in enumerate(rule.http.paths):
-        errors += _path(each, f"{path}.http.paths[{index}]")
+    for index, http_path in enumerate(rule.http.paths):
+        errors += _path(http_path, f"{path}.http.paths[{index}]")
     return errors
 
 
@@ -83,8 +83,8 @@ def _host(host: str, path: str) -> list[FieldError]:
     return [invalid(path, host, text) for text in check(host)]
 
 
-def _path(each: HTTPIngressPath, path: str) -> list[FieldError]:
-    kind, text, where = each.path_type, each.path, f"{path}.path"
+def _path(http_path: HTTPIngressPath, path: str) -> list[FieldError]:
+    kind, text, where = http_path.path_type, http_path.path, f"{path}.path"
     if kind is None:
         return [required(f"{path}.pathType", "pathType must be specified")]
     errors = []
@@ -95,7 +95,7 @@ def _path(each: HTTPIngressPath, path: str) -> list[FieldError]:
     if kind in ("Exact", "Prefix"):
         errors += [invalid(where, text, f"must not contain '{part}'") for part in _WITHIN if part in text]
         errors += [invalid(where, text, f"cannot end with '{part}'") for part in _ENDS if text.endswith(part)]
-    return errors + _backend(each.backend, f"{path}.backend")
+    return errors + _backend(http_path.backend, f"{path}.backend")
 
 
 def _backend(backend: IngressBackend, path: str) -> list[FieldError]:
@@ -192,8 +192,8 @@ def validate_policy(policy: NetworkPolicy) -> list[FieldError]:
     if len(spec.policy_types) > len(_TYPES):
         text = "may not specify more than two policyTypes"
         return [*errors, invalid("spec.policyTypes", list(spec.policy_types), text)]
-    wrong = [(index, each) for index, each in enumerate(spec.policy_types) if each not in _TYPES]
-    return errors + [unsupported(f"spec.policyTypes[{index}]", each, _TYPES) for index, each in wrong]
+    wrong = [(index, policy_type) for index, policy_type in enumerate(spec.policy_types) if policy_type not in _TYPES]
+    return errors + [unsupported(f"spec.policyTypes[{index}]", policy_type, _TYPES) for index, policy_type in wrong]
 
 
 def _traffic(

@@ -53,7 +53,7 @@ def _attributes(spec: PersistentVolumeClaimSpec | PersistentVolumeSpec) -> str:
 
 
 def _modes(modes: Iterable[str]) -> str:
-    return ",".join(_SHORT[each] for each in _SHORT if each in tuple(modes))
+    return ",".join(_SHORT[mode] for mode in _SHORT if mode in tuple(modes))
 
 
 VOLUME = (

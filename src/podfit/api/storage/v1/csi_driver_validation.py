@@ -47,12 +47,12 @@ def _rest(spec: CSIDriverSpec) -> list[FieldError]:
 def _tokens(asked: Sequence[TokenRequest], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, each in enumerate(asked):
-        if each.audience in seen:
-            errors.append(duplicate(f"{path}[{index}].audience", each.audience))
+    for index, request in enumerate(asked):
+        if request.audience in seen:
+            errors.append(duplicate(f"{path}[{index}].audience", request.audience))
             continue
-        seen.add(each.audience)
-        seconds, where = each.expiration_seconds, f"{path}[{index}].expirationSeconds"
+        seen.add(request.audience)
+        seconds, where = request.expiration_seconds, f"{path}[{index}].expirationSeconds"
         if seconds is not None and seconds < _SHORTEST:
             errors.append(invalid(where, seconds, "may not specify a duration less than 10 minutes"))
         if seconds is not None and seconds > _LONGEST:

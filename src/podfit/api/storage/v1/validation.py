@@ -42,7 +42,7 @@ def validate_claim_update(new: PersistentVolumeClaim, old: PersistentVolumeClaim
     """Once made a claim stays as it is, but for growing when it is bound."""
     after, before = new.spec, old.spec
     errors = validate_claim(new)
-    told, called = (each.metadata.annotations.get(CLASS_ANNOTATION, "") for each in (new, old))
+    told, called = (claim.metadata.annotations.get(CLASS_ANNOTATION, "") for claim in (new, old))
     upgraded = _is_upgraded(new, old)
     if not upgraded:
         errors += immutable(told, called, f"metadata.annotations.{CLASS_ANNOTATION}")
@@ -55,7 +55,7 @@ def validate_claim_update(new: PersistentVolumeClaim, old: PersistentVolumeClaim
         before = replace(before, resources=resources, volume_attributes_class_name=after.volume_attributes_class_name)
     if after != before:
         errors.append(forbidden("spec", _FIXED))
-    size, former = (each.resources.requests.get("storage", ZERO) for each in (after, old.spec))
+    size, former = (claim_spec.resources.requests.get("storage", ZERO) for claim_spec in (after, old.spec))
     if size < former and size <= old.status.capacity.get("storage", ZERO):
         errors.append(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
     errors += immutable(new.spec.volume_mode, old.spec.volume_mode, "volumeMode")
@@ -142,23 +142,23 @@ def _topologies(terms: tuple[TopologySelectorTerm, ...], path: str) -> list[Fiel
     for index, term in enumerate(terms):
         where = f"{path}[{index}].matchLabelExpressions"
         said: dict[str, set[str]] = {}
-        for position, each in enumerate(term.match_label_expressions):
-            errors += _label(each, f"{where}[{position}]")
-            errors += [duplicate(f"{where}[{position}].key", each.key)] if each.key in said else []
-            said[each.key] = set(each.values)
+        for position, expression in enumerate(term.match_label_expressions):
+            errors += _label(expression, f"{where}[{position}]")
+            errors += [duplicate(f"{where}[{position}].key", expression.key)] if expression.key in said else []
+            said[expression.key] = set(expression.values)
         if said in seen:
             errors.append(duplicate(where, ""))
         seen.append(said)
     return errors
 
 
-def _label(each: TopologySelectorLabelRequirement, path: str) -> list[FieldError]:
-    values = each.values
+def _label(requirement: TopologySelectorLabelRequirement, path: str) -> list[FieldError]:
+    values = requirement.values
     errors = [] if values else [required(f"{path}.values")]
     errors += [
         duplicate(f"{path}.values[{index}]", value) for index, value in enumerate(values) if value in values[:index]
     ]
-    return errors + [invalid(f"{path}.key", each.key, text) for text in names.qualified(each.key)]
+    return errors + [invalid(f"{path}.key", requirement.key, text) for text in names.qualified(requirement.key)]
 
 
 def validate_class_update(new: StorageClass, old: StorageClass) -> list[FieldError]:
@@ -188,15 +188,15 @@ def _tolerations(tolerations: tuple[Toleration, ...], path: str) -> list[FieldEr
     """Each taint is tolerated once, for however long."""
     errors = validate_tolerations(tolerations, path)
     seen: set[Toleration] = set()
-    for index, each in enumerate(tolerations):
-        key = replace(each, toleration_seconds=None)
+    for index, toleration in enumerate(tolerations):
+        key = replace(toleration, toleration_seconds=None)
         if key in seen:
             shown = {
-                "Key": each.key,
-                "Operator": each.operator,
-                "Value": each.value,
-                "Effect": each.effect,
-                "TolerationSeconds": each.toleration_seconds,
+                "Key": toleration.key,
+                "Operator": toleration.operator,
+                "Value": toleration.value,
+                "Effect": toleration.effect,
+                "TolerationSeconds": toleration.toleration_seconds,
             }
             errors.append(duplicate(f"{path}[{index}]", shown))
         seen.add(key)

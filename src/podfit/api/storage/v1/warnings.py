@@ -42,10 +42,10 @@ def of_volume(volume: PersistentVolume) -> Iterator[str]:
         yield f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}"
     wanted = spec.node_affinity.required if spec.node_affinity else None
     for index, term in enumerate(wanted.node_selector_terms if wanted else ()):
-        for position, each in enumerate(term.match_expressions):
-            if each.key in NODE_LABELS:
+        for position, expression in enumerate(term.match_expressions):
+            if expression.key in NODE_LABELS:
                 path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions[{position}].key"
-                yield f"{path}: {each.key} is {NODE_LABELS[each.key]}"
+                yield f"{path}: {expression.key} is {NODE_LABELS[expression.key]}"
     for attribute, name, text in _SOURCES:
         if getattr(spec, attribute) is not None:
             yield f"spec.{name}: {text}"
@@ -59,10 +59,10 @@ def of_claim(claim: PersistentVolumeClaim) -> Iterator[str]:
 
 def of_class(storage: StorageClass) -> Iterator[str]:
     for index, term in enumerate(storage.allowed_topologies):
-        for position, each in enumerate(term.match_label_expressions):
-            if each.key in NODE_LABELS:
+        for position, expression in enumerate(term.match_label_expressions):
+            if expression.key in NODE_LABELS:
                 path = f"allowedTopologies[{index}].matchLabelExpressions[{position}].key"
-                yield f"{path}: {NODE_LABELS[each.key]}"
+                yield f"{path}: {NODE_LABELS[expression.key]}"
 
 
 def of_driver(driver: CSIDriver, old: CSIDriver | None) -> Iterator[str]:

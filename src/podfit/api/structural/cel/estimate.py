@@ -144,7 +144,7 @@ class _Estimate:
         for name, step in zip(node.names, steps, strict=True):
             size = inner if step in ("@items", "@values") else None
             self._locals.setdefault(name, []).append(_Local((*path, step) if path else (_PART,), size))
-        each, rest, item = self._each(node)
+        element_cost, rest, item = self._each(node)
         for name in node.names:
             self._locals[name].pop()
         count = self.size(node.over)
@@ -154,7 +154,7 @@ class _Estimate:
             self._sizes[node.number] = count
             if item is not None:
                 self._items[node.number] = item
-        return add(total + rest, multiply(count.most, each))
+        return add(total + rest, multiply(count.most, element_cost))
 
     def _each(self, node: Fold) -> tuple[int, int, Size | None]:
         """What one item costs, what the macro costs beside, and how large what it makes is."""
@@ -172,8 +172,8 @@ class _Estimate:
                 size = Size(0, most) if most is not None else items.size or UNKNOWN
                 return add(costs[0], 13), _LIST + 1, Size(0, size.most)
         made, beside = self.size(node.args[-1]), _LIST if node.macro != "transformMap" else _MAP
-        each = add(costs[-1], 2 + _LIST)
-        return (add(each, costs[0]) if len(costs) == 2 else each), beside + 1, Size(0, made.most)
+        element_cost = add(costs[-1], 2 + _LIST)
+        return (add(element_cost, costs[0]) if len(costs) == 2 else element_cost), beside + 1, Size(0, made.most)
 
     def _call(self, node: Call) -> int:
         name = self._checked.functions.get(node.number, node.name)

@@ -136,10 +136,10 @@ class FunctionCost:
         kind, size = self._estimate.kind(self._target), self._size(-1)
         if kind.name != "list":
             return walked(size.most)
-        each = 1
+        element_cost = 1
         if kind.parts[0] in (STRING, BYTES):
-            each = add(each, walked(self._estimate.item_size(self._target).most))
-        return multiply(size.most, each)
+            element_cost = add(element_cost, walked(self._estimate.item_size(self._target).most))
+        return multiply(size.most, element_cost)
 
     def _of_walk(self) -> int:
         size = self._size(0) if self._target is None else self._size(-1)

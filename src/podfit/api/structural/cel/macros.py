@@ -34,11 +34,11 @@ class _Each:
 
 def _quantified(over: Run, names: tuple[str, ...], args: list[Run], *, ends: bool) -> Run:
     """`exists` when `ends` is true, `all` when not."""
-    each, [asked], step = _Each(over, names), args, 4 if ends else 3
+    elements, [asked], step = _Each(over, names), args, 4 if ends else 3
 
     def quantified(meter: Meter) -> bool:
         failed = None
-        for _ in each(meter):
+        for _ in elements(meter):
             meter.charge(step)
             try:
                 found = asked(meter)
@@ -59,11 +59,11 @@ def _quantified(over: Run, names: tuple[str, ...], args: list[Run], *, ends: boo
 
 
 def _exists_one(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
-    each, [asked] = _Each(over, names), args
+    elements, [asked] = _Each(over, names), args
 
     def exists_one(meter: Meter) -> bool:
         count = 0
-        for _ in each(meter):
+        for _ in elements(meter):
             found = _asked(asked(meter))
             meter.charge(2 if found else 1)
             count += found
@@ -80,12 +80,12 @@ def _asked(found: Any) -> bool:
 
 
 def _filter(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
-    each, [asked] = _Each(over, names), args
+    elements, [asked] = _Each(over, names), args
 
     def filtered(meter: Meter) -> list[Any]:
         meter.charge(11)
         found = []
-        for item in each(meter):
+        for item in elements(meter):
             wanted = _asked(asked(meter))
             meter.charge(13 if wanted else 1)
             if wanted:
@@ -96,13 +96,13 @@ def _filter(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
 
 
 def _map(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
-    each, made = _Each(over, names), args[-1]
+    elements, made = _Each(over, names), args[-1]
     asked = args[0] if len(args) == 2 else None
 
     def mapped(meter: Meter) -> list[Any]:
         meter.charge(11)
         found = []
-        for _ in each(meter):
+        for _ in elements(meter):
             if asked is not None and not _asked(asked(meter)):
                 meter.charge(1)
                 continue
@@ -114,13 +114,13 @@ def _map(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
 
 
 def _map_of(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
-    each, made = _Each(over, names), args[-1]
+    elements, made = _Each(over, names), args[-1]
     asked = args[0] if len(args) == 2 else None
 
     def mapped(meter: Meter) -> dict[Any, Any]:
         meter.charge(31)
         found = {}
-        for key in each(meter):
+        for key in elements(meter):
             if asked is not None and not _asked(asked(meter)):
                 meter.charge(1)
                 continue

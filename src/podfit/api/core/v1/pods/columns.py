@@ -83,7 +83,7 @@ def _succeeded(status: ContainerStatus) -> bool:
 def _looked_at(pod: Pod) -> tuple[ContainerStatus, ...]:
     """Init containers up to the first that is not through; what is told of later ones does not count."""
     sidecars, initial = _sidecars(pod), pod.status.init_container_statuses
-    waits = next((index for index, each in enumerate(initial) if not _done(each, sidecars)), len(initial))
+    waits = next((index for index, status in enumerate(initial) if not _done(status, sidecars)), len(initial))
     return initial[: waits + 1]
 
 
@@ -153,7 +153,9 @@ def _restarts(pod: Pod, now: str) -> str:
             *pod.status.container_statuses,
         )
     total = sum(status.restart_count for status in counted)
-    ended = [each.last_state.terminated.finished_at or "" for each in counted if each.last_state.terminated is not None]
+    ended = [
+        status.last_state.terminated.finished_at or "" for status in counted if status.last_state.terminated is not None
+    ]
     last = max(ended, default="")
     return f"{total} ({since(last, now)} ago)" if total and last else str(total)
 

@@ -29,10 +29,10 @@ def validate_addresses(service: Service) -> list[FieldError]:
     if misplaced:
         errors.append(invalid(path, list(ips), "'None' must be the first and only value"))
     bad = [
-        each
+        error
         for index, text in enumerate(ips)
         if index or text != HEADLESS
-        for each in address(text, f"{path}[{index}]")
+        for error in address(text, f"{path}[{index}]")
     ]
     errors += bad
     if len(ips) > 2:
@@ -55,12 +55,12 @@ def _agreement(spec: ServiceSpec) -> list[FieldError]:
 
 def _families(families: tuple[str, ...]) -> list[FieldError]:
     errors = []
-    for index, each in enumerate(families):
+    for index, name in enumerate(families):
         path = f"spec.ipFamilies[{index}]"
-        if each not in FAMILIES:
-            errors.append(unsupported(path, each, FAMILIES))
-        if each in families[:index]:
-            errors.append(duplicate(path, each))
+        if name not in FAMILIES:
+            errors.append(unsupported(path, name, FAMILIES))
+        if name in families[:index]:
+            errors.append(duplicate(path, name))
     return errors
 
 

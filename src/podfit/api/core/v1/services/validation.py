@@ -89,7 +89,7 @@ def _external_name(spec: ServiceSpec) -> list[FieldError]:
     name = spec.external_name.removesuffix(".")
     if not name:
         return [*errors, required("spec.externalName")]
-    return errors + [invalid("spec.externalName", name, each) for each in names.dns_subdomain(name)]
+    return errors + [invalid("spec.externalName", name, reason) for reason in names.dns_subdomain(name)]
 
 
 def _ports(ports: tuple[ServicePort, ...]) -> list[FieldError]:

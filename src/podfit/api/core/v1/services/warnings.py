@@ -86,8 +86,8 @@ def of_endpoints(endpoints: Endpoints) -> Iterator[str]:
         return
     for index, subset in enumerate(endpoints.subsets):
         for name, found in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
-            for position, each in enumerate(found):
-                yield from of_address(each.ip, f"subsets[{index}].{name}[{position}].ip")
+            for position, address in enumerate(found):
+                yield from of_address(address.ip, f"subsets[{index}].{name}[{position}].ip")
 
 
 def of_slice(slice_: EndpointSlice, *, new: bool) -> Iterator[str]:

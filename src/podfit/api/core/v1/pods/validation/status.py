@@ -121,11 +121,11 @@ def _claims(new: Pod) -> list[FieldError]:
 
 def _addresses(new: Pod, old: Pod) -> list[FieldError]:
     """Addresses that were taken once may stay, whatever they look like."""
-    ips, before = [each.ip for each in new.status.pod_ips], {each.ip for each in old.status.pod_ips}
+    ips, before = [ip.ip for ip in new.status.pod_ips], {ip.ip for ip in old.status.pod_ips}
     errors = _valid(ips, before, "status.podIPs")
     if len(ips) > 1 and not _dual(ips):
         errors.append(invalid("status.podIPs", [{"IP": ip} for ip in ips], _ONE_EACH))
-    hosts, before = [each.ip for each in new.status.host_ips], {each.ip for each in old.status.host_ips}
+    hosts, before = [ip.ip for ip in new.status.host_ips], {ip.ip for ip in old.status.host_ips}
     if hosts and new.status.host_ip != hosts[0]:
         errors.append(invalid("status.hostIPs[0].ip", hosts[0], "must be equal to `hostIP`"))
     errors += _valid(hosts, before, "status.hostIPs")
