@@ -117,10 +117,10 @@ class Pages:
         others = self._aggregation.groups().items()
         if aggregated:
             page = discovery.aggregated(infos, core=False)
-            items = [remote.aggregated(name, each, self._aggregation.lists) for name, each in others]
+            items = [remote.aggregated(name, services, self._aggregation.lists) for name, services in others]
             return page | {"items": [*page["items"], *items]}
         page = discovery.api_groups(infos)
-        return page | {"groups": [*page["groups"], *(remote.group(name, each) for name, each in others)]}
+        return page | {"groups": [*page["groups"], *(remote.group(name, services) for name, services in others)]}
 
     def _other_group(self, name: str) -> Document | None:
         versions = self._aggregation.groups().get(name)

@@ -25,6 +25,6 @@ class DefaultIngressClass(Passive):
         found = [class_ for class_ in classes if class_.metadata.annotations.get(IS_DEFAULT) == "true"]
         if not found:
             return obj
-        found.sort(key=lambda each: each.metadata.name)
-        newest = max(found, key=lambda each: each.metadata.creation_timestamp or "")
+        found.sort(key=lambda ingress_class: ingress_class.metadata.name)
+        newest = max(found, key=lambda ingress_class: ingress_class.metadata.creation_timestamp or "")
         return replace(obj, spec=replace(obj.spec, ingress_class_name=newest.metadata.name))

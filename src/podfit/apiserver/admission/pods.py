@@ -69,7 +69,7 @@ class PriorityAdmission(Passive):
 
     async def _default(self) -> PriorityClass | None:
         defaults = [setting for setting in await self.context.settings(PriorityClass) if setting.global_default]
-        return min(defaults, key=lambda each: each.value, default=None)
+        return min(defaults, key=lambda priority_class: priority_class.value, default=None)
 
 
 def _as_before(pod: Pod, old: Pod) -> Pod:
@@ -104,7 +104,13 @@ class DefaultTolerations(Passive):
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         given = obj.spec.tolerations
-        missing = tuple([each for each in _PATIENCE if not given or not any(_covers(own, each.key) for own in given)])
+        missing = tuple(
+            [
+                toleration
+                for toleration in _PATIENCE
+                if not given or not any(_covers(own, toleration.key) for own in given)
+            ]
+        )
         if not missing:
             return obj
         return replace(obj, spec=replace(obj.spec, tolerations=(*obj.spec.tolerations, *missing)))

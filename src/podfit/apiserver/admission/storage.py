@@ -27,8 +27,8 @@ class DefaultStorageClass(Passive):
         found = [storage_class for storage_class in await self.context.all(StorageClass) if is_default(storage_class)]
         if not found:
             return obj
-        found.sort(key=lambda each: each.metadata.name)
-        newest = max(found, key=lambda each: each.metadata.creation_timestamp or "")
+        found.sort(key=lambda storage_class: storage_class.metadata.name)
+        newest = max(found, key=lambda storage_class: storage_class.metadata.creation_timestamp or "")
         return replace(obj, spec=replace(obj.spec, storage_class_name=newest.metadata.name))
 
 

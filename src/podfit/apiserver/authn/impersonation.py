@@ -135,13 +135,13 @@ async def _check(mode: str, wanted: Identity, identity: Identity, question: Ques
     extras = [
         Question(verb, _API, "userextras", key, name=value) for key, values in wanted.extra.items() for value in values
     ]
-    for all_of_them, each in (
+    for all_of_them, questions in (
         (Question(verb, _API, "groups", name="*"), groups),
         (Question(verb, _API, "userextras", "*", name="*"), extras),
     ):
-        if mode and len(each) >= _MANY and (await authorizer.judge(identity, all_of_them)).allowed:
+        if mode and len(questions) >= _MANY and (await authorizer.judge(identity, all_of_them)).allowed:
             continue
-        for part in each:
+        for part in questions:
             await authorizer.require(identity, part)
 
 

@@ -68,7 +68,7 @@ class ServiceAccountTokens:
         meta = account.metadata
         named = {"serviceaccount": meta, **bound}
         private: Document = {"namespace": meta.namespace} | {
-            kind: {"name": each.name, "uid": each.uid} for kind, each in named.items()
+            kind: {"name": meta.name, "uid": meta.uid} for kind, meta in named.items()
         }
         claims = {
             "iss": ISSUER,
@@ -90,7 +90,7 @@ class ServiceAccountTokens:
         wanted = audiences or (ISSUER,)
         shared = tuple(audience for audience in wanted if audience in claims.get("aud", ()))
         if not shared:
-            texts = (" ".join(f'"{each}"' for each in listed) for listed in (claims.get("aud", ()), wanted))
+            texts = (" ".join(f'"{audience}"' for audience in listed) for listed in (claims.get("aud", ()), wanted))
             return TokenCheck(problem="token audiences [{}] is invalid for the target audiences [{}]".format(*texts))
         problem = self._out_of_time(claims) or await self._unbound(claims)
         return TokenCheck(problem=problem) if problem else TokenCheck(_identity(claims), shared)

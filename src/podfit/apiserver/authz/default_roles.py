@@ -49,7 +49,7 @@ def cluster_roles() -> tuple[ClusterRole, ...]:
     """An aggregated role comes with the rules that its parts have."""
     made = [_cluster_role(entry) for entry in _entries() if not entry.one("namespace") and not entry.one("role")]
     while True:  # one gathers what another has gathered
-        grown = [replace(each, rules=aggregated_rules(each, made)) if each.aggregation_rule else each for each in made]
+        grown = [replace(role, rules=aggregated_rules(role, made)) if role.aggregation_rule else role for role in made]
         if grown == made:
             return tuple(made)
         made = grown
@@ -87,8 +87,8 @@ def rules_of_default(name: str) -> tuple[PolicyRule, ...]:
 
 
 def _cluster_role(entry: _Entry) -> ClusterRole:
-    joins = {_joining(each): "true" for each in entry.all("joins")}
-    selectors = tuple(LabelSelector(match_labels={_joining(each): "true"}) for each in entry.all("gathers"))
+    joins = {_joining(label): "true" for label in entry.all("joins")}
+    selectors = tuple(LabelSelector(match_labels={_joining(label): "true"}) for label in entry.all("gathers"))
     meta = _meta(entry)
     return ClusterRole(
         metadata=replace(meta, labels=meta.labels | joins),

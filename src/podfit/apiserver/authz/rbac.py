@@ -115,7 +115,7 @@ def covers(rule: PolicyRule, question: Question) -> bool:
 
 
 def _any(listed: Iterable[str], *wanted: str) -> bool:
-    return any(each == "*" or each in wanted for each in listed)
+    return any(value == "*" or value in wanted for value in listed)
 
 
 def _path_matches(pattern: str, path: str) -> bool:

@@ -70,11 +70,13 @@ def _nobody(service: Service, port: ServicePort, where: str, behind: Behind) -> 
 
 
 def _of_slices(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
-    for each in behind.slices:
-        numbers = [one.port for one in (each.ports or ()) if (one.name or "") == port.name and one.port is not None]
-        if each.address_type not in FAMILIES or not numbers:
+    for endpoint_slice in behind.slices:
+        numbers = [
+            one.port for one in (endpoint_slice.ports or ()) if (one.name or "") == port.name and one.port is not None
+        ]
+        if endpoint_slice.address_type not in FAMILIES or not numbers:
             continue
-        for endpoint in each.endpoints or ():
+        for endpoint in endpoint_slice.endpoints or ():
             if endpoint.addresses and endpoint.conditions.ready is not False:
                 yield endpoint.addresses[0], numbers[0]
 
@@ -111,7 +113,7 @@ def _number(pod: Pod, port: ServicePort) -> int:
         return wanted or port.port
     sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
     for container in (*pod.spec.containers, *sidecars):
-        for each in container.ports:
-            if each.name == wanted and (each.protocol or "TCP") == (port.protocol or "TCP"):
-                return each.container_port
+        for container_port in container.ports:
+            if container_port.name == wanted and (container_port.protocol or "TCP") == (port.protocol or "TCP"):
+                return container_port.container_port
     return 0

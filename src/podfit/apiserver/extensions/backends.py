@@ -176,6 +176,6 @@ async def _numeric(addresses: Sequence[Address]) -> list[Address]:
     """With the addresses that names stand for. Raises OSError for a name that stands for none."""
     loop, found = asyncio.get_running_loop(), list[Address]()
     for host, port in addresses:
-        for each in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            found.append((str(each[4][0]), int(each[4][1])))
+        for answer in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            found.append((str(answer[4][0]), int(answer[4][1])))
     return found

@@ -58,7 +58,7 @@ def warning(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    printable = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return printable.replace("\\", "\\\\").replace('"', '\\"')
 
 

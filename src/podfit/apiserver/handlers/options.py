@@ -43,7 +43,7 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     def of(request: Request, *, watch: bool, by_path: bool = False) -> "ListOptions":
         """Raises 400 for what cannot be read, 422 for what does not go together. A watch `by_path` is judged as a list,
         since its query does not say that it is a watch."""
-        version, match, continue_ = (request.param(each) for each in ("resourceVersion", *_MATCH_AND_CONTINUE))
+        version, match, continue_ = (request.param(name) for name in ("resourceVersion", *_MATCH_AND_CONTINUE))
         initial = flag(request, "sendInitialEvents") if "sendInitialEvents" in request.query else None
         bookmarks = flag(request, "allowWatchBookmarks")
         seconds, limit = number(request, "timeoutSeconds"), number(request, "limit")

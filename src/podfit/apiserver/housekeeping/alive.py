@@ -27,4 +27,4 @@ def sighted(before: Mapping[str, Sighting], revisions: Mapping[str, int], now: f
 
 
 def alive(sightings: Mapping[str, Sighting], now: float) -> tuple[str, ...]:
-    return tuple(sorted(name for name, each in sightings.items() if now - each.since < DEAD_SECONDS))
+    return tuple(sorted(name for name, sighting in sightings.items() if now - sighting.since < DEAD_SECONDS))

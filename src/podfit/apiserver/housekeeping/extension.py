@@ -79,7 +79,7 @@ def with_front_proxy(proxy: FrontProxy, before: dict[str, str]) -> dict[str, str
 
 
 def _together(*parts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(each for part in parts for each in part))
+    return list(dict.fromkeys(value for part in parts for value in part))
 
 
 def _listed(text: str) -> list[str]:

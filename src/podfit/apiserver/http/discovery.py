@@ -107,7 +107,7 @@ def resource_list(infos: Infos, group: str, version: str) -> Document | None:
     name = f"{group}/{version}" if group else version
     head = {"kind": "APIResourceList", "groupVersion": name}
     return (head | {"apiVersion": "v1"} if group else head) | {
-        "resources": sorted(listed, key=lambda each: each["name"])
+        "resources": sorted(listed, key=lambda resource: resource["name"])
     }
 
 
@@ -184,7 +184,7 @@ def _aggregated(info: ResourceInfo) -> Document:
     if info.subresources:
         entry["subresources"] = [
             {"subresource": sub.name, "responseKind": _kind(info, sub), "verbs": sorted(sub.verbs)}
-            for sub in sorted(info.subresources, key=lambda each: each.name)
+            for sub in sorted(info.subresources, key=lambda subresource: subresource.name)
         ]
     return entry
 
@@ -199,7 +199,7 @@ def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
 def root_paths(infos: Infos) -> dict[str, list[str]]:
     """The paths of this server, which its root lists."""
     named = {name: versions for name, versions in groups(infos).items() if name}
-    versions = [f"/apis/{name}/{each}" for name, found in named.items() for each in found]
+    versions = [f"/apis/{name}/{version}" for name, found in named.items() for version in found]
     return {"paths": sorted(["/api", "/api/v1", "/apis", *(f"/apis/{name}" for name in named), *versions, *PAGES])}
 
 

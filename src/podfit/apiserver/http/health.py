@@ -25,7 +25,7 @@ def health(
         if root == "readyz"
         else {}
     )
-    excluded = [each for each in request.query.get("exclude", ()) if each]
+    excluded = [check for check in request.query.get("exclude", ()) if check]
     named = (single,) if single else checks
     results = {check: judged.get(check, True) for check in named}
     well = all(good for check, good in results.items() if check not in excluded)
@@ -33,7 +33,7 @@ def health(
         return Response(200, _TEXT, b"ok")
     why = _WHY | {"store-writes": problem}
     lines = [_line(check, good, check in excluded, why.get(check, "")) for check, good in results.items()]
-    if wrong := [f'"{each}"' for each in excluded if each not in results]:
+    if wrong := [f'"{check}"' for check in excluded if check not in results]:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(wrong)}")
     verdict = f"{root} check {'passed' if well else 'failed'}"
     return Response(200 if well else 500, _TEXT, "\n".join([*lines, verdict, ""]).encode())

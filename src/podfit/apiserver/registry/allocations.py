@@ -141,7 +141,7 @@ class _Taking(msgspec.Struct):
 
     def _no_port(self, port: int, why: str) -> ApiError:
         spec = self.service.spec
-        index = next((index for index, each in enumerate(spec.ports) if each.node_port == port), None)
+        index = next((index for index, service_port in enumerate(spec.ports) if service_port.node_port == port), None)
         path = "spec.healthCheckNodePort" if index is None else f"spec.ports[{index}].nodePort"
         return refusal("Service", self.service.metadata.name, [invalid(path, port, why)])
 

@@ -67,9 +67,9 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
 def _rule(entry: _Entry, where: str) -> Rule:
     if not entry.resources or not entry.providers:
         raise EncryptionConfigError(f"{where} needs resources and providers")
-    prefixes = tuple(each for resource in entry.resources for each in _prefixes(resource, where))
-    places = ((each, f"{where}.providers[{index}]") for index, each in enumerate(entry.providers))
-    return Rule(prefixes, tuple(cipher for each, place in places for cipher in _ciphers(each, place)))
+    prefixes = tuple(prefix for resource in entry.resources for prefix in _prefixes(resource, where))
+    places = ((provider, f"{where}.providers[{index}]") for index, provider in enumerate(entry.providers))
+    return Rule(prefixes, tuple(cipher for provider, place in places for cipher in _ciphers(provider, place)))
 
 
 def _prefixes(resource: str, where: str) -> tuple[str, ...]:

@@ -244,9 +244,9 @@ def family_errors(service: Service, ranges: ServiceRanges) -> list[FieldError]:
         errors.append(invalid(path, policy, "this cluster is not configured for dual-stack services"))
     if policy != _PREFER:
         errors += [
-            invalid(f"spec.ipFamilies[{index}]", each, "not configured on this cluster")
-            for index, each in enumerate(spec.ip_families)
-            if each != ranges.family
+            invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+            for index, family in enumerate(spec.ip_families)
+            if family != ranges.family
         ]
     return errors
 
@@ -258,5 +258,12 @@ def missing_node_ports(spec: ServiceSpec) -> Iterator[tuple[int, int]]:
         return
     for index, port in enumerate(spec.ports):
         if not port.node_port:
-            shared = next((each.node_port for each in spec.ports if each.port == port.port and each.node_port), 0)
+            shared = next(
+                (
+                    service_port.node_port
+                    for service_port in spec.ports
+                    if service_port.port == port.port and service_port.node_port
+                ),
+                0,
+            )
             yield index, shared

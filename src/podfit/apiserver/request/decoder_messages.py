@@ -40,7 +40,7 @@ def _exists(version: str, kind: str) -> bool:
 def no_object(value: object, body: bytes, kind: str) -> str:
     """Why a document that is no object, or whose apiVersion or kind is no text, is unrecognized."""
     if isinstance(value, dict):
-        name = next(each for each in ("apiVersion", "kind") if not isinstance(value.get(each) or "", str))
+        name = next(field for field in ("apiVersion", "kind") if not isinstance(value.get(field) or "", str))
         what = f"{_json_kind(value[name])} into Go struct field .{name} of type string"
     else:
         what = f"{_json_kind(value)} into Go value of type {HEAD}"

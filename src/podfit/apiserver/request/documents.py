@@ -79,7 +79,9 @@ def check_size(value: object, most: int = MOST_VALUES) -> None:
         count += len(inner)
         if count > most:
             raise too_many(most)
-        waiting += [each for each in inner if each and isinstance(each, _CONTAINERS)]  # fields' managers: mostly empty
+        waiting += [
+            value for value in inner if value and isinstance(value, _CONTAINERS)
+        ]  # fields' managers: mostly empty
 
 
 def too_many(most: int = MOST_VALUES) -> ApiError:
@@ -91,7 +93,7 @@ def check_depth(value: object) -> None:
     """Raises 400 for a document of more than DEEPEST levels."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for value in level for inner in _inside(value)]
         if not level:
             return
     raise too_deep()

@@ -124,7 +124,7 @@ def modern_policies(document: Any) -> Any:
     match document:
         case {"spec": dict(spec)}:
             lists = {
-                name: [_modern(each) for each in spec[name]]
+                name: [_modern(container) for container in spec[name]]
                 for name in ("containers", "initContainers")
                 if isinstance(spec.get(name), list)
             }

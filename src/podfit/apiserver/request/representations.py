@@ -83,7 +83,11 @@ def _form(kind: str, parameters: Mapping[str, str], *, tables: bool = True) -> t
     if not any(name in parameters for name in _CONVERSIONS):
         return kind, WHOLE
     shape, version = parameters.get("as", ""), parameters.get("v", "")
-    known = any(shape == each.value for each in Shape if each is not Shape.OBJECT and (tables or shape != "Table"))
+    known = any(
+        shape == candidate.value
+        for candidate in Shape
+        if candidate is not Shape.OBJECT and (tables or shape != "Table")
+    )
     if not known or parameters.get("g") != GROUP or version not in _VERSIONS:
         return None
     return kind, Representation(Shape(shape), f"{GROUP}/{version}")

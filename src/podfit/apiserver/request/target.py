@@ -34,7 +34,7 @@ class Target(msgspec.Struct, frozen=True):
         if not self.subresource:
             return None
         declared = self.info.subresources if self.info else ()
-        return next((each for each in declared if each.name == self.subresource), None)
+        return next((subresource for subresource in declared if subresource.name == self.subresource), None)
 
 
 def target_of(request: Request, declared: Find = lambda *_: None) -> Target | None:

@@ -93,7 +93,9 @@ class Aggregation:
 
     def groups(self) -> dict[str, list[APIService]]:
         """The groups that only others serve."""
-        return discovery.by_group(each for each in self._remote.values() if not self._is_local(each.spec.group))
+        return discovery.by_group(
+            service for service in self._remote.values() if not self._is_local(service.spec.group)
+        )
 
     @property
     def lists(self) -> discovery.Lists:
@@ -131,10 +133,10 @@ class Aggregation:
     async def _moved(self, namespace: str) -> None:
         """Ask those whose backend is somewhere else than when they were asked."""
         async with self._lock:
-            near = [each for each in self._remote.values() if _namespace(each) == namespace]
-            for each in near:
-                if await self._remotes.place(each) != self._places.get(each.metadata.name):
-                    await self._check(each)
+            near = [service for service in self._remote.values() if _namespace(service) == namespace]
+            for service in near:
+                if await self._remotes.place(service) != self._places.get(service.metadata.name):
+                    await self._check(service)
 
     async def _check(self, registered: APIService) -> None:
 

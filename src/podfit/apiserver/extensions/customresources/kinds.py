@@ -44,7 +44,7 @@ def entries(definition: CustomResourceDefinition) -> tuple[CustomInfo, ...]:
     if not holds(definition, ESTABLISHED):
         return ()
     served = sorted(
-        (version for version in definition.spec.versions if version.served), key=lambda each: _rank(each.name)
+        (version for version in definition.spec.versions if version.served), key=lambda version: _rank(version.name)
     )
     return tuple(_entry(definition, version) for version in served)
 

@@ -39,8 +39,8 @@ def settled(
         said = approval(definition.metadata.annotations.get(APPROVAL, ""))
         if said[0]:
             found.append(_condition(definition, APPROVED, said, now))
-    own = {each.type for each in found}
-    found += [each for each in status.conditions or () if each.type not in own]
+    own = {condition.type for condition in found}
+    found += [condition for condition in status.conditions or () if condition.type not in own]
     return replace(status, accepted_names=names, conditions=tuple(found))
 
 

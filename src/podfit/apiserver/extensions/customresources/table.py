@@ -97,8 +97,8 @@ class CustomTable:
             going = [definition for definition in definitions if definition.metadata.deletion_timestamp]
             self._going = {(definition.spec.group, definition.status.accepted_names.plural) for definition in going}
             self._serve(info for _, infos in known.values() for info in infos)
-        for each in going:
-            await self._end(each)
+        for ended in going:
+            await self._end(ended)
 
     async def _end(self, definition: CustomResourceDefinition) -> None:
         """A definition that is being deleted goes with the last of its objects."""
@@ -171,7 +171,7 @@ class CustomTable:
                 custom_resource_definition.metadata.name
                 for custom_resource_definition in await self._context.all(CustomResourceDefinition)
             }
-            self._known = {name: each for name, each in self._known.items() if name in names}
+            self._known = {name: known for name, known in self._known.items() if name in names}
             self._serve(info for _, infos in self._known.values() for info in infos)
 
 

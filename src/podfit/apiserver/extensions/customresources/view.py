@@ -54,4 +54,4 @@ def _convert(info: CustomInfo, value: bytes) -> bytes:
     except TooMuch:
         log.warning("object is shown without defaults kind=%s name=%s", info.kind, document["metadata"].get("name"))
     head = {"kind": info.kind, "apiVersion": info.group_version, "metadata": document["metadata"]}
-    return msgspec.json.encode(head | {name: each for name, each in shown.items() if name not in head})
+    return msgspec.json.encode(head | {name: value for name, value in shown.items() if name not in head})

@@ -137,7 +137,7 @@ def _write(attributes: Attributes, obj: Object) -> Write:
 
 def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Configurations by name, their webhooks as listed."""
-    for configuration in sorted(configurations, key=lambda each: str(each.metadata.name)):
+    for configuration in sorted(configurations, key=lambda candidate: str(candidate.metadata.name)):
         for index, webhook in enumerate(configuration.webhooks):
             yield f"{configuration.metadata.name}/{index}/{webhook.name}", webhook
 

@@ -160,13 +160,15 @@ def _translated(info: ResourceInfo, before: Entries, scaled: Entries) -> Entries
     """The controller's owners after the owners of its scale have become these."""
     kept, place = [], _place(info)
     for entry in before:
-        still = any(same_manager(entry, each) for each in scaled)
+        still = any(same_manager(entry, scale_entry) for scale_entry in scaled)
         fields = entry.fields_v1 or {}
         fields = union(fields, place) if still else without(fields, place)
         if fields:
             kept.append(entry if fields == entry.fields_v1 else replace(entry, fields_v1=fields))
-    for each in scaled:
-        if not any(same_manager(each, other) for other in before):
-            time = None if each.operation == APPLY else each.time  # upstream does not date who applies a scale
-            kept.append(replace(each, fields_v1=place, api_version=info.group_version, time=time))
+    for scale_entry in scaled:
+        if not any(same_manager(scale_entry, other) for other in before):
+            time = (
+                None if scale_entry.operation == APPLY else scale_entry.time
+            )  # upstream does not date who applies a scale
+            kept.append(replace(scale_entry, fields_v1=place, api_version=info.group_version, time=time))
     return in_order(kept)

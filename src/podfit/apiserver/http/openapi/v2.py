@@ -45,7 +45,7 @@ def document(infos: Infos) -> tuple[bytes, str]:
 @lru_cache(maxsize=4)
 def protobuf(infos: Infos) -> tuple[bytes, str]:
     """The message openapi.v2.Document."""
-    named = b"".join(_message(1, _named(name, _schema(each))) for name, each in definitions(infos).items())
+    named = b"".join(_message(1, _named(name, _schema(definition))) for name, definition in definitions(infos).items())
     about = _text(1, _INFO["title"]) + _text(2, _INFO["version"])
     body = _text(1, "2.0") + _message(2, about) + _message(8, b"") + _message(9, named)
     return body, _digest(body)
@@ -57,7 +57,7 @@ def definitions(infos: Infos) -> dict[str, dict[str, Any]]:
     for info in infos:
         schemas.add(info)
     declared = {schema_name(info.type) for info in infos if is_custom(info.type)}
-    return {name: _plain(_declared(each) if name in declared else each) for name, each in schemas.found.items()}
+    return {name: _plain(_declared(schema) if name in declared else schema) for name, schema in schemas.found.items()}
 
 
 def _declared(schema: dict[str, Any]) -> dict[str, Any]:
@@ -72,33 +72,33 @@ def _declared(schema: dict[str, Any]) -> dict[str, Any]:
 def _without_junctors(schema: object) -> Any:
     """What version 2 can say of a custom resource's schema."""
     if isinstance(schema, list):
-        return [_without_junctors(each) for each in schema]
+        return [_without_junctors(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: each for name, each in schema.items() if name not in _UNSAID}
+    kept = {name: value for name, value in schema.items() if name not in _UNSAID}
     if isinstance(kept.get("additionalProperties"), bool):
         del kept["additionalProperties"]
     for name in ("items", "additionalProperties"):
         if name in kept:
             kept[name] = _without_junctors(kept[name])
     if "properties" in kept:
-        kept["properties"] = {name: _without_junctors(each) for name, each in kept["properties"].items()}
+        kept["properties"] = {name: _without_junctors(prop) for name, prop in kept["properties"].items()}
     return kept
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema in the words of version 2, which has neither alternatives nor defaults beside references."""
     if "allOf" in schema:
-        kept = {name: each for name, each in schema.items() if name == "description" or name.startswith("x-")}
+        kept = {name: value for name, value in schema.items() if name == "description" or name.startswith("x-")}
         return {**schema["allOf"][0], **kept}
     if "oneOf" in schema:
-        return {"type": "string", **{name: each for name, each in schema.items() if name != "oneOf"}}
-    plain = {name: each for name, each in schema.items() if name != "default"}
+        return {"type": "string", **{name: value for name, value in schema.items() if name != "oneOf"}}
+    plain = {name: value for name, value in schema.items() if name != "default"}
     for name in ("items", "additionalProperties"):
         if name in plain:
             plain[name] = _plain(plain[name])
     if "properties" in plain:
-        plain["properties"] = {name: _plain(each) for name, each in plain["properties"].items()}
+        plain["properties"] = {name: _plain(prop) for name, prop in plain["properties"].items()}
     return plain
 
 
@@ -141,13 +141,13 @@ def _schema(schema: dict[str, Any]) -> bytes:
         parts.append(_message(23, _message(1, _schema(schema["items"]))))
     if "properties" in schema:
         inner = schema["properties"].items()
-        parts.append(_message(25, b"".join(_message(1, _named(name, _schema(each))) for name, each in inner)))
-    parts += _extensions((name, each) for name, each in schema.items() if name.startswith("x-"))
+        parts.append(_message(25, b"".join(_message(1, _named(name, _schema(value))) for name, value in inner)))
+    parts += _extensions((name, value) for name, value in schema.items() if name.startswith("x-"))
     return b"".join(parts)
 
 
 def _extensions(found: Iterable[tuple[str, Any]]) -> list[bytes]:
-    return [_message(31, _named(name, _text(2, msgspec.json.encode(each).decode()))) for name, each in found]
+    return [_message(31, _named(name, _text(2, msgspec.json.encode(value).decode()))) for name, value in found]
 
 
 def _named(name: str, value: bytes) -> bytes:

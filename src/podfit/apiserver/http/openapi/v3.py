@@ -19,7 +19,7 @@ _PREFIX = "#/components/schemas/"
 
 def index(infos: Infos) -> Document:
     hashes = {name: document(infos, name)[1] for name in names(infos)}
-    return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={each}"} for name, each in hashes.items()}}
+    return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={digest}"} for name, digest in hashes.items()}}
 
 
 @lru_cache(maxsize=4)

@@ -134,7 +134,7 @@ def _without_reset(tree: Tree, reset: Tree) -> Tree:
 
 def _conflicts(others: Iterable[ManagedFieldsEntry], taken: Tree) -> list[tuple[str, Tree]]:
     """Who is in the way, and of which fields."""
-    ordered = sorted(others, key=lambda each: (each.manager, each.operation, each.subresource))
+    ordered = sorted(others, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
     found = ((_shown(entry), common(entry.fields_v1 or {}, taken)) for entry in ordered)
     return [(who, fields) for who, fields in found if fields]
 
@@ -157,7 +157,7 @@ def _refusal(conflicts: list[tuple[str, Tree]]) -> ApiError:
         text = f"1 conflict: conflict with {who}: {path}"
     else:
         lines: list[str] = []
-        for who, group in groupby(shown, key=lambda each: each[0]):
+        for who, group in groupby(shown, key=lambda conflict: conflict[0]):
             lines += [f"conflicts with {who}:", *(f"- {path}" for _, path in group)]
         if total > len(shown):
             lines.append(f"and {total - len(shown)} more")

@@ -48,8 +48,8 @@ def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
     elif member.item is not None and member.shape == "struct":
         yield from objections(value, member.item, path)
     elif member.shape == "map":
-        for name, each in value.items():
-            yield from _item(each, member, f"{path}.{name}")
+        for name, element in value.items():
+            yield from _item(element, member, f"{path}.{name}")
 
 
 def _scalar(value: object, member: Member, path: str) -> Iterator[str]:
@@ -66,21 +66,21 @@ def _list(value: object, member: Member, path: str) -> Iterator[str]:
         yield f"{path}: {_not_a('list', value)}"
         return
     seen: set[str] = set()
-    for index, each in enumerate(value):
+    for index, element in enumerate(value):
         here = f"{path}[{index}]"
-        if wrong := _without_name(each, member):
+        if wrong := _without_name(element, member):
             yield f"{path}: element {index}: {wrong}"
             return  # as upstream, which cannot say where the others are
-        if each is None:
+        if element is None:
             yield f"{here}: an item of a list may not be null"
             continue
         if member.listing.keys or member.listing.set_:
-            name = item_name(each, member)
+            name = item_name(element, member)
             here = path + step(name)
             if name in seen:
                 yield f"{path}: duplicate entries for key {step(name)}"
             seen.add(name)
-        yield from _item(each, member, here)
+        yield from _item(element, member, here)
 
 
 def _item(value: object, member: Member, path: str) -> Iterator[str]:

@@ -64,8 +64,8 @@ def _alike(before: Items, after: Items, keys: tuple[str, ...]) -> bool:
     """Whether both are the same items in the same order, each with keys of its own."""
     if len(before) != len(after):
         return False
-    names = [tuple([getattr(each, key) for key in keys]) for each in before]
-    return names == [tuple([getattr(each, key) for key in keys]) for each in after] and len(set(names)) == len(names)
+    names = [tuple([getattr(item, key) for key in keys]) for item in before]
+    return names == [tuple([getattr(item, key) for key in keys]) for item in after] and len(set(names)) == len(names)
 
 
 def _written_otherwise(before: Any, after: Any) -> bool:
@@ -75,12 +75,12 @@ def _written_otherwise(before: Any, after: Any) -> bool:
     if isinstance(before, Quantity):
         return before.format is not after.format
     if isinstance(before, dict):
-        return any(_written_otherwise(each, after[name]) for name, each in before.items())
+        return any(_written_otherwise(value, after[name]) for name, value in before.items())
     if isinstance(before, tuple):
         return any(_written_otherwise(one, other) for one, other in zip(before, after, strict=True))
     if isinstance(before, Struct):
         inside = [part.attribute for part in _parts(cast(Hashable, type(before))) if part.amounts]
-        return any(_written_otherwise(getattr(before, each), getattr(after, each)) for each in inside)
+        return any(_written_otherwise(getattr(before, field), getattr(after, field)) for field in inside)
     return False
 
 

@@ -109,7 +109,9 @@ def same_manager(one: ManagedFieldsEntry, other: ManagedFieldsEntry) -> bool:
 
 def in_order(entries: Iterable[ManagedFieldsEntry]) -> Entries:
     """Those who apply first, then by age and name."""
-    return tuple(sorted(entries, key=lambda each: (each.operation, each.time or "", each.manager, each.subresource)))
+    return tuple(
+        sorted(entries, key=lambda entry: (entry.operation, entry.time or "", entry.manager, entry.subresource))
+    )
 
 
 def tracked_part(tree: Tree) -> Tree:
@@ -162,7 +164,7 @@ def _written_of(info: ResourceInfo, text: bytes) -> Tree:
 
 def _apart(old: Object, new: Object) -> tuple[Any, Any]:
     """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
-    unmanaged = (replace(each, metadata=replace(each.metadata, managed_fields=())) for each in (old, new))
+    unmanaged = (replace(version, metadata=replace(version.metadata, managed_fields=())) for version in (old, new))
     before, after = map(codec.to_dict, differing(*unmanaged))
     return before, after
 
@@ -206,13 +208,13 @@ def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
         return kept
     updaters = sorted(
         (managed_fields_entry for managed_fields_entry in kept if managed_fields_entry.operation == UPDATE),
-        key=lambda each: each.time or "",
+        key=lambda entry: entry.time or "",
     )
     surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
     if not surplus:
         return kept
     newest = surplus[-1]
-    fields = union_of(each.fields_v1 or {} for each in surplus)
+    fields = union_of(entry.fields_v1 or {} for entry in surplus)
     ancient = replace(newest, manager=ANCIENT, subresource="", fields_v1=fields)
     merged = set(map(id, surplus))  # comparing each with each takes a third of a second for as many as one may write
     return [managed_fields_entry for managed_fields_entry in kept if id(managed_fields_entry) not in merged] + [ancient]

@@ -77,7 +77,7 @@ def joined(like: object, found: Mapping[str, Any]) -> Any:
     """A list or a map, as `like` is, of parts by name."""
     if not isinstance(like, list):
         return {name[2:]: value for name, value in found.items()}
-    return [each for value in found.values() for each in (value if isinstance(value, Several) else (value,))]
+    return [owned for value in found.values() for owned in (value if isinstance(value, Several) else (value,))]
 
 
 def item_name(item: Any, member: Member) -> str:

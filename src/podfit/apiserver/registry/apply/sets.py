@@ -115,7 +115,7 @@ def count(tree: Tree) -> int:
 def paths(tree: Tree, start: str = "") -> Iterator[str]:
     """The members as people read them, such as `.spec.containers[name="c"].image`; the members of a level before what
     is below it."""
-    ordered = sorted(below(tree), key=lambda each: (_KINDS.find(each[0][0]), each[0]))
+    ordered = sorted(below(tree), key=lambda branch: (_KINDS.find(branch[0][0]), branch[0]))
     for name, inner in ordered:
         if is_member(inner):
             yield start + step(name)

@@ -55,7 +55,7 @@ def ordered(items: list[Any], order: list[Any], live: list[Any], merge_key: str)
     before = places_of(keys_of(live, merge_key))
     placed = sorted(
         ((wanted[key], before.get(key, -1), item) for key, item in zip(keys, items, strict=True) if key in wanted),
-        key=lambda each: each[0],
+        key=lambda ranked: ranked[0],
     )
     waiting = deque((place, item) for _, place, item in placed)
     result: list[Any] = []

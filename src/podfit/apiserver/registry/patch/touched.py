@@ -57,7 +57,7 @@ def _items(after: list[Any], before: list[Any], held: tuple[Any, ...], member: M
     """Items of a list by the key that a patch merges them by; what came is converted."""
     key = member.listing.merge_key or next(iter(member.listing.keys), "")
     pairs = {_key(item, key): (item, typed) for item, typed in zip(before, held, strict=True)} if key else {}
-    return tuple([_item(each, *pairs.get(_key(each, key), (None, None)), member) for each in after])
+    return tuple([_item(item, *pairs.get(_key(item, key), (None, None)), member) for item in after])
 
 
 def _item(value: Any, earlier: Any, held: Any, member: Member) -> Any:

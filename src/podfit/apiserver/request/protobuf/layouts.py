@@ -71,7 +71,7 @@ def layout_of(version: str, kind: str) -> Layout | None:
 @cache
 def bodies() -> Mapping[tuple[str, str], type[Struct]]:
     types: Iterator[Any] = iter((*(info.type for info in DECLARED), *_OTHERS))
-    return {(each().api_version, each().kind): each for each in types}
+    return {(kind().api_version, kind().kind): kind for kind in types}
 
 
 def section_of(struct: type[Struct]) -> str:
