@@ -12,7 +12,7 @@ def aggregated_rules(role: ClusterRole, roles: Iterable[ClusterRole]) -> tuple[P
     The role itself never counts.
     """
     selectors = role.aggregation_rule.cluster_role_selectors if role.aggregation_rule else ()
-    named = sorted(roles, key=lambda each: each.metadata.name)
+    named = sorted(roles, key=lambda role: role.metadata.name)
     found: dict[PolicyRule, None] = {}
     for selector in selectors:
         for cluster_role in named:

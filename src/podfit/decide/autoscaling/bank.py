@@ -46,7 +46,7 @@ class Bank:
     @property
     def nbytes(self) -> int:
         """Of all arrays; rows that were never written take no memory of the machine."""
-        return sum(each.nbytes for each in (self.weights, self.total, self.reference, self.least, self.most))
+        return sum(array.nbytes for array in (self.weights, self.total, self.reference, self.least, self.most))
 
     def extend(self, rows: int) -> None:
         """Empty rows at the end, until there are `rows`."""

@@ -73,8 +73,8 @@ def original(text: str) -> tuple[ResourceList, ResourceList]:
     """Requests and limits of an annotation. ValueError when it is not readable."""
     found = msgspec.json.decode(text)
     requests, limits = (
-        {name: Quantity.parse(str(amount)) for name, amount in (found.get(each) or {}).items()}
-        for each in ("requests", "limits")
+        {name: Quantity.parse(str(amount)) for name, amount in (found.get(field) or {}).items()}
+        for field in ("requests", "limits")
     )
     return requests, limits
 

@@ -39,8 +39,8 @@ def cap_to_policy(
     """Each container within its policy; `most` bounds what the policy does not bound from above."""
     return RecommendedPodResources(
         container_recommendations=tuple(
-            _capped(each, policy_of(policy, each.container_name), most)
-            for each in recommendation.container_recommendations
+            _capped(container, policy_of(policy, container.container_name), most)
+            for container in recommendation.container_recommendations
         )
     )
 
@@ -76,8 +76,8 @@ def whole_cores(recommendation: RecommendedPodResources, annotations: Mapping[st
     """CPU rounded up to whole cores for the containers that an annotation of the VPA names, with value `true`."""
     return RecommendedPodResources(
         container_recommendations=tuple(
-            _whole(each) if annotations.get(INTEGER_CPU.format(each.container_name)) == "true" else each
-            for each in recommendation.container_recommendations
+            _whole(container) if annotations.get(INTEGER_CPU.format(container.container_name)) == "true" else container
+            for container in recommendation.container_recommendations
         )
     )
 

@@ -170,7 +170,7 @@ class ClusterState:
 
     def remove_vpa(self, key: VpaKey) -> None:
         """With what was restored for it. KeyError when it is not there."""
-        rows = [row for each in self._forget(key).values() for row in each]
+        rows = [row for slots in self._forget(key).values() for row in slots]
         self.model.aggregates.free(np.array(rows, dtype=np.intp))
 
     def _forget(self, key: VpaKey) -> dict[str, list[int]]:
@@ -239,7 +239,7 @@ class ClusterState:
 
     def recommend(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, RecommendedPodResources]:
         """Of these VPAs, with their annotations; one without containers has an empty recommendation."""
-        return {key: each.recommendation for key, each in self.found(annotations).items()}
+        return {key: checked.recommendation for key, checked in self.found(annotations).items()}
 
     def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Found]:
         """The same, with what is not known; a percentile of 0 says that there are no samples."""

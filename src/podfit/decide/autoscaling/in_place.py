@@ -66,7 +66,9 @@ def evictable(pod: Pod, group: Group | None, since: datetime | None, now: dateti
 
 def restarts_nothing(pod: Pod) -> bool:
     """Whether no container is restarted by a resize."""
-    return not any(each.restart_policy == "RestartContainer" for c in pod.spec.containers for each in c.resize_policy)
+    return not any(
+        policy.restart_policy == "RestartContainer" for c in pod.spec.containers for policy in c.resize_policy
+    )
 
 
 def decide(

@@ -20,7 +20,7 @@ def effective(limit_ranges: Iterable[LimitRange], type_: Literal["Container", "P
     """All items of a type as one: the smallest maximum, the largest minimum, the last default by name."""
     items = [
         item
-        for limit_range in sorted(limit_ranges, key=lambda each: each.metadata.name)
+        for limit_range in sorted(limit_ranges, key=lambda candidate: candidate.metadata.name)
         for item in (limit_range.spec.limits or ())
         if item.type == type_ and (item.max or item.min or item.default)
     ]

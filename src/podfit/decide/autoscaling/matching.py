@@ -43,8 +43,10 @@ class Matching(Generic[S, G]):
     def selectors_of(self, name: G) -> Iterator[S]:
         """Those that select a group, in the order in which they were added to the places where they are found."""
         namespace, labels = self._groups[name]
-        found = {each: None for place in _borne(namespace, labels) for each in self._selectors_at.get(place, ())}
-        return (each for each in found if self._selectors[each][1].matches(labels))
+        found = {
+            selector: None for place in _borne(namespace, labels) for selector in self._selectors_at.get(place, ())
+        }
+        return (selector for selector in found if self._selectors[selector][1].matches(labels))
 
     def is_selected(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Whether any selector selects these labels, of a group or not."""
@@ -53,8 +55,8 @@ class Matching(Generic[S, G]):
 
     def groups_of(self, name: S) -> Iterator[G]:
         namespace, selector = self._selectors[name]
-        found = {each: None for place in _asked(namespace, selector) for each in self._groups_at.get(place, ())}
-        return (each for each in found if selector.matches(self._groups[each][1]))
+        found = {group: None for place in _asked(namespace, selector) for group in self._groups_at.get(place, ())}
+        return (group for group in found if selector.matches(self._groups[group][1]))
 
 
 def _asked(namespace: str, selector: Selector) -> Iterator[tuple[str, str, str]]:

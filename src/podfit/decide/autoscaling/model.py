@@ -118,10 +118,10 @@ class Model:
         own: int = sum(array.nbytes for array in arrays)
         return own + self.aggregates.cpu.nbytes + self.aggregates.memory.nbytes
 
-    def add_cpu(self, slots: Rows, millicores: Floats, times: Floats, *, each: int = 1) -> Mask:
+    def add_cpu(self, slots: Rows, millicores: Floats, times: Floats, *, samples: int = 1) -> Mask:
         """Which samples were taken: those of at least 0 that are newer than the container's last (V-021).
 
-        Each stands for so many.
+        Each of them counts as `samples` of the model.
         """
         table, total = self.containers, self.aggregates
         taken: Mask = millicores >= 0
@@ -129,10 +129,10 @@ class Model:
         slots, times = slots[taken], times[taken]
         np.maximum.at(table.last_cpu, slots, times)
         rows = table.aggregate[slots]
-        total.cpu.add(rows, np.minimum(millicores[taken], LARGEST) / 1000, CPU_WEIGHT * each, times)
+        total.cpu.add(rows, np.minimum(millicores[taken], LARGEST) / 1000, CPU_WEIGHT * samples, times)
         np.minimum.at(total.first, rows, times)
         np.maximum.at(total.last, rows, times)
-        np.add.at(total.count, rows, each)
+        np.add.at(total.count, rows, samples)
         return taken
 
     def add_memory(self, slots: Rows, amounts: Floats, times: Floats) -> Mask:

@@ -66,7 +66,7 @@ def evicted(event: Event) -> Iterator[OutOfMemory]:
     """What an eviction tells of the containers that a node short of memory blames; what cannot be read is left out."""
     about, notes, created = event.involved_object, event.metadata.annotations, event.metadata.creation_timestamp
     lists = [notes.get(name, "").split(",") for name in (OFFENDERS, USAGE, STARVED)]
-    same = len({len(each) for each in lists}) == 1
+    same = len({len(names) for names in lists}) == 1
     if event.reason != EVICTED or about.kind != "Pod" or created is None or not same:
         return
     for container, usage, resource in zip(*lists, strict=True):

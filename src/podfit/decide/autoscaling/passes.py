@@ -27,10 +27,10 @@ class Members:
         return len(self.names)
 
     def add(self, key: Any, rows: Mapping[str, Sequence[int]]) -> None:
-        for name, each in rows.items():
+        for name, row in rows.items():
             self.names.append((key, name))
             self._starts.append(len(self._rows))
-            self._rows.extend(each)
+            self._rows.extend(row)
             self._parts.append(len(rows))
 
     @cached_property

@@ -42,10 +42,10 @@ def recommended_resources(
     processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges)
     item, found = effective(limit_ranges, "Container"), {}
     for container, own in every_container(pod):
-        each = recommended(processed.recommendation, container.name)
-        if each is None:
+        resources = recommended(processed.recommendation, container.name)
+        if resources is None:
             continue
-        requests = {name: amount for name, amount in each.target.items() if name}
+        requests = {name: amount for name, amount in resources.target.items() if name}
         notes, limits = processed.notes.get(container.name, ()), NOTHING
         if scales_limits(policy_of(policy, container.name)):
             scaled = proportional_limits(own, requests, item.default if item else NOTHING)

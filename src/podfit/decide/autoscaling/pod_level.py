@@ -47,13 +47,13 @@ def for_pod(
         recommendation = _within_pod(pod, recommendation, whole)
     found, notes = [], {}
     containers = {container.name: own for container, own in every_container(pod)}
-    for each in recommendation.container_recommendations:
-        own = containers.get(each.container_name)
+    for resources in recommendation.container_recommendations:
+        own = containers.get(resources.container_name)
         if own is not None:
-            capped, said = _within_container(each, own, policy, each_one)
+            capped, said = _within_container(resources, own, policy, each_one)
             found.append(capped)
             if said:
-                notes[each.container_name] = said
+                notes[resources.container_name] = said
     return Processed(RecommendedPodResources(container_recommendations=tuple(found)), notes)
 
 
@@ -105,19 +105,19 @@ def _scaled(
     ]
     inside = [recommended_container_resources.container_name in containers for recommended_container_resources in every]
     total = limits = 0
-    for each, listed, counts in zip(every, amounts, inside, strict=True):
+    for resources, listed, counts in zip(every, amounts, inside, strict=True):
         if counts:
-            own, amount = containers[each.container_name], listed.get(name)
+            own, amount = containers[resources.container_name], listed.get(name)
             total += units(name, amount)
             limits += units(name, proportional_limit(name, own, amount, item.default.get(name)))
     scale = _scale(total, limits, units(name, item.min.get(name)), units(name, item.max.get(name)))
     if scale is None:
         return every
     return [
-        replace(each, **{bound: {**listed, name: _times(name, listed[name], *scale)}})
+        replace(resources, **{bound: {**listed, name: _times(name, listed[name], *scale)}})
         if counts and name in listed
-        else each
-        for each, listed, counts in zip(every, amounts, inside, strict=True)
+        else resources
+        for resources, listed, counts in zip(every, amounts, inside, strict=True)
     ]
 
 

@@ -77,13 +77,16 @@ def boost_of(vpa: VerticalPodAutoscaler, container: str) -> GenericStartupBoost 
 def boosts(vpa: VerticalPodAutoscaler) -> bool:
     """Whether any container may be boosted."""
     policy = vpa.spec.resource_policy
-    every = [vpa.spec.startup_boost, *(each.startup_boost for each in (policy.container_policies if policy else ()))]
-    return any(each is not None and each.cpu is not None for each in every)
+    every = [
+        vpa.spec.startup_boost,
+        *(container_policy.startup_boost for container_policy in (policy.container_policies if policy else ())),
+    ]
+    return any(boost is not None and boost.cpu is not None for boost in every)
 
 
 def recommended(recommendation: RecommendedPodResources | None, container: str) -> RecommendedContainerResources | None:
     found = recommendation.container_recommendations if recommendation else ()
-    return next((each for each in found if each.container_name == container), None)
+    return next((recommended for recommended in found if recommended.container_name == container), None)
 
 
 def is_for(vpa: VerticalPodAutoscaler, recommender: str) -> bool:

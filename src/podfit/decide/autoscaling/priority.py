@@ -56,8 +56,8 @@ def priority(
     """Of a pod with the recommendation that was processed for it."""
     outside = up = False
     wanted, asked = dict[str, int](), dict[str, int]()
-    for own, each in _seen(pod, found):
-        for resource, target in each.target.items():
+    for own, resources in _seen(pod, found):
+        for resource, target in resources.target.items():
             request = own.requests.get(resource)
             wanted[resource] = wanted.get(resource, 0) + target.milli()
             asked[resource] = asked.get(resource, 0) + (request or ZERO).milli()
@@ -65,7 +65,7 @@ def priority(
                 outside = up = True
                 continue
             up = up or target.milli() > request.milli()
-            lower, upper = each.lower_bound.get(resource), each.upper_bound.get(resource)
+            lower, upper = resources.lower_bound.get(resource), resources.upper_bound.get(resource)
             outside = outside or (lower is not None and request < lower) or (upper is not None and request > upper)
     difference = sum(abs(max(asked[name], 1) - wanted[name]) / max(asked[name], 1) for name in wanted)
     quick = any(_quick_oom(status, vpa, gates, by) for status in _observed_statuses(pod))
@@ -89,12 +89,12 @@ def admitted(pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResource
     if policy is None:
         return True
     for container, own in every_container(pod):
-        each = recommended(found, container.name)
-        if each is None:
+        resources = recommended(found, container.name)
+        if resources is None:
             continue
         if not own.requests.get(CPU) or not own.requests.get(MEMORY):
             return True
-        if all(_holds(requirement, each, own) for requirement in policy.eviction_requirements):
+        if all(_holds(requirement, resources, own) for requirement in policy.eviction_requirements):
             return True
     return False
 
@@ -125,9 +125,9 @@ def _seen(
 ) -> Iterator[tuple[ResourceRequirements, RecommendedContainerResources]]:
     names = observed(pod)
     for container, own in every_container(pod):
-        each = recommended(found, container.name)
-        if each is not None and _counts(names, container.name):
-            yield own, each
+        resources = recommended(found, container.name)
+        if resources is not None and _counts(names, container.name):
+            yield own, resources
 
 
 def _observed_statuses(pod: Pod) -> Iterable[ContainerStatus]:
@@ -150,9 +150,9 @@ def _quick_oom(status: ContainerStatus, vpa: VerticalPodAutoscaler, gates: Gates
 
 def any_lower(found: RecommendedPodResources | None, before: RecommendedPodResources) -> bool:
     """Whether a target is lower than it was."""
-    for each in found.container_recommendations if found else ():
-        other = recommended(before, each.container_name)
-        if other and any(_below(target, other.target.get(name)) for name, target in each.target.items()):
+    for recommendation in found.container_recommendations if found else ():
+        other = recommended(before, recommendation.container_name)
+        if other and any(_below(target, other.target.get(name)) for name, target in recommendation.target.items()):
             return True
     return False
 

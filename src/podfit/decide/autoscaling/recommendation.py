@@ -40,7 +40,7 @@ def recommendation(
     found = RecommendedPodResources(
         container_recommendations=tuple(
             _rendered(numbers, controlled_resources(policy_of(policy, numbers.container)), flags)
-            for numbers in sorted(every, key=lambda each: each.container)
+            for numbers in sorted(every, key=lambda candidate: candidate.container)
         )
     )
     if flags.integer_cpu:

@@ -72,7 +72,9 @@ def known(
         ]
     else:  # no pod was ever seen: the workload has none yet, or its selector could not be read
         merged = list(_allowed(before, policy))
-    kept = RecommendedPodResources(container_recommendations=tuple(each for each in merged if each.target))
+    kept = RecommendedPodResources(
+        container_recommendations=tuple(resources for resources in merged if resources.target)
+    )
     return cap_to_policy(kept, policy, most)
 
 
@@ -126,7 +128,7 @@ def _conditions(
         _since(vertical_pod_autoscaler_condition, before.get(vertical_pod_autoscaler_condition.type), now)
         for vertical_pod_autoscaler_condition in _ours(seen, provided=provided)
     )
-    return tuple(sorted(wanted, key=lambda each: each.type))
+    return tuple(sorted(wanted, key=lambda condition: condition.type))
 
 
 def _ours(seen: Seen, *, provided: bool) -> Iterator[VerticalPodAutoscalerCondition]:

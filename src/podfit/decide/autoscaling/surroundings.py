@@ -58,13 +58,13 @@ def largest(nodes: Iterable[Node]) -> ResourceList:
 
 def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], now: str) -> VerticalPodAutoscalerStatus:
     """Nothing of what an HPA scales on, and a condition that says so while it does."""
-    others = [each for each in status.conditions if each.type != HELD]
+    others = [condition for condition in status.conditions if condition.type != HELD]
     if not held:
         return replace(status, conditions=tuple(others))
-    before = next((each for each in status.conditions if each.type == HELD), None)
+    before = next((condition for condition in status.conditions if condition.type == HELD), None)
     kept = _kept(status.recommendation, held)
     if kept is None:
-        others = [replace(each, status="False") if each.type == PROVIDED else each for each in others]
+        others = [replace(other, status="False") if other.type == PROVIDED else other for other in others]
     said = VerticalPodAutoscalerCondition(
         type=HELD,
         status="True",
@@ -83,14 +83,16 @@ def _kept(found: RecommendedPodResources | None, held: Mapping[str, str]) -> Rec
     def rest(amounts: ResourceList) -> ResourceList:
         return {name: amount for name, amount in amounts.items() if name not in held}
 
-    def left(each: RecommendedContainerResources) -> RecommendedContainerResources:
+    def left(resources: RecommendedContainerResources) -> RecommendedContainerResources:
         return replace(
-            each,
-            target=rest(each.target),
-            lower_bound=rest(each.lower_bound),
-            upper_bound=rest(each.upper_bound),
-            uncapped_target=rest(each.uncapped_target),
+            resources,
+            target=rest(resources.target),
+            lower_bound=rest(resources.lower_bound),
+            upper_bound=rest(resources.upper_bound),
+            uncapped_target=rest(resources.uncapped_target),
         )
 
-    every = tuple(each for each in map(left, found.container_recommendations if found else ()) if each.target)
+    every = tuple(
+        resources for resources in map(left, found.container_recommendations if found else ()) if resources.target
+    )
     return RecommendedPodResources(container_recommendations=every) if every else None

@@ -254,13 +254,13 @@ class _Run:
         found = []
         for pod in pods:
             vpa, by = self.view.vpa, self.settings.thresholds
-            each = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, self.view.limit_ranges)
-            rank = priority(pod, vpa, each.recommendation, self.settings.gates, by)
+            processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, self.view.limit_ranges)
+            rank = priority(pod, vpa, processed.recommendation, self.settings.gates, by)
             old = self.settings.upstream_compatible
             takes = accepted(pod, rank, self.view.now, by, upstream_compatible=old)
-            if takes and admitted(pod, vpa, each.recommendation):
+            if takes and admitted(pod, vpa, processed.recommendation):
                 found.append((pod, rank))
-        return iter(sorted(found, key=lambda each: each[1].order))
+        return iter(sorted(found, key=lambda candidate: candidate[1].order))
 
 
 def _is_live(pod: Pod) -> bool:

@@ -93,11 +93,11 @@ def take(topology: Topology, free: Cpus, count: int) -> Cpus | None:
 def _distance(topology: Topology, free: Collection[int], taken: Collection[int], cpu: int) -> tuple[object, ...]:
     """Close to what is taken first, then where the least is free, so that whole cores and sockets stay whole."""
     place = topology[cpu]
-    sockets = {topology[each].socket for each in taken}
+    sockets = {topology[cpu].socket for cpu in taken}
     return (
         place.socket not in sockets,
-        sum(topology[each].socket == place.socket for each in free),
-        sum(topology[each].core == place.core for each in free),
+        sum(topology[cpu].socket == place.socket for cpu in free),
+        sum(topology[cpu].core == place.core for cpu in free),
         cpu,
     )
 
@@ -134,7 +134,7 @@ class CpuState(msgspec.Struct, frozen=True, kw_only=True):
 
     def usable(self, uid: str) -> Cpus:
         """What may be given to a pod of this UID."""
-        others = (cpus for pod, each in self.seen.items() if pod != uid for cpus in each.values())
+        others = (cpus for pod, assigned in self.seen.items() if pod != uid for cpus in assigned.values())
         return self.shared - self.reserved - NONE.union(*others)
 
 

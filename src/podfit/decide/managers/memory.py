@@ -38,7 +38,7 @@ class MemoryState(msgspec.Struct, frozen=True, kw_only=True):
 
     def held(self, node: int) -> int:
         """Bytes promised to containers."""
-        return sum(each.size for pod in self.assigned.values() for each in pod.values() if each.node == node)
+        return sum(block.size for pod in self.assigned.values() for block in pod.values() if block.node == node)
 
     def free(self, node: int) -> int:
         bank = self.banks[node]
@@ -85,7 +85,7 @@ def _node(state: MemoryState, uid: str, size: int, left_behind: list[str]) -> in
     """The first node that can hold `size` bytes, counting what the pod's init containers left behind there."""
     own = state.assigned[uid]
     for node in sorted(state.banks):
-        reusable = sum(own[each].size for each in left_behind if own[each].node == node)
+        reusable = sum(own[name].size for name in left_behind if own[name].node == node)
         if size <= state.free(node) + reusable:
             return node
     return None
@@ -94,10 +94,10 @@ def _node(state: MemoryState, uid: str, size: int, left_behind: list[str]) -> in
 def _taken_over(own: Mapping[str, Block], left_behind: list[str], node: int, size: int) -> dict[str, Block]:
     """The blocks of init containers, smaller by what is used again."""
     blocks, wanted = dict(own), size
-    for each in left_behind:
-        if own[each].node == node:
-            reused = min(wanted, own[each].size)
-            blocks[each], wanted = Block(node, own[each].size - reused), wanted - reused
+    for name in left_behind:
+        if own[name].node == node:
+            reused = min(wanted, own[name].size)
+            blocks[name], wanted = Block(node, own[name].size - reused), wanted - reused
     return blocks
 
 
@@ -105,4 +105,4 @@ def release(uid: str, state: MemoryState) -> MemoryState:
     """The pod is over."""
     if uid not in state.assigned:
         return state
-    return replace(state, assigned={pod: each for pod, each in state.assigned.items() if pod != uid})
+    return replace(state, assigned={pod: blocks for pod, blocks in state.assigned.items() if pod != uid})

@@ -53,8 +53,8 @@ def preemption(
     if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, ()), Fits):
         return None
     staying = [occupant for occupant in occupants if not occupant.going]
-    missing = fit.shortage(pod, node, [*(each.counts for each in staying), *reserved])
-    victims = _victims([each for each in staying if _yields(each.pod, pod)], missing)
+    missing = fit.shortage(pod, node, [*(occupant.counts for occupant in staying), *reserved])
+    victims = _victims([occupant for occupant in staying if _yields(occupant.pod, pod)], missing)
     return None if victims is None else Preempts(tuple(victim.pod for victim in victims), next(iter(short_by)))
 
 
@@ -82,9 +82,9 @@ def _nearest(candidates: Iterable[Occupant], missing: ResourceList) -> list[Occu
     """One after the other, whoever leaves least of what is missing, until nothing is."""
     chosen, rest = list[Occupant](), list(candidates)
     while missing:
-        best = min(rest, key=lambda each: (_distance(each, missing), _size(each), each.counts.name))
+        best = min(rest, key=lambda occupant: (_distance(occupant, missing), _size(occupant), occupant.counts.name))
         chosen.append(best)
-        rest = [each for each in rest if each is not best]
+        rest = [occupant for occupant in rest if occupant is not best]
         missing = _left(missing, [best])
     return chosen
 
@@ -101,20 +101,20 @@ def _needed(victims: list[Occupant], missing: ResourceList) -> list[Occupant]:
 def _left(missing: ResourceList, gone: Iterable[Occupant]) -> dict[str, Quantity]:
     """What is still missing once these are gone."""
     left = dict(missing)
-    for each in gone:
-        left = positive(subtract(left, {name: _holds(each, name) for name in left}))
+    for occupant in gone:
+        left = positive(subtract(left, {name: _holds(occupant, name) for name in left}))
     return left
 
 
-def _distance(each: Occupant, missing: ResourceList) -> Fraction:
+def _distance(occupant: Occupant, missing: ResourceList) -> Fraction:
     """The part of each resource that would be left, squared: no resource weighs more for being counted in bytes."""
-    left = _left(missing, [each])
+    left = _left(missing, [occupant])
     return sum((Fraction(left[name].nano, missing[name].nano) ** 2 for name in left), Fraction(0))
 
 
-def _size(each: Occupant) -> tuple[Quantity, Quantity]:
-    return _holds(each, "memory"), _holds(each, "cpu")
+def _size(occupant: Occupant) -> tuple[Quantity, Quantity]:
+    return _holds(occupant, "memory"), _holds(occupant, "cpu")
 
 
-def _holds(each: Occupant, name: str) -> Quantity:
-    return _ONE if name == "pods" else each.counts.requests.get(name, ZERO)
+def _holds(occupant: Occupant, name: str) -> Quantity:
+    return _ONE if name == "pods" else occupant.counts.requests.get(name, ZERO)

@@ -99,7 +99,8 @@ def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
     pairs = [(expression, node.metadata.labels) for expression in term.match_expressions]
     pairs += [(field, fields) for field in term.match_fields]
     return bool(pairs) and all(
-        Requirement(each.key, each.operator, each.values).matches(values) for each, values in pairs
+        Requirement(expression.key, expression.operator, expression.values).matches(values)
+        for expression, values in pairs
     )
 
 

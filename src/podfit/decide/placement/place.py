@@ -116,7 +116,9 @@ def refuse(
 
     Only promises to pods of at least the same priority count.
     """
-    promised = [each for each in view.nominated if each.uid != subject.uid and each.priority >= subject.priority]
+    promised = [
+        resident for resident in view.nominated if resident.uid != subject.uid and resident.priority >= subject.priority
+    ]
     if promised:
         crowded = view.with_residents((*view.residents, *promised))
         around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings

@@ -30,46 +30,46 @@ class Neighbourhood(msgspec.Struct, frozen=True):
     def refuse(self, view: NodeView) -> Refusal | None:
         if not self._attracted(view):
             return Refusal("InterPodAffinity", ("node(s) didn't match pod affinity rules",), final=True)
-        for each, counts in zip(self.repel, self.unwanted, strict=True):
-            if each.topology_key in view.labels and counts[view.labels[each.topology_key]]:
+        for affinity_term, counts in zip(self.repel, self.unwanted, strict=True):
+            if affinity_term.topology_key in view.labels and counts[view.labels[affinity_term.topology_key]]:
                 return Refusal("InterPodAffinity", ("node(s) didn't match pod anti-affinity rules",))
         if any(pair in self.closed for pair in view.labels.items()):
             return Refusal("InterPodAffinity", ("node(s) didn't satisfy existing pods anti-affinity rules",))
         return None
 
     def _attracted(self, view: NodeView) -> bool:
-        if any(each.topology_key not in view.labels for each in self.attract):
+        if any(term.topology_key not in view.labels for term in self.attract):
             return False
         return self.first or all(
-            counts[view.labels[each.topology_key]] for each, counts in zip(self.attract, self.wanted, strict=True)
+            counts[view.labels[term.topology_key]] for term, counts in zip(self.attract, self.wanted, strict=True)
         )
 
 
 def required_affinity(pod: Pod) -> tuple[Term, ...]:
     rules = pod.spec.affinity.pod_affinity if pod.spec.affinity else None
     terms = rules.required_during_scheduling_ignored_during_execution if rules else ()
-    return tuple(term(pod, each) for each in terms)
+    return tuple(term(pod, required) for required in terms)
 
 
 def required_anti_affinity(pod: Pod) -> tuple[Term, ...]:
     rules = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
     terms = rules.required_during_scheduling_ignored_during_execution if rules else ()
-    return tuple(term(pod, each) for each in terms)
+    return tuple(term(pod, required) for required in terms)
 
 
 def matches_all(terms: Sequence[Term], pod: Pod, namespaces: NamespaceLabels) -> bool:
-    return all(each.matches(pod, namespaces) for each in terms)
+    return all(term.matches(pod, namespaces) for term in terms)
 
 
 def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Neighbourhood | None:
     """None when neither the pod nor anyone who runs has a say in it."""
     attract, repel = required_affinity(pod), required_anti_affinity(pod)
     closed = frozenset(
-        (each.topology_key, view.labels[each.topology_key])
+        (term.topology_key, view.labels[term.topology_key])
         for view in views
         for resident in view.choosy
-        for each in required_anti_affinity(resident.pod)
-        if each.topology_key in view.labels and each.matches(pod, namespaces)
+        for term in required_anti_affinity(resident.pod)
+        if term.topology_key in view.labels and term.matches(pod, namespaces)
     )
     if not (attract or repel or closed):
         return None
@@ -77,14 +77,19 @@ def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabe
     unwanted = tuple(Counter[str]() for _ in repel)
     for view in views:
         alike = sum(matches_all(attract, resident.pod, namespaces) for resident in view.residents) if attract else 0
-        for each, counts in zip(attract, wanted, strict=True):
-            _count(counts, each, view, alike)
-        for each, counts in zip(repel, unwanted, strict=True):
-            _count(counts, each, view, sum(each.matches(other.pod, namespaces) for other in view.residents))
+        for affinity_term, counts in zip(attract, wanted, strict=True):
+            _count(counts, affinity_term, view, alike)
+        for affinity_term, counts in zip(repel, unwanted, strict=True):
+            _count(
+                counts,
+                affinity_term,
+                view,
+                sum(affinity_term.matches(other.pod, namespaces) for other in view.residents),
+            )
     first = not any(map(len, wanted)) and matches_all(attract, pod, namespaces)
     return Neighbourhood(attract, wanted, repel, unwanted, closed, first)
 
 
-def _count(counts: Counter[str], each: Term, view: NodeView, amount: int) -> None:
-    if amount and each.topology_key in view.labels:
-        counts[view.labels[each.topology_key]] += amount
+def _count(counts: Counter[str], affinity_term: Term, view: NodeView, amount: int) -> None:
+    if amount and affinity_term.topology_key in view.labels:
+        counts[view.labels[affinity_term.topology_key]] += amount

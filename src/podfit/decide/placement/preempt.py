@@ -134,20 +134,20 @@ def _evict(
         return refusal
     protected = {resident.uid for resident in _protected(lower, budgets)}
     victims, violations = [], 0
-    for each in sorted(lower, key=lambda one: one.uid not in protected):
-        restored = staying.plus(each)
+    for candidate in sorted(lower, key=lambda one: one.uid not in protected):
+        restored = staying.plus(candidate)
         if refused(restored):
-            victims.append(each)
-            violations += each.uid in protected
+            victims.append(candidate)
+            violations += candidate.uid in protected
         else:
             staying = restored
     return Eviction(view.name, tuple(sorted(victims, key=_importance)), violations)
 
 
-def _importance(each: Resident) -> tuple[int, str, str, str]:
+def _importance(resident: Resident) -> tuple[int, str, str, str]:
     """Higher priority first, then who has run longest."""
-    meta = each.pod.metadata
-    return -each.priority, each.pod.status.start_time or _NOT_STARTED, meta.creation_timestamp or "", meta.name
+    meta = resident.pod.metadata
+    return -resident.priority, resident.pod.status.start_time or _NOT_STARTED, meta.creation_timestamp or "", meta.name
 
 
 def _protected(pods: Iterable[Resident], budgets: Sequence[Budget]) -> list[Resident]:

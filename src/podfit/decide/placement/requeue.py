@@ -120,9 +120,9 @@ def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
     subject = waiting.subject
     match name:
         case "NodeResourcesFit":
-            wanted = {"pods", *(each for each, amount in subject.requests.items() if amount)}
+            wanted = {"pods", *(name for name, amount in subject.requests.items() if amount)}
             before, after = old.status.allocatable, new.status.allocatable
-            return any(after.get(each, ZERO) > before.get(each, ZERO) for each in wanted)
+            return any(after.get(name, ZERO) > before.get(name, ZERO) for name in wanted)
         case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
             refusal = admits(subject.pod, old)
             return refusal is not None and refusal.filter == name
@@ -154,7 +154,7 @@ def _joins(pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
 
 
 def _repels(one: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
-    return any(each.matches(other, namespaces) for each in required_anti_affinity(one))
+    return any(term.matches(other, namespaces) for term in required_anti_affinity(one))
 
 
 def _spreads_over(name: str, pod: Pod, other: Pod) -> bool:

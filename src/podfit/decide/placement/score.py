@@ -132,12 +132,12 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeVie
         weight = math.log(len(domains) + 2)
         for index, view in enumerate(fitting):
             sums[index] += rule.counts[view.labels.get(rule.key, "")] * weight + (rule.given.max_skew - 1)
-    rounded = [math.floor(each + 0.5) for each in sums]
-    counted = [each for each, complete in zip(rounded, known, strict=True) if complete]
+    rounded = [math.floor(total + 0.5) for total in sums]
+    counted = [score for score, complete in zip(rounded, known, strict=True) if complete]
     least, most = min(counted), max(counted)
     return [
-        (MOST * (most + least - each) // most if most else MOST) if complete else 0
-        for each, complete in zip(rounded, known, strict=True)
+        (MOST * (most + least - score) // most if most else MOST) if complete else 0
+        for score, complete in zip(rounded, known, strict=True)
     ]
 
 
@@ -156,7 +156,7 @@ def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], na
                     worth[key, view.labels[key]] += weight
     sums = [sum(worth[pair] for pair in view.labels.items()) for view in fitting] if worth else [0] * len(fitting)
     least, most = min(sums), max(sums)
-    return [MOST * (each - least) // (most - least) if most > least else 0 for each in sums]
+    return [MOST * (total - least) // (most - least) if most > least else 0 for total in sums]
 
 
 Preference = tuple[str, int, Callable[[Pod, NamespaceLabels], bool]]
@@ -167,16 +167,16 @@ def preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
     if affinity is None:
         return found
     if affinity.pod_affinity:
-        for each in affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution:
-            wanted = term(pod, each.pod_affinity_term)
-            found.append((wanted.topology_key, each.weight, wanted.matches))
+        for weighted in affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution:
+            wanted = term(pod, weighted.pod_affinity_term)
+            found.append((wanted.topology_key, weighted.weight, wanted.matches))
         for required in affinity.pod_affinity.required_during_scheduling_ignored_during_execution if placed else ():
             wanted = term(pod, required)
             found.append((wanted.topology_key, _HARD_AFFINITY, wanted.matches))
     if affinity.pod_anti_affinity:
-        for each in affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution:
-            unwanted = term(pod, each.pod_affinity_term)
-            found.append((unwanted.topology_key, -each.weight, unwanted.matches))
+        for weighted in affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution:
+            unwanted = term(pod, weighted.pod_affinity_term)
+            found.append((unwanted.topology_key, -weighted.weight, unwanted.matches))
     return found
 
 
@@ -189,7 +189,7 @@ def soft_taints(pod: Pod, view: NodeView) -> int:
 def node_preference(pod: Pod, view: NodeView) -> int:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
-    return sum(each.weight for each in terms if term_matches(each.preference, view.node))
+    return sum(term.weight for term in terms if term_matches(term.preference, view.node))
 
 
 def local_score(
@@ -224,7 +224,7 @@ def _relative(counts: list[int]) -> list[int]:
 
 
 def _inverted(counts: list[int]) -> list[int]:
-    return [MOST - each for each in _relative(counts)]
+    return [MOST - share for share in _relative(counts)]
 
 
 def _evenness(used: tuple[int, int], capacity: tuple[int, int]) -> int:

@@ -42,7 +42,10 @@ ASSUMED = {"cpu": Quantity.of_milli(100), "memory": Quantity.of_bytes(200 << 20)
 
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """The host ports that the pod's containers and sidecars hold while it runs."""
-    running = [*pod.spec.containers, *(each for each in pod.spec.init_containers if each.restart_policy == "Always")]
+    running = [
+        *pod.spec.containers,
+        *(container for container in pod.spec.init_containers if container.restart_policy == "Always"),
+    ]
     return frozenset(
         (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
         for container in running
@@ -95,8 +98,8 @@ class NodeView:
     @staticmethod
     def of(node: Node, residents: Iterable[Resident], nominated: tuple[Resident, ...] = ()) -> "NodeView":
         residents = tuple(residents)
-        cpu, memory = (sum(each.weight[index] for each in residents) for index in (0, 1))
-        return NodeView(node, residents, add(*(each.requests for each in residents)), (cpu, memory), nominated)
+        cpu, memory = (sum(resident.weight[index] for resident in residents) for index in (0, 1))
+        return NodeView(node, residents, add(*(resident.requests for resident in residents)), (cpu, memory), nominated)
 
     @property
     def name(self) -> str:
@@ -118,11 +121,11 @@ class NodeView:
 
     @cached_property
     def ports(self) -> frozenset[HostPort]:
-        return frozenset().union(*(each.ports for each in self.residents))
+        return frozenset().union(*(resident.ports for resident in self.residents))
 
     @cached_property
     def choosy(self) -> tuple[Resident, ...]:
-        return tuple(each for each in self.residents if each.is_choosy)
+        return tuple(resident for resident in self.residents if resident.is_choosy)
 
     def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
         return NodeView.of(self.node, residents, self.nominated)

@@ -33,4 +33,6 @@ def field_path(pod: Pod, name: str) -> str:
         ("initContainers", pod.spec.init_containers),
         ("ephemeralContainers", pod.spec.ephemeral_containers),
     )
-    return next((f"spec.{kind}{{{name}}}" for kind, group in kinds if any(each.name == name for each in group)), "")
+    return next(
+        (f"spec.{kind}{{{name}}}" for kind, group in kinds if any(container.name == name for container in group)), ""
+    )

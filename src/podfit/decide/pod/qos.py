@@ -28,7 +28,7 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         resources = [container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)]
         limited = [_counted(resource.limits) for resource in resources]
         requests, limits = add(*[_counted(resource.requests) for resource in resources]), add(*limited)
-        bounded = all(len(each) == len(_COUNTED) for each in limited)
+        bounded = all(len(limits) == len(_COUNTED) for limits in limited)
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if bounded and requests == limits else "Burstable"

@@ -28,7 +28,7 @@ def allocated(pod: Pod, gates: FeatureGates) -> PodResources | None:
     }
     if not reported:
         return None
-    spec = {each.name: each.resources for each in resizable(pod, gates)}
+    spec = {container.name: container.resources for container in resizable(pod, gates)}
     return PodResources(spec | reported, _level(pod, allocated=True))
 
 
@@ -39,7 +39,9 @@ def actuated(pod: Pod, gates: FeatureGates) -> PodResources | None:
         return None
     level = _level(pod, allocated=False)
     seen = overlay(pod, PodResources(actual, level), gates)
-    records = {each.name: effective(seen, each) for each in resizable(seen, gates) if each.name in actual}
+    records = {
+        container.name: effective(seen, container) for container in resizable(seen, gates) if container.name in actual
+    }
     return PodResources(records, level)
 
 

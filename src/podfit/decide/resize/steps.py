@@ -80,7 +80,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def needs_restart(self) -> bool:
-        policies = {each.resource_name: each.restart_policy for each in self.container.resize_policy}
+        policies = {policy.resource_name: policy.restart_policy for policy in self.container.resize_policy}
         return any(policies.get(name) == "RestartContainer" for name in self.resources)
 
     def decreases(self, resource: str) -> bool:
@@ -184,7 +184,7 @@ class _Plan(msgspec.Struct):
         limit = self.now.limit_change(self.target, resource)
         shares = self.now.shares_change(self.target) if resource == "cpu" else 0
         changes = [change for change in live if resource in change.resources]
-        changes.sort(key=lambda each: not each.decreases(resource))
+        changes.sort(key=lambda change: not change.decreases(resource))
         if limit > 0:
             yield self._set(resource, "limit")
         if shares > 0:

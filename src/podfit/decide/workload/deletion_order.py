@@ -63,8 +63,8 @@ def _restarts(pod: Pod) -> tuple[int, int]:
     """The most restarts of a container, and of a sidecar."""
     sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
     status = pod.status
-    regular = max((each.restart_count for each in status.container_statuses), default=0)
-    beside = [each.restart_count for each in status.init_container_statuses if each.name in sidecars]
+    regular = max((container.restart_count for container in status.container_statuses), default=0)
+    beside = [container.restart_count for container in status.init_container_statuses if container.name in sidecars]
     return regular, max(beside, default=0)
 
 

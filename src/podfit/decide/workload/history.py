@@ -34,7 +34,8 @@ def template_in(revision: ControllerRevision) -> PodTemplateSpec:
 def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
     """Oldest first."""
     return sorted(
-        revisions, key=lambda each: (each.revision, each.metadata.creation_timestamp or "", each.metadata.name)
+        revisions,
+        key=lambda revision: (revision.revision, revision.metadata.creation_timestamp or "", revision.metadata.name),
     )
 
 

@@ -48,8 +48,8 @@ def _condition(name: str, left: Left, old: Sequence[NamespaceCondition], now: st
 
 def _trouble(name: str, left: Left) -> tuple[str, str] | None:
     if name == "NamespaceDeletionDiscoveryFailure" and left.silent:
-        each = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in sorted(left.silent))
-        text = f"unable to retrieve the complete list of server APIs: {each}"
+        versions = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in sorted(left.silent))
+        text = f"unable to retrieve the complete list of server APIs: {versions}"
         return "DiscoveryFailed", f"Discovery failed for some groups, {len(left.silent)} failing: {text}"
     if name == "NamespaceDeletionContentFailure" and left.failures:
         text = f"{len(left.failures)} remaining: {', '.join(sorted(left.failures))}"

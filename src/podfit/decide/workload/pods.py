@@ -28,7 +28,7 @@ def is_terminating(pod: Pod) -> bool:
 
 
 def condition(pod: Pod, kind: str) -> PodCondition | None:
-    return next((each for each in pod.status.conditions if each.type == kind), None)
+    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
 
 
 def is_ready(pod: Pod) -> bool:

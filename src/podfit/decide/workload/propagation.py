@@ -17,7 +17,7 @@ FOREGROUND_FINALIZER, ORPHAN_FINALIZER = "foregroundDeletion", "orphan"
 
 def wanted_finalizers(options: DeleteOptions, present: Sequence[str], *, default: str = BACKGROUND) -> tuple[str, ...]:
     """The finalizers of an object that is being deleted; `default` is its kind's policy."""
-    kept = [each for each in present if each not in (FOREGROUND_FINALIZER, ORPHAN_FINALIZER)]
+    kept = [finalizer for finalizer in present if finalizer not in (FOREGROUND_FINALIZER, ORPHAN_FINALIZER)]
     policy = _policy(options, present, default)
     if policy == ORPHAN:
         kept.append(ORPHAN_FINALIZER)

@@ -112,7 +112,7 @@ def plan(
             return Impossible(missing, only(add(*(other.gives for other in others)), missing))
         victims = _fewest(may_end, missing, suffices)
     staying = [other for other in others if not _among(other, victims)]
-    left = fit.short_by(wanted, allocatable, [each.holds for each in staying])
+    left = fit.short_by(wanted, allocatable, [neighbour.holds for neighbour in staying])
     ended = tuple(victim.pod for victim in sorted(victims, key=_turn))
     return Plan(missing, _shrinks(staying, left, targets, gates), ended)
 
@@ -141,12 +141,12 @@ def _stands_still(pod: Pod) -> bool:
     return _condition(pod, "PodResizePending") is not None or (progress is not None and progress.reason == "Error")
 
 
-def _may_end(each: _Neighbour, deferred: Pod) -> bool:
+def _may_end(neighbour: _Neighbour, deferred: Pod) -> bool:
     return (
-        bool(each.holds)
-        and _priority(each.pod) < _priority(deferred)
+        bool(neighbour.holds)
+        and _priority(neighbour.pod) < _priority(deferred)
         and deferred.spec.preemption_policy != "Never"
-        and MIRROR not in each.pod.metadata.annotations
+        and MIRROR not in neighbour.pod.metadata.annotations
     )
 
 
@@ -158,19 +158,19 @@ def _fewest(
     Then whoever turns out not to be needed is spared, the highest priority first.
     """
 
-    def size(each: _Neighbour) -> tuple[list[Quantity], str]:
-        return _amounts(each.holds, missing), _name(each.pod)
+    def size(neighbour: _Neighbour) -> tuple[list[Quantity], str]:
+        return _amounts(neighbour.holds, missing), _name(neighbour.pod)
 
     victims, left = list[_Neighbour](), list(may_end)
     while not suffices(victims):
-        lowest = min(_priority(each.pod) for each in left)
-        level = [each for each in left if _priority(each.pod) == lowest]
-        alone = [each for each in level if suffices([*victims, each])]
+        lowest = min(_priority(neighbour.pod) for neighbour in left)
+        level = [neighbour for neighbour in left if _priority(neighbour.pod) == lowest]
+        alone = [neighbour for neighbour in level if suffices([*victims, neighbour])]
         chosen = min(alone, key=size) if alone else max(level, key=size)
         victims.append(chosen)
-        left = [each for each in left if each is not chosen]
-    for each in sorted(victims, key=_turn, reverse=True):
-        fewer = [victim for victim in victims if victim is not each]
+        left = [neighbour for neighbour in left if neighbour is not chosen]
+    for candidate in sorted(victims, key=_turn, reverse=True):
+        fewer = [victim for victim in victims if victim is not candidate]
         if suffices(fewer):
             victims = fewer
     return victims
@@ -180,7 +180,9 @@ def _shrinks(
     staying: list[_Neighbour], missing: ResourceList, targets: Targets, gates: FeatureGates
 ) -> tuple[Shrink, ...]:
     shrinks, left = list[Shrink](), dict(missing)
-    turns = sorted(staying, key=lambda each: (_priority(each.pod), _most_first(each, missing), _name(each.pod)))
+    turns = sorted(
+        staying, key=lambda neighbour: (_priority(neighbour.pod), _most_first(neighbour, missing), _name(neighbour.pod))
+    )
     for turn in turns:
         wanted = {name: amount for name, amount in left.items() if name in turn.gives}
         if wanted:
@@ -189,8 +191,8 @@ def _shrinks(
     return tuple(shrinks)
 
 
-def _most_first(each: _Neighbour, missing: ResourceList) -> list[Quantity]:
-    return [-amount for amount in _amounts(each.gives, missing)]
+def _most_first(neighbour: _Neighbour, missing: ResourceList) -> list[Quantity]:
+    return [-amount for amount in _amounts(neighbour.gives, missing)]
 
 
 def _amounts(held: ResourceList, missing: ResourceList) -> list[Quantity]:
@@ -198,12 +200,12 @@ def _amounts(held: ResourceList, missing: ResourceList) -> list[Quantity]:
     return [held.get(name, ZERO) for name in missing]
 
 
-def _among(each: _Neighbour, some: Collection[_Neighbour]) -> bool:
-    return any(each is other for other in some)
+def _among(neighbour: _Neighbour, some: Collection[_Neighbour]) -> bool:
+    return any(neighbour is other for other in some)
 
 
-def _turn(each: _Neighbour) -> tuple[int, str]:
-    return _priority(each.pod), _name(each.pod)
+def _turn(neighbour: _Neighbour) -> tuple[int, str]:
+    return _priority(neighbour.pod), _name(neighbour.pod)
 
 
 def _priority(pod: Pod) -> int:

@@ -76,16 +76,17 @@ def _reducible(pod: Pod, targets: Mapping[str, Target]) -> Iterator[tuple[str, R
 
 def _restarts(container: Container, resource: str) -> bool:
     return any(
-        each.resource_name == resource and each.restart_policy == "RestartContainer" for each in container.resize_policy
+        policy.resource_name == resource and policy.restart_policy == "RestartContainer"
+        for policy in container.resize_policy
     )
 
 
 def _reduced(pod: Pod, name: str, less: ResourceList) -> ResourceRequirements:
     resources = next(container.resources for container in pod.spec.containers if container.name == name)
-    requests = {**resources.requests, **{each: resources.requests[each] - less[each] for each in less}}
+    requests = {**resources.requests, **{name: resources.requests[name] - less[name] for name in less}}
     limits = resources.limits
     if pod.status.qos_class == "Guaranteed":
-        limits = {**limits, **{each: requests[each] for each in less}}
+        limits = {**limits, **{name: requests[name] for name in less}}
     return msgspec.structs.replace(resources, requests=requests, limits=limits)
 
 

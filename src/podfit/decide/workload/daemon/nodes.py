@@ -40,7 +40,7 @@ def tolerations(spec: PodSpec) -> tuple[Toleration, ...]:
     found = list(spec.tolerations)
     for name, effect in taints:
         made = Toleration(key=f"node.kubernetes.io/{name}", operator="Exists", effect=effect)
-        same = [place for place, each in enumerate(found) if _same(each, made)]
+        same = [place for place, present in enumerate(found) if _same(present, made)]
         if same:
             found[same[0]] = made
         else:

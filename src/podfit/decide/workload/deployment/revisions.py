@@ -82,7 +82,7 @@ def revision_of(annotations: Mapping[str, str]) -> int | None:
 
 
 def next_revision(sets: Sets) -> int:
-    return max((revision_of(each.metadata.annotations) or 0 for each in sets.old), default=0) + 1
+    return max((revision_of(replica_set.metadata.annotations) or 0 for replica_set in sets.old), default=0) + 1
 
 
 def made(deployment: Deployment) -> ReplicaSet:
@@ -170,12 +170,12 @@ def cleanable(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[Replica
     if limit is None or limit >= 2**31 - 1:
         return []
     staying = [replica_set for replica_set in old if not replica_set.metadata.deletion_timestamp]
-    staying.sort(key=lambda each: (revision_of(each.metadata.annotations) or 0, age(each)))
+    staying.sort(key=lambda replica_set: (revision_of(replica_set.metadata.annotations) or 0, age(replica_set)))
     too_many = staying[: max(0, len(staying) - limit)]
     return [
-        each
-        for each in too_many
-        if not each.status.replicas
-        and not each.spec.replicas
-        and each.metadata.generation <= each.status.observed_generation
+        replica_set
+        for replica_set in too_many
+        if not replica_set.status.replicas
+        and not replica_set.spec.replicas
+        and replica_set.metadata.generation <= replica_set.status.observed_generation
     ]

@@ -91,12 +91,12 @@ def next_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet])
             sizes[replica_set.metadata.uid] -= gone
             steps.append(Scale(replica_set, sizes[replica_set.metadata.uid]))
     surplus = available((*old, new)) - least
-    for each in old:
-        gone = min(max(surplus, 0), sizes[each.metadata.uid])
+    for replica_set in old:
+        gone = min(max(surplus, 0), sizes[replica_set.metadata.uid])
         if gone:
             surplus -= gone
-            sizes[each.metadata.uid] -= gone
-            steps.append(Scale(each, sizes[each.metadata.uid]))
+            sizes[replica_set.metadata.uid] -= gone
+            steps.append(Scale(replica_set, sizes[replica_set.metadata.uid]))
     return steps
 
 
@@ -127,8 +127,8 @@ def proportional(deployment: Deployment, sets: Sequence[ReplicaSet], most: Mappi
     allowed = wanted(deployment) + max_surge(deployment) if wanted(deployment) > 0 else 0
     change = allowed - total(running)
     newest_first = change > 0
-    running.sort(key=lambda each: each.metadata.creation_timestamp or "", reverse=newest_first)
-    running.sort(key=lambda each: -wanted(each))
+    running.sort(key=lambda replica_set: replica_set.metadata.creation_timestamp or "", reverse=newest_first)
+    running.sort(key=lambda replica_set: -wanted(replica_set))
     steps, added = [], 0
     for replica_set in running:
         part = _part(deployment, replica_set, change, added, most.get(replica_set.metadata.uid, 0)) if change else 0

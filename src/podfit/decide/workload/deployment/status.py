@@ -22,7 +22,7 @@ def has_deadline(deployment: Deployment) -> bool:
 
 
 def condition(status: DeploymentStatus, kind: str) -> DeploymentCondition | None:
-    return next((each for each in status.conditions if each.type == kind), None)
+    return next((condition for condition in status.conditions if condition.type == kind), None)
 
 
 def new_condition(kind: str, status: str, reason: str, message: str, now: datetime) -> DeploymentCondition:
@@ -43,7 +43,7 @@ def with_condition(status: DeploymentStatus, made: DeploymentCondition) -> Deplo
 
 
 def without_condition(status: DeploymentStatus, kind: str) -> DeploymentStatus:
-    return replace(status, conditions=tuple(each for each in status.conditions if each.type != kind))
+    return replace(status, conditions=tuple(condition for condition in status.conditions if condition.type != kind))
 
 
 def _appended(status: DeploymentStatus, made: DeploymentCondition) -> DeploymentStatus:
@@ -69,9 +69,9 @@ def counted(deployment: Deployment, sets: Sets, now: datetime) -> DeploymentStat
     status = replace(
         deployment.status,
         observed_generation=deployment.metadata.generation,
-        replicas=sum(each.status.replicas for each in sets.all),
+        replicas=sum(replica_set.status.replicas for replica_set in sets.all),
         updated_replicas=sets.new.status.replicas if sets.new is not None else 0,
-        ready_replicas=sum(each.status.ready_replicas for each in sets.all),
+        ready_replicas=sum(replica_set.status.ready_replicas for replica_set in sets.all),
         available_replicas=ready,
         unavailable_replicas=max(0, total(sets.all) - ready),
         terminating_replicas=_terminating(sets.all),
@@ -90,7 +90,7 @@ def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
         for replica_set in sets
         if replica_set.status.observed_generation or replica_set.status.terminating_replicas
     ]
-    numbers = [each.terminating_replicas for each in told if each.terminating_replicas is not None]
+    numbers = [status.terminating_replicas for status in told if status.terminating_replicas is not None]
     return sum(numbers) if len(numbers) == len(told) else None
 
 
@@ -156,8 +156,8 @@ def _with_progress(
 
 def _failure(sets: Sets) -> DeploymentCondition | None:
     """Of the new replica set first."""
-    for each in filter(None, (sets.new, *sets.old)):
-        for found in each.status.conditions:
+    for replica_set in filter(None, (sets.new, *sets.old)):
+        for found in replica_set.status.conditions:
             if found.type == FAILURE:
                 return DeploymentCondition(
                     type=FAILURE,

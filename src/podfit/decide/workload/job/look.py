@@ -77,7 +77,7 @@ def _target(seen: Seen) -> JobCondition | None:
     if (before := said(job, FAILURE_TARGET) or said(job, SUCCESS_CRITERIA)) is not None:
         return before
     failed = [policies.match_failure(job, pod) for pod in seen.pods if is_failed(pod, job)]
-    if (by_policy := next((each for each in failed if each.action == policies.FAIL_JOB), None)) is not None:
+    if (by_policy := next((matched for matched in failed if matched.action == policies.FAIL_JOB), None)) is not None:
         return made(FAILURE_TARGET, "PodFailurePolicy", by_policy.message, seen.now)
     limit = spec.backoff_limit if spec.backoff_limit is not None else 6
     if seen.failed > limit or _restarted_too_often(seen, limit):

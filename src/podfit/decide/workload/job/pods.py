@@ -39,7 +39,9 @@ def ended_at(pod: Pod, now: datetime) -> datetime:
     """When the last of its containers ended; else when it was asked to go or stopped being ready; else now."""
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     ended = [status.state.terminated for status in statuses]
-    times = [parse_time(each.finished_at) for each in ended if each is not None and each.finished_at]
+    times = [
+        parse_time(terminated.finished_at) for terminated in ended if terminated is not None and terminated.finished_at
+    ]
     if times and len(times) == len(ended):
         return max(times)
     if pod.metadata.deletion_timestamp:

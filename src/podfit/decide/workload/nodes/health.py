@@ -25,7 +25,7 @@ _SEVERAL, _PARTIAL, _LARGE = 2, 0.55, 50
 
 
 def condition(node: Node, kind: str) -> NodeCondition | None:
-    return next((each for each in node.status.conditions if each.type == kind), None)
+    return next((condition for condition in node.status.conditions if condition.type == kind), None)
 
 
 def ready(node: Node) -> str:
@@ -68,17 +68,17 @@ def wanted_taints(node: Node, *, evict: bool, stamp: str) -> tuple[Taint, ...]:
         wanted.add((UNSCHEDULABLE, NO_SCHEDULE))
     if (sick := {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready(node))) is not None:
         wanted.add((sick, NO_SCHEDULE))
-        if evict or any((each.key, each.effect) in _executing() for each in node.spec.taints):
+        if evict or any((taint.key, taint.effect) in _executing() for taint in node.spec.taints):
             wanted.add((sick, NO_EXECUTE))
-    kept = [each for each in node.spec.taints if not _is_ours(each) or (each.key, each.effect) in wanted]
-    present = {(each.key, each.effect) for each in kept}
+    kept = [taint for taint in node.spec.taints if not _is_ours(taint) or (taint.key, taint.effect) in wanted]
+    present = {(taint.key, taint.effect) for taint in kept}
     added = [Taint(key=key, effect=effect, time_added=stamp) for key, effect in sorted(wanted - present)]
     return (*kept, *added)
 
 
 def without_eviction(taints: Iterable[Taint]) -> tuple[Taint, ...]:
     """When no node is heard of, it is the network or this controller: nobody is sent away."""
-    return tuple(each for each in taints if (each.key, each.effect) not in _executing())
+    return tuple(taint for taint in taints if (taint.key, taint.effect) not in _executing())
 
 
 def _executing() -> set[tuple[str, str]]:
@@ -117,9 +117,9 @@ def pause(nodes: Sequence[Node], zone: tuple[str, str]) -> float | None:
 
 def unready(pod: Pod, stamp: str) -> Pod | None:
     """The pod of a node that is not ready; None when it says so already."""
-    found = next((each for each in pod.status.conditions if each.type == READY), None)
+    found = next((condition for condition in pod.status.conditions if condition.type == READY), None)
     if found is None or found.status == "False":
         return None
     changed = replace(found, status="False", last_transition_time=stamp)
-    conditions = tuple(changed if each is found else each for each in pod.status.conditions)
+    conditions = tuple(changed if condition is found else condition for condition in pod.status.conditions)
     return replace(pod, status=replace(pod.status, conditions=conditions))

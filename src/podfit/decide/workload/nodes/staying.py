@@ -16,10 +16,17 @@ def until(pod: Pod, taints: Sequence[Taint], now: datetime) -> datetime | None:
     executing = [taint for taint in taints if taint.effect == NO_EXECUTE]
     if not executing:
         return None
-    tolerating = [[each for each in pod.spec.tolerations if tolerates(each, taint)] for taint in executing]
+    tolerating = [
+        [toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)] for taint in executing
+    ]
     if not all(tolerating):
         return now
-    bounded = [each.toleration_seconds for some in tolerating for each in some if each.toleration_seconds is not None]
+    bounded = [
+        toleration.toleration_seconds
+        for some in tolerating
+        for toleration in some
+        if toleration.toleration_seconds is not None
+    ]
     if not bounded:
         return None
     begun = min((parse_time(taint.time_added) for taint in executing if taint.time_added), default=now)

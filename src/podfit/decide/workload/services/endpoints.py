@@ -83,7 +83,7 @@ def truncated(subsets: Sequence[EndpointSubset]) -> tuple[EndpointSubset, ...]:
         first = subset.addresses[: room * len(subset.addresses) // ready if ready else 0]
         second = subset.not_ready_addresses[: rest * len(subset.not_ready_addresses) // others if others else 0]
         kept.append(replace(subset, addresses=first, not_ready_addresses=second))
-    return tuple(each for each in kept if each.addresses or each.not_ready_addresses)
+    return tuple(subset for subset in kept if subset.addresses or subset.not_ready_addresses)
 
 
 def wanted(service: Service, pods: Sequence[Pod], known: Endpoints | None, when: str) -> Endpoints | None:

@@ -44,7 +44,7 @@ def families(service: Service) -> tuple[str, ...]:
 
 def address_of(pod: Pod, family: str) -> str:
     """Empty when it has none of that family."""
-    known = [each.ip for each in pod.status.pod_ips] or [pod.status.pod_ip]
+    known = [ip.ip for ip in pod.status.pod_ips] or [pod.status.pod_ip]
     return next((ip for ip in known if ip and (":" in ip) == (family == IPV6)), "")
 
 

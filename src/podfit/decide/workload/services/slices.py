@@ -125,9 +125,9 @@ def _packed(
         else:
             unchanged.append(endpoint_slice)
     left = list(desired.values())
-    changed.sort(key=lambda each: -_size(each))
-    for place, each in enumerate(changed):
-        changed[place], left = _filled(each, left)
+    changed.sort(key=lambda candidate: -_size(candidate))
+    for place, candidate in enumerate(changed):
+        changed[place], left = _filled(candidate, left)
     room = [endpoint_slice for endpoint_slice in unchanged if _size(endpoint_slice) + len(left) <= MOST]
     if left and len(left) < MOST and room:
         fullest = max(room, key=_size)
