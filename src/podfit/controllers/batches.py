@@ -15,7 +15,7 @@ async def slow_start(count: int, work: Callable[[int], Awaitable[None]]) -> tupl
     while size:
         ended = await asyncio.gather(*(work(index) for index in range(begun, begun + size)), return_exceptions=True)
         begun += size
-        failures = [each for each in ended if isinstance(each, BaseException)]
+        failures = [outcome for outcome in ended if isinstance(outcome, BaseException)]
         done += size - len(failures)
         for failure in failures:
             if not isinstance(failure, Exception):

@@ -56,7 +56,7 @@ class CronJobController(Controller[Key]):
         status = await self._seen(cron, jobs)
         found = Due()
         if not cron.metadata.deletion_timestamp:
-            listed = {each.uid for each in status.active}
+            listed = {reference.uid for reference in status.active}
             running = [job for job in jobs if job.metadata.uid in listed and not is_over(job)]
             found = due(cron, running, self._clock.now())
             for told in found.told:
@@ -70,7 +70,7 @@ class CronJobController(Controller[Key]):
     async def _seen(self, cron: CronJob, jobs: Sequence[Job]) -> CronJobStatus:
         """The status without jobs that are over or gone."""
         status, known = cron.status, {job.metadata.uid: job for job in jobs}
-        listed = {each.uid for each in status.active}
+        listed = {reference.uid for reference in status.active}
         for job in jobs:
             if job.metadata.uid not in listed and not is_over(job):
                 text = f"Saw a job that the controller did not create or forgot: {job.metadata.name}"
@@ -105,7 +105,7 @@ class CronJobController(Controller[Key]):
         for job in found.end:
             await self._delete(cron, job)
         gone = {job.metadata.uid for job in found.end}
-        active = tuple(each for each in status.active if each.uid not in gone)
+        active = tuple(reference for reference in status.active if reference.uid not in gone)
         made = await self._create(cron, job_at(cron, found.at))
         if made is None:
             return replace(status, active=active)

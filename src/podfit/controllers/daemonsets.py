@@ -213,8 +213,8 @@ class DaemonSetController(Controller[Key]):
         """The revision of the present template, and those of others."""
         known = await self._revisions.of(daemons)
         wanted = data_of(daemons.spec.template)
-        current = [each for each in known if each.data == wanted]
-        old = [each for each in known if each.data != wanted]
+        current = [revision for revision in known if revision.data == wanted]
+        old = [revision for revision in known if revision.data != wanted]
         number = next_number(old)
         if not current:
             return await self._snapshot(daemons, number), old

@@ -104,9 +104,9 @@ class DeploymentSets:
         return changed
 
     async def delete(self, sets: Iterable[ReplicaSet]) -> None:
-        for each in sets:
+        for replica_set in sets:
             try:
-                await self._client.delete(ReplicaSet, each.metadata.name, each.metadata.namespace)
+                await self._client.delete(ReplicaSet, replica_set.metadata.name, replica_set.metadata.namespace)
             except ApiError as error:
                 if error.code != NOT_FOUND:
                     raise

@@ -74,9 +74,9 @@ class DeploymentController(Controller[Key]):
             self._orphaned(new)
 
     def _orphaned(self, obj: ReplicaSet) -> None:
-        for each in self._deployments.list(obj.metadata.namespace):
-            if holds(requirements(each.spec.selector), obj.metadata.labels):
-                self.queue.add(key_of(each))
+        for deployment in self._deployments.list(obj.metadata.namespace):
+            if holds(requirements(deployment.spec.selector), obj.metadata.labels):
+                self.queue.add(key_of(deployment))
 
     def _pod_gone(self, pod: Pod) -> None:
         """A deployment that replaces all pods at once waits for the last to go."""
@@ -85,7 +85,7 @@ class DeploymentController(Controller[Key]):
         owner = self._owner(found) if found is not None else None
         if owner is None or is_rolling(owner):
             return
-        if not any(self._owned_pods.of(each) for each in self._owned.of(owner)):
+        if not any(self._owned_pods.of(replica_set) for replica_set in self._owned.of(owner)):
             self.queue.add(key_of(owner))
 
     def _owner(self, obj: ReplicaSet) -> Deployment | None:
@@ -143,7 +143,7 @@ class DeploymentController(Controller[Key]):
 
     def _was_scaled(self, deployment: Deployment, sets: Sets) -> bool:
         size = str(wanted(deployment))
-        told = (each.metadata.annotations.get(DESIRED, "") for each in active(sets.all))
+        told = (replica_set.metadata.annotations.get(DESIRED, "") for replica_set in active(sets.all))
         return any(text.isdecimal() and text != size for text in told)
 
     async def _scale(self, deployment: Deployment, sets: Sets) -> None:
@@ -152,10 +152,13 @@ class DeploymentController(Controller[Key]):
             return await self._apply(deployment, [Scale(only, wanted(deployment))])
         desired = sets.new.metadata.annotations.get(DESIRED, "") if sets.new is not None else ""
         if is_saturated(deployment, sets.new, desired):
-            return await self._apply(deployment, [Scale(each, 0) for each in active(old)])
+            return await self._apply(deployment, [Scale(replica_set, 0) for replica_set in active(old)])
         if not is_rolling(deployment):
             return None
-        most = {each.metadata.uid: _number(each.metadata.annotations.get(MOST, "")) for each in sets.all}
+        most = {
+            replica_set.metadata.uid: _number(replica_set.metadata.annotations.get(MOST, ""))
+            for replica_set in sets.all
+        }
         return await self._apply(deployment, proportional(deployment, sets.all, most), always=True)
 
     async def _apply(self, deployment: Deployment, steps: list[Scale], *, always: bool = False) -> None:
@@ -185,7 +188,7 @@ class DeploymentController(Controller[Key]):
 
     async def _recreate(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
         if old := active(sets.old):
-            await self._apply(deployment, [Scale(each, 0) for each in old])
+            await self._apply(deployment, [Scale(replica_set, 0) for replica_set in old])
             return deployment, sets
         if self._old_pods_run(sets):
             return deployment, sets
@@ -196,9 +199,9 @@ class DeploymentController(Controller[Key]):
         return deployment, sets
 
     def _old_pods_run(self, sets: Sets) -> bool:
-        if any(each.status.replicas for each in sets.old):
+        if any(replica_set.status.replicas for replica_set in sets.old):
             return True
-        pods = [pod for each in sets.old for pod in self._owned_pods.of(each)]
+        pods = [pod for replica_set in sets.old for pod in self._owned_pods.of(replica_set)]
         return any(pod.status.phase not in ENDED for pod in pods)
 
     async def _tidy(self, deployment: Deployment, sets: Sets) -> None:

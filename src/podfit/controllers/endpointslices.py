@@ -57,14 +57,14 @@ class EndpointSliceController(ServiceController):
         known = self._slices.by_index(_BY_SERVICE, f"{meta.namespace}/{meta.name}")
         names = {pod.spec.node_name for pod in pods}
         nodes = {name: node for name in names if (node := self._nodes.get(name)) is not None}
-        made = changes(service, pods, nodes, sorted(known, key=lambda each: each.metadata.name))
+        made = changes(service, pods, nodes, sorted(known, key=lambda endpoint_slice: endpoint_slice.metadata.name))
         try:
-            for each in made.create:
-                await self._client.create(_stamped(each, when))
-            for each in made.update:
-                await self._client.update(_stamped(each, when))
-            for each in made.delete:
-                await self._delete(each)
+            for endpoint_slice in made.create:
+                await self._client.create(_stamped(endpoint_slice, when))
+            for endpoint_slice in made.update:
+                await self._client.update(_stamped(endpoint_slice, when))
+            for endpoint_slice in made.delete:
+                await self._delete(endpoint_slice)
         except ApiError as error:
             if namespace_ends(error):
                 return

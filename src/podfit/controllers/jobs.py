@@ -117,7 +117,7 @@ class JobController(Controller[Key | Left]):
         if controller_of(pod.metadata) is None and pod.metadata.labels:
             for job in self._jobs.list(pod.metadata.namespace):
                 selector = requirements(job.spec.selector)
-                if selector and all(each.matches(pod.metadata.labels) for each in selector):
+                if selector and all(requirement.matches(pod.metadata.labels) for requirement in selector):
                     self.queue.add_after(key_of(job), GATHERED)
 
     def _leave(self, pod: Pod) -> None:
@@ -170,7 +170,7 @@ class JobController(Controller[Key | Left]):
             gone, failure = await self._end(key, job, todo.end, free=True)
             if todo.make:
                 new, failure = await self._make(key, job, todo.make)
-            again = min((each for each in (again, todo.again) if each is not None), default=None)
+            again = min((seconds for seconds in (again, todo.again) if seconds is not None), default=None)
             status = suspended(seen, status)
         doomed = {pod.metadata.uid for pod in gone}
         left = [pod for pod in seen.active if pod.metadata.uid not in doomed]
@@ -201,12 +201,14 @@ class JobController(Controller[Key | Left]):
     async def _write(self, key: Key, job: Job, status: JobStatus, memory: _Memory) -> Job:
         if status == job.status:
             return job
-        before = {each.type: each.status for each in job.status.conditions}
+        before = {condition.type: condition.status for condition in job.status.conditions}
         written = await self._client.update_status(replace(job, status=status))
         memory.written = int(written.metadata.resource_version)
-        for each in status.conditions:
-            if each.type == SUSPENDED and before.get(SUSPENDED) != each.status:
-                self._recorder.event(job, NORMAL, "Suspended" if each.status == "True" else "Resumed", each.message)
+        for condition in status.conditions:
+            if condition.type == SUSPENDED and before.get(SUSPENDED) != condition.status:
+                self._recorder.event(
+                    job, NORMAL, "Suspended" if condition.status == "True" else "Resumed", condition.message
+                )
         return written
 
     def _tell_end(self, job: Job) -> None:
@@ -252,12 +254,12 @@ class JobController(Controller[Key | Left]):
                 self._expectations.deleted(key, pod.metadata.uid)
 
         found = await asyncio.gather(*map(end, pods), return_exceptions=True)
-        failures = [each for each in found if isinstance(each, BaseException)]
+        failures = [outcome for outcome in found if isinstance(outcome, BaseException)]
         for failure in failures:
             if not isinstance(failure, ApiError):
                 raise failure
         asked = [pod for pod, failure in zip(pods, found, strict=True) if failure is None]
-        return asked, next((each for each in failures if isinstance(each, Exception)), None)
+        return asked, next((failure for failure in failures if isinstance(failure, Exception)), None)
 
     async def _freed(self, pods: Sequence[Pod], memory: _Memory) -> set[str]:
         """UIDs of those that bear the finalizer no more."""
@@ -275,7 +277,7 @@ class JobController(Controller[Key | Left]):
         for failure in found:
             if isinstance(failure, BaseException) and not isinstance(failure, ApiError):
                 raise failure
-        return {each for each in found if isinstance(each, str)}
+        return {outcome for outcome in found if isinstance(outcome, str)}
 
     async def _free(self, pod: Pod) -> None:
         meta = pod.metadata

@@ -170,7 +170,7 @@ def _volume(claim: PersistentVolumeClaim, storage: StorageClass, name: str, path
 async def keep_class(client: Client) -> None:
     """Make the class `local` where there is none of that name; the default one if no other is."""
     found = (await client.list(StorageClass)).items
-    if any(each.metadata.name == CLASS for each in found):
+    if any(storage_class.metadata.name == CLASS for storage_class in found):
         return
     default = {} if any(map(is_default, found)) else {DEFAULT_CLASS: "true"}
     made = StorageClass(

@@ -45,7 +45,7 @@ class NodeLifecycleController(Controller[str]):
         self.queue.add(node.metadata.name)
 
     def _changed(self, old: Node, new: Node) -> None:
-        beats = [[each.last_heartbeat_time for each in node.status.conditions] for node in (old, new)]
+        beats = [[condition.last_heartbeat_time for condition in node.status.conditions] for node in (old, new)]
         if beats[0] != beats[1]:
             self._hear(new.metadata.name)
         self.queue.add(new.metadata.name)
@@ -98,7 +98,7 @@ class NodeLifecycleController(Controller[str]):
         due = self._sent_away.get(zone, self._began - health.GRACE) + (pause or 0)
         evict = sick and pause is not None and now >= due
         taints = health.wanted_taints(node, evict=evict, stamp=format_time(self._clock.now()))
-        if not any(health.ready(each) == "True" for each in nodes):
+        if not any(health.ready(node) == "True" for node in nodes):
             taints = health.without_eviction(taints)
         if taints != node.spec.taints:
             if len(health.without_eviction(taints)) < len(taints) and taints != node.spec.taints:

@@ -180,13 +180,13 @@ class ReplicaSetController(Controller[Key]):
         for failure in ended:
             if isinstance(failure, BaseException) and not isinstance(failure, ApiError):
                 raise failure
-        return next((each for each in ended if isinstance(each, ApiError)), None)
+        return next((outcome for outcome in ended if isinstance(outcome, ApiError)), None)
 
     def _related(self, obj: Replicated) -> list[Pod]:
         """The pods of all sets of the same owner, or of this set when it has none."""
         above = controller_of(obj.metadata)
         relatives = [obj] if above is None else self._relatives.managed_by(above.uid)
-        return [pod for each in relatives for pod in self._owned.of(each)]
+        return [pod for relative in relatives for pod in self._owned.of(relative)]
 
     async def _say(self, obj: Replicated, status: Status) -> None:
         if status != obj.status:

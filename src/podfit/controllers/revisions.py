@@ -51,9 +51,9 @@ class Revisions(Generic[T]):
         return await self._client.update(replace(revision, metadata=meta))
 
     async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
-        for each in revisions:
+        for revision in revisions:
             try:
-                await self._client.delete(ControllerRevision, each.metadata.name, each.metadata.namespace)
+                await self._client.delete(ControllerRevision, revision.metadata.name, revision.metadata.namespace)
             except ApiError as error:
                 if error.code != NOT_FOUND:
                     raise

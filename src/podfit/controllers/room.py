@@ -147,7 +147,9 @@ class RoomController(Controller[str]):
 
     async def _shrink(self, change: Shrink, *, dry_run: bool = False) -> None:
         meta = change.pod.metadata
-        containers = [{"name": name, "resources": _document(each)} for name, each in change.containers.items()]
+        containers = [
+            {"name": name, "resources": _document(container)} for name, container in change.containers.items()
+        ]
         patch = {
             "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
             "spec": {"containers": containers},
@@ -228,13 +230,13 @@ def _stance(pod: Pod) -> tuple[int, str]:
 
 
 def _intent(made: Plan) -> str:
-    parts = [f"{_name(each.pod)} gives {_amounts(each.given)}" for each in made.shrinks]
-    parts += [f"{_name(each)} is evicted" for each in made.victims]
+    parts = [f"{_name(shrink.pod)} gives {_amounts(shrink.given)}" for shrink in made.shrinks]
+    parts += [f"{_name(victim)} is evicted" for victim in made.victims]
     return f"Resize lacks {_amounts(made.missing)}: {', '.join(parts)}"
 
 
 def _gift(change: Shrink, waiting: Pod) -> str:
-    before = {each.name: each.resources.requests for each in change.pod.spec.containers}
+    before = {container.name: container.resources.requests for container in change.pod.spec.containers}
     steps = [
         f"{container} {name} {before[container][name]} to {resources.requests[name]}"
         for container, resources in change.containers.items()

@@ -23,8 +23,10 @@ async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int
     group, _, version = owner.api_version.rpartition("/")
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     kinds = msgspec.json.decode(await client.request("GET", root), type=_Kinds).resources or ()
-    resource = next((each.name for each in kinds if each.kind == owner.kind and "/" not in each.name), "")
-    if not any(each.name == f"{resource}/scale" for each in kinds):
+    resource = next(
+        (scalable.name for scalable in kinds if scalable.kind == owner.kind and "/" not in scalable.name), ""
+    )
+    if not any(scalable.name == f"{resource}/scale" for scalable in kinds):
         raise not_found(owner.kind, owner.name, group=group)
     path = f"{root}/namespaces/{namespace}/{resource}/{owner.name}/scale"
     return codec.decode(await client.request("GET", path), Scale).spec.replicas

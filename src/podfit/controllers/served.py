@@ -71,18 +71,18 @@ async def served(client: Client, *verbs: str) -> Inventory:
     """Every kind that has these verbs, in each group's preferred version."""
     versions = ["v1"]
     groups = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups).groups
-    versions += [each.preferred_version.group_version for each in groups]
+    versions += [group.preferred_version.group_version for group in groups]
     found: list[Served] = []
     silent = set()
-    for each in versions:
-        group, _, version = each.rpartition("/")
+    for group_version in versions:
+        group, _, version = group_version.rpartition("/")
         try:
-            text = await client.request("GET", f"/apis/{each}" if group else f"/api/{each}")
+            text = await client.request("GET", f"/apis/{group_version}" if group else f"/api/{group_version}")
             resources = msgspec.json.decode(text, type=_Kinds).resources or ()
         except (ApiError, msgspec.DecodeError) as error:
             away = isinstance(error, ApiError) and error.code == UNAVAILABLE  # as each backend is at its start
             level = logging.INFO if away else logging.WARNING
-            log.log(level, "not known which kinds there are version=%s error=%s", each, error)
+            log.log(level, "not known which kinds there are version=%s error=%s", group_version, error)
             silent.add((group, version))
             continue
         kinds = (kind for kind in resources if "/" not in kind.name and set(verbs) <= set(kind.verbs or ()))

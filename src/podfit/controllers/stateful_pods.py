@@ -53,7 +53,7 @@ class StatefulPods:
 
     def _present(self, owner: StatefulSet, pod: Pod) -> list[PersistentVolumeClaim]:
         wanted = identity.claims_of(owner, identity.ordinal(pod))
-        found = (self.claims.get(each.metadata.name, each.metadata.namespace) for each in wanted)
+        found = (self.claims.get(claim.metadata.name, claim.metadata.namespace) for claim in wanted)
         return [claim for claim in found if claim is not None]
 
     async def _claim(self, owner: StatefulSet, pod: Pod) -> None:

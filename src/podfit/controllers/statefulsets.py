@@ -112,7 +112,7 @@ class StatefulSetController(Controller[Key]):
         """The revision that was rolled out last, the one of the present template, and how many names were taken."""
         collisions = owner.status.collision_count or 0
         wanted, number = data_of(owner.spec.template), next_number(revisions)
-        same = [each for each in revisions if each.data == wanted]
+        same = [revision for revision in revisions if revision.data == wanted]
         update: ControllerRevision | None = None
         if same and same[-1] is revisions[-1]:
             update = revisions[-1]
@@ -123,7 +123,9 @@ class StatefulSetController(Controller[Key]):
             update = await self._revisions.create(named(owner, digest, number, {_HASH: digest}))
             collisions += update is None
         known = (*revisions, update)
-        current = next((each for each in known if each.metadata.name == owner.status.current_revision), update)
+        current = next(
+            (revision for revision in known if revision.metadata.name == owner.status.current_revision), update
+        )
         return current, update, collisions
 
 

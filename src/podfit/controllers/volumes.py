@@ -60,7 +60,7 @@ class VolumeProtection(Controller[Key]):
             return None
         if await self._in_use(found):
             return None
-        kept = tuple(each for each in found.metadata.finalizers if each != self._finalizer)
+        kept = tuple(finalizer for finalizer in found.metadata.finalizers if finalizer != self._finalizer)
         try:
             await self._client.update(replace(found, metadata=replace(found.metadata, finalizers=kept)))
         except ApiError as error:

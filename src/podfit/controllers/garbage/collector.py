@@ -115,8 +115,8 @@ class GarbageCollector:
 
     async def _judge(self, item: Item) -> float | None:
         meta = item.meta
-        owners = {each.uid: await self._owner(item, each) for each in meta.owner_references}
-        dependents = [each.meta for each in self._graph.dependents(meta.uid)]
+        owners = {reference.uid: await self._owner(item, reference) for reference in meta.owner_references}
+        dependents = [dependent.meta for dependent in self._graph.dependents(meta.uid)]
         verdict = judge(meta, owners, dependents)
         match verdict:
             case Forget(gone):
@@ -162,18 +162,18 @@ class GarbageCollector:
     async def _foreground(self, item: Item) -> float | None:
         """Everything that belongs to it is asked to go; what blocks has to be gone before it goes."""
         dependents = self._graph.dependents(item.meta.uid)
-        if not any(blocks(each.meta, item.meta.uid) for each in dependents):
+        if not any(blocks(dependent.meta, item.meta.uid) for dependent in dependents):
             await self._finish(item, FOREGROUND_FINALIZER)
             return None
-        for each in dependents:
-            if not each.meta.deletion_timestamp:
-                self._queue.add(each.meta.uid)
+        for dependent in dependents:
+            if not dependent.meta.deletion_timestamp:
+                self._queue.add(dependent.meta.uid)
         return None
 
     async def _orphan(self, item: Item) -> float | None:
         gone = frozenset((item.meta.uid,))
-        for each in self._graph.dependents(item.meta.uid):
-            await self._refer(each, lambda live: without(live, gone))
+        for dependent in self._graph.dependents(item.meta.uid):
+            await self._refer(dependent, lambda live: without(live, gone))
         await self._finish(item, ORPHAN_FINALIZER)
         return None
 
@@ -215,7 +215,7 @@ class GarbageCollector:
     async def _finish(self, item: Item, finalizer: str) -> None:
         live = await self._current(item)
         if live is not None and finalizer in live.finalizers:
-            left = [each for each in live.finalizers if each != finalizer]
+            left = [name for name in live.finalizers if name != finalizer]
             await self._patch(item, {"finalizers": left}, live.resource_version)
 
     async def _patch(self, item: Item, change: dict[str, Any], version: str) -> None:
@@ -259,9 +259,11 @@ def _released(old: Item | None, new: Item) -> list[str]:
     if old is None:
         return []
     return [
-        each.uid for each in old.meta.owner_references if blocks(old.meta, each.uid) and not blocks(new.meta, each.uid)
+        reference.uid
+        for reference in old.meta.owner_references
+        if blocks(old.meta, reference.uid) and not blocks(new.meta, reference.uid)
     ]
 
 
 def _unblocking(references: Owners) -> Owners:
-    return tuple(replace(each, block_owner_deletion=False) for each in references)
+    return tuple(replace(reference, block_owner_deletion=False) for reference in references)

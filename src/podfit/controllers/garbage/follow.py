@@ -43,7 +43,7 @@ class Follower:
 
     def find(self, group: str, kind: str) -> Served | None:
         """The kind that an owner reference names; references outlive versions, so the version does not matter."""
-        return next((each for each in self._followed if (each.group, each.kind) == (group, kind)), None)
+        return next((followed for followed in self._followed if (followed.group, followed.kind) == (group, kind)), None)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -71,18 +71,18 @@ class Follower:
 
     def _follow(self, group: asyncio.TaskGroup, inventory: Inventory) -> None:
         """What was served by who does not answer now is followed on."""
-        wanted = {each for each in inventory.kinds if each.resource != IGNORED}
-        wanted |= {each for each in self._followed if (each.group, each.version) in inventory.silent}
-        for each in self._followed.keys() - wanted:
-            informer, task = self._followed.pop(each)
+        wanted = {kind for kind in inventory.kinds if kind.resource != IGNORED}
+        wanted |= {followed for followed in self._followed if (followed.group, followed.version) in inventory.silent}
+        for key in self._followed.keys() - wanted:
+            informer, task = self._followed.pop(key)
             if task is not None:
                 task.cancel()
             for obj in informer.list():
-                self._seen(Item.of(each, obj), None)
-        for each in wanted - self._followed.keys():
-            shared = self._shared.whole(each.info())
-            informer = self._heard(each, shared or self._own(each))
-            self._followed[each] = informer, None if shared else group.create_task(informer.run())
+                self._seen(Item.of(key, obj), None)
+        for key in wanted - self._followed.keys():
+            shared = self._shared.whole(key.info())
+            informer = self._heard(key, shared or self._own(key))
+            self._followed[key] = informer, None if shared else group.create_task(informer.run())
 
     def _own(self, of: Served) -> Informer[Any]:
         return Informer(self._client, of.decoded_as(Marked), clock=self._clock)

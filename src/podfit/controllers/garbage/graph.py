@@ -37,17 +37,17 @@ class Item(msgspec.Struct, frozen=True):
     @staticmethod
     def of(served: Served, obj: Marked) -> "Item":
         """`obj` may as well be of the kind's own type."""
-        each = obj.metadata
+        marks = obj.metadata
         return Item(
             served,
             ObjectMeta(
-                name=each.name,
-                namespace=each.namespace,
-                uid=each.uid,
-                resource_version=each.resource_version,
-                deletion_timestamp=each.deletion_timestamp,
-                finalizers=each.finalizers,
-                owner_references=each.owner_references,
+                name=marks.name,
+                namespace=marks.namespace,
+                uid=marks.uid,
+                resource_version=marks.resource_version,
+                deletion_timestamp=marks.deletion_timestamp,
+                finalizers=marks.finalizers,
+                owner_references=marks.owner_references,
             ),
         )
 
@@ -74,7 +74,7 @@ class Graph:
         self._unlink(self._items.pop(uid, None))
 
     def dependents(self, uid: str) -> list[Item]:
-        return [self._items[each] for each in self._dependents.get(uid, ())]
+        return [self._items[dependent] for dependent in self._dependents.get(uid, ())]
 
     def _unlink(self, item: Item | None) -> None:
         for owner in item.meta.owner_references if item else ():
