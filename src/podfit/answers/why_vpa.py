@@ -136,7 +136,7 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
         every = (await client.list(CHECKPOINTS, namespace)).items
     except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
         every = ()
-    own = tuple(each for each in every if each.spec.vpa_object_name == name)
+    own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
     typed, age = await client.get(VPAS, name, namespace), await reader.age()
     return VpaFacts(
         age=age, vpa=vpa, pods=pods, limit_ranges=limit_ranges, unread=tuple(unread), found=typed, checkpoints=own

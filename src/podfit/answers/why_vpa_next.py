@@ -27,7 +27,9 @@ def next_steps(
         name = action.pod.metadata.name
         match action:
             case Resize():
-                amounts = ", ".join(_amount(each) for each in action.resources if isinstance(each.get("value"), str))
+                amounts = ", ".join(
+                    _amount(resource) for resource in action.resources if isinstance(resource.get("value"), str)
+                )
                 yield f"resizes {name} in place: {amounts}"
             case Evict():
                 yield f"evicts {name}, as far as disruption budgets allow"

@@ -117,12 +117,12 @@ def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> 
     if wide:
         grid["NODE"] = [row.node for row in rows]
     for name, short in (("cpu", "CPU"), ("memory", "MEM")):
-        each: list[Figures] = [getattr(row, name) for row in rows]
-        grid[short] = [_used(one, name) for one in each]
-        grid[f"{short} REQUEST"] = [_request(one) for one in each]
-        grid[f"{short} LIMIT"] = [one.limit or "-" for one in each]
+        figures: list[Figures] = [getattr(row, name) for row in rows]
+        grid[short] = [_used(one, name) for one in figures]
+        grid[f"{short} REQUEST"] = [_request(one) for one in figures]
+        grid[f"{short} LIMIT"] = [one.limit or "-" for one in figures]
         if found.vpas or f"{short} VPA" in kept:
-            grid[f"{short} VPA"] = [_recommended(one, wide=wide) for one in each]
+            grid[f"{short} VPA"] = [_recommended(one, wide=wide) for one in figures]
         if name == "cpu" and (found.throttling or wide or "THROTTLED" in kept):
             grid["THROTTLED"] = [_throttled(row.throttled) for row in rows]
     if wide:

@@ -46,7 +46,7 @@ def _show(found: VpaWhy) -> None:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
         render.table(header, rows, indent="  ", keys=2)
     if found.steps:
-        steps = [(each.container, each.resource, each.step, each.value, each.because) for each in found.steps]
+        steps = [(step.container, step.resource, step.step, step.value, step.because) for step in found.steps]
         render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
     if found.age is not None:
         render.fact("updated", f"{render.duration(found.age)} ago ({found.updated})")

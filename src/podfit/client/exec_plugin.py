@@ -60,7 +60,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
         return ExecPlugin(
             command=entry["command"],
             args=tuple(map(str, entry.get("args") or ())),
-            env={each["name"]: each["value"] for each in entry.get("env") or ()},
+            env={variable["name"]: variable["value"] for variable in entry.get("env") or ()},
             version=version,
             hint=entry.get("installHint") or "",
             mode=entry.get("interactiveMode") or "IfAvailable",

@@ -76,7 +76,7 @@ def _named(told: Believed, headers: Headers) -> Identity | None:
     user = next((headers[name] for name in told.user_headers if headers.get(name)), "")
     if not user:
         return None
-    groups = [each for name in told.group_headers for each in _values(headers.get(name, ""))]
+    groups = [value for name in told.group_headers for value in _values(headers.get(name, ""))]
     extra = {
         name.removeprefix(prefix): tuple(_values(value))
         for prefix in told.extra_prefixes
@@ -88,7 +88,7 @@ def _named(told: Believed, headers: Headers) -> Identity | None:
 
 def _values(joined: str) -> Iterator[str]:
     """Of a header that was said several times."""
-    return (each.strip() for each in joined.split(",") if each.strip())
+    return (part.strip() for part in joined.split(",") if part.strip())
 
 
 def _listed(data: dict[str, str], key: str) -> tuple[str, ...]:

@@ -86,15 +86,15 @@ def _block(value: Any) -> Iterator[str]:
     """Lines of YAML. A file of our own needs no more than this, and the library takes 30 ms to load, for which a
     cluster that starts would keep everybody waiting.
     """
-    for key, each in value.items() if isinstance(value, dict) else ((None, each) for each in value):
+    for key, child in value.items() if isinstance(value, dict) else ((None, child) for child in value):
         lead = "-" if key is None else f"{key}:"
-        if not isinstance(each, dict | list) or not each:
-            yield f"{lead} {_scalar(each)}"
+        if not isinstance(child, dict | list) or not child:
+            yield f"{lead} {_scalar(child)}"
         elif key is None:
-            first, *rest = _block(each)
+            first, *rest = _block(child)
             yield from (f"- {first}", *(f"  {line}" for line in rest))
         else:
-            yield from (lead, *(line if isinstance(each, list) else f"  {line}" for line in _block(each)))
+            yield from (lead, *(line if isinstance(child, list) else f"  {line}" for line in _block(child)))
 
 
 def _scalar(value: Any) -> str:

@@ -32,6 +32,6 @@ class RateLimited:
 
     def _turn(self) -> float:
         """Take the next turn; seconds until it comes."""
-        now, each = self._clock.monotonic(), 1 / self._rate.qps
-        self._due = max(self._due, now - self._rate.burst * each) + each
+        now, interval = self._clock.monotonic(), 1 / self._rate.qps
+        self._due = max(self._due, now - self._rate.burst * interval) + interval
         return self._due - now

@@ -19,8 +19,8 @@ HUGEPAGES = "hugepages-"
 def add(*lists: ResourceList) -> dict[str, Quantity]:
     """The sum by name."""
     result: dict[str, Quantity] = {}
-    for each in lists:
-        for name, amount in each.items():
+    for amounts in lists:
+        for name, amount in amounts.items():
             result[name] = result[name] + amount if name in result else amount
     return result
 
@@ -38,8 +38,8 @@ def positive(resources: ResourceList) -> dict[str, Quantity]:
 def maximum(*lists: ResourceList) -> dict[str, Quantity]:
     """The larger by name, over the names of any."""
     result: dict[str, Quantity] = {}
-    for each in lists:
-        for name, amount in each.items():
+    for amounts in lists:
+        for name, amount in amounts.items():
             if name not in result or amount > result[name]:
                 result[name] = amount
     return result

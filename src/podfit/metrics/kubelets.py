@@ -61,7 +61,7 @@ class Kubelets:
 
 def server_of(node: Node, reached: Reached) -> str:
     """Its URL. Raises ConnectionError when it tells no address of these types."""
-    addresses = {each.type: each.address for each in reversed(node.status.addresses)}
+    addresses = {address.type: address.address for address in reversed(node.status.addresses)}
     host = next((addresses[kind] for kind in reached.types if addresses.get(kind)), "")
     if not host:
         raise ConnectionError(f"it tells no address of the types {', '.join(reached.types)}")

@@ -128,11 +128,11 @@ def _selected(request: Request, objects: Iterator[Measured]) -> Iterator[Measure
         labels, fields = parse_labels(request.param("labelSelector")), parse_fields(request.param("fieldSelector"))
     except SelectorError as error:
         raise bad_request(str(error)) from None
-    for each in objects:
-        meta = each.metadata
+    for sample in objects:
+        meta = sample.metadata
         names = {"metadata.name": meta.name, "metadata.namespace": meta.namespace}
         if labels.matches(meta.labels) and fields.matches(names):
-            yield each
+            yield sample
 
 
 def _quantities(used: Usage) -> dict[str, Quantity]:

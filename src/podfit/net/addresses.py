@@ -42,7 +42,7 @@ def interface_addresses() -> tuple[str, ...]:
             except OSError:
                 continue
             found.append(socket.inet_ntoa(answer[20:24]))
-    return tuple(each for each in found if not ip_address(each).is_loopback)
+    return tuple(address for address in found if not ip_address(address).is_loopback)
 
 
 def is_loopback_url(url: str) -> bool:

@@ -79,8 +79,10 @@ def read_pair(path: Path, names: Names, now: datetime) -> Pair | None:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound):
         return None
-    same_names = {str(each.value) for each in found} == {*names.dns, *names.addresses}
-    same_user = [each.value for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [names.user]
+    same_names = {str(name.value) for name in found} == {*names.dns, *names.addresses}
+    same_user = [attribute.value for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [
+        names.user
+    ]
     in_time = certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
     if not (same_names and same_user and in_time and key.public_key() == certificate.public_key()):
         return None

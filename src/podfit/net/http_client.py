@@ -96,11 +96,11 @@ class HttpsClient:
             return
         await self._session.close()
         self._session = None
-        for each in self._sockets:  # aiohttp forgets where it said goodbye before, and waits for the answer there
+        for dialed in self._sockets:  # aiohttp forgets where it said goodbye before, and waits for the answer there
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                dialed.shutdown(socket.SHUT_RDWR)
         for _ in range(CLOSING_TURNS):
-            if all(each.fileno() == -1 for each in self._sockets):
+            if all(dialed.fileno() == -1 for dialed in self._sockets):
                 return
             await asyncio.sleep(0)
 
@@ -186,8 +186,8 @@ class _Dialling(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         return [
-            ResolveResult(hostname=host, host=each, port=number, family=family, proto=0, flags=socket.AI_NUMERICHOST)
-            for each, number in await self._dial()
+            ResolveResult(hostname=host, host=address, port=number, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+            for address, number in await self._dial()
         ]
 
     async def close(self) -> None:

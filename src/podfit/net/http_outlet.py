@@ -124,6 +124,6 @@ def _made(status: int, headers: tuple[tuple[str, str], ...]) -> str:
     """Status and headers. Raises ValueError for a header that would end before its time."""
     told = ((name.lower(), value) for name, value in headers)
     lines = [f"HTTP/1.1 {status} {phrase(status)}", *(f"{name}: {value}" for name, value in told if name not in OURS)]
-    if any(each in line for line in lines for each in "\r\n\0"):
+    if any(character in line for line in lines for character in "\r\n\0"):
         raise ValueError("a header of the answer has a line break in it")
     return "\r\n".join(lines)

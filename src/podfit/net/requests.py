@@ -41,7 +41,7 @@ def read(pem: bytes) -> Asked:
     request = _load(pem)
 
     def subject(oid: x509.ObjectIdentifier) -> tuple[str, ...]:
-        return tuple(str(each.value) for each in request.subject.get_attributes_for_oid(oid))
+        return tuple(str(attribute.value) for attribute in request.subject.get_attributes_for_oid(oid))
 
     names = _names(request)
 

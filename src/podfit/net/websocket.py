@@ -53,7 +53,7 @@ def shake_hands(request: Request, protocols: Sequence[str]) -> Handshake:
     if not is_websocket(request) or not key or request.headers.get("sec-websocket-version", "13") != "13":
         raise bad_request("unable to upgrade: not a WebSocket handshake of version 13")
     wanted = [part.strip() for part in request.headers.get("sec-websocket-protocol", "").split(",") if part.strip()]
-    chosen = next((each for each in wanted if each in protocols), None)
+    chosen = next((protocol for protocol in wanted if protocol in protocols), None)
     if chosen is None and (wanted or "" not in protocols):
         asked = " ".join(wanted)
         raise bad_request(f"unable to upgrade: the client asks for [{asked}], spoken here: [{' '.join(protocols)}]")

@@ -100,7 +100,10 @@ class PluginConfig(Strict, frozen=True, kw_only=True):
             raise Rejected(
                 f"profiles: the scoringStrategy is {LEAST_ALLOCATED} or {MOST_ALLOCATED}, not {strategy.type}"
             )
-        if {(each.name, each.weight) for each in strategy.resources} not in (set(), {("cpu", 1), ("memory", 1)}):
+        if {(resource.name, resource.weight) for resource in strategy.resources} not in (
+            set(),
+            {("cpu", 1), ("memory", 1)},
+        ):
             raise Rejected("profiles: scoringStrategy.resources are cpu and memory, with weight 1")
         return strategy.type == MOST_ALLOCATED
 

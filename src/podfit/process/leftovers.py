@@ -63,7 +63,7 @@ class Traces:
 
     def look(self) -> Leftovers:
         processes = dict(self._processes())
-        self._known |= {each for pid in processes if (each := _namespace(pid))} - {_namespace(os.getpid())}
+        self._known |= {namespace for pid in processes if (namespace := _namespace(pid))} - {_namespace(os.getpid())}
         return Leftovers(
             tuple(f"{pid} {command}" for pid, command in sorted(processes.items())),
             tuple(sorted(self._mounts())),

@@ -117,7 +117,7 @@ class ClusterCache:
     def promised_below(self, node: str, priority: int) -> list[Pod]:
         """The pods of lower priority that were promised room there; an eviction for a higher one takes it away."""
         tally = self._tallies.get(node)
-        return [each.pod for each in tally.nominated.values() if each.priority < priority] if tally else []
+        return [resident.pod for resident in tally.nominated.values() if resident.priority < priority] if tally else []
 
     def is_promised(self, key: Key) -> bool:
         return key in self._promised

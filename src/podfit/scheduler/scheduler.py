@@ -181,8 +181,8 @@ class Scheduler:
             return
         self._measured.victims.observe(len(outcome.victims))
         displaced = self._cache.promised_below(outcome.node, subject.priority)
-        for each in displaced:
-            self._cache.withdraw((each.metadata.namespace, each.metadata.name))
+        for victim in displaced:
+            self._cache.withdraw((victim.metadata.namespace, victim.metadata.name))
         self._cache.nominate(pod, outcome.node)
         self._evicting.add(key)
         group.create_task(self._evict(key, pod, verdict.message, outcome, displaced))

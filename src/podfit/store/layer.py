@@ -109,7 +109,7 @@ class LayerWatch:
         return self
 
     async def __anext__(self) -> Sequence[Change]:
-        return [self._change(each) for each in await anext(self._watch)]
+        return [self._change(change) for change in await anext(self._watch)]
 
     @property
     def behind(self) -> bool:

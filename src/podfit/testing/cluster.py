@@ -146,7 +146,7 @@ class Cluster:
 
     def resize(self, name: str, *, namespace: str = "default", **containers: Mapping[str, Any]) -> None:
         """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources."""
-        patch = {"spec": {"containers": [{"name": each, "resources": to} for each, to in containers.items()]}}
+        patch = {"spec": {"containers": [{"name": container, "resources": to} for container, to in containers.items()]}}
         self._runner.run(self.client.patch(Pod, name, namespace, patch, subresource="resize"))
         self.settle()
 
@@ -163,7 +163,7 @@ class Cluster:
     def runtimes(self) -> tuple[SimulatedRuntime, ...]:
         """What runs the containers of each node: calls can be made to fail or to take longer."""
         found = (node.backend.runtime for node in self._composed.nodes)
-        return tuple(each for each in found if isinstance(each, SimulatedRuntime))
+        return tuple(runtime for runtime in found if isinstance(runtime, SimulatedRuntime))
 
     async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
         if self._loads is None:
@@ -240,7 +240,7 @@ def _documents(manifest: Manifest) -> list[dict[str, Any]]:
         return [dict(manifest)]
     is_text = isinstance(manifest, str) and "\n" in manifest
     text = dedent(str(manifest)) if is_text else Path(manifest).read_text()
-    return [each for each in yaml.safe_load_all(text) if each]
+    return [document for document in yaml.safe_load_all(text) if document]
 
 
 def _built_in(document: Mapping[str, Any]) -> ResourceInfo | None:

@@ -76,10 +76,10 @@ class Scales:
     async def _ask(self, group: str, kind: str) -> AsyncIterator[Template]:
         for place in await self._versions(group):
             kinds = codec.decode(await self._client.request("GET", place), _Kinds).resources or ()
-            served = {each.name for each in kinds}
-            for each in kinds:
-                if each.kind == kind and f"{each.name}/scale" in served:
-                    yield f"{place}/namespaces/{{namespace}}/{each.name}/{{name}}/scale"
+            served = {kind.name for kind in kinds}
+            for listed in kinds:
+                if listed.kind == kind and f"{listed.name}/scale" in served:
+                    yield f"{place}/namespaces/{{namespace}}/{listed.name}/{{name}}/scale"
 
     async def _versions(self, group: str) -> tuple[str, ...]:
         if not group:
@@ -90,4 +90,4 @@ class Scales:
             if error.code == NOT_FOUND:
                 return ()
             raise
-        return tuple(f"/apis/{each.group_version}" for each in found.versions)
+        return tuple(f"/apis/{version.group_version}" for version in found.versions)

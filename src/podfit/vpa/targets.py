@@ -47,7 +47,7 @@ class _Unread(Exception):
 class Targets:
     def __init__(self, client: Client, clock: Clock, namespace: str = "") -> None:
         self._followed: dict[str, Informer[Any]] = {
-            each.kind: Informer(client, each.followed(), clock=clock, namespace=namespace) for each in WELL_KNOWN
+            target.kind: Informer(client, target.followed(), clock=clock, namespace=namespace) for target in WELL_KNOWN
         }
         self.scales = Scales(client, clock)
 
@@ -56,7 +56,7 @@ class Targets:
         return tuple(self._followed.values())
 
     async def synced(self) -> None:
-        await asyncio.gather(*(each.synced.wait() for each in self.informers))
+        await asyncio.gather(*(informer.synced.wait() for informer in self.informers))
 
     async def selector(self, namespace: str, target: CrossVersionObjectReference | None) -> Selector:
         """Raises Unsupported."""
@@ -94,7 +94,7 @@ class Targets:
     async def _topmost(self, namespace: str, ref: Ref, controller: _Controller) -> Ref:
         """The last controller on the way up that is well known or can be scaled."""
         seen = [ref]
-        while (owner := next((each for each in controller.owners if each.controller), None)) and owner.kind != NODE:
+        while (owner := next((owner for owner in controller.owners if owner.controller), None)) and owner.kind != NODE:
             above = Ref(owner.api_version, owner.kind, owner.name)
             if above in seen:
                 raise _Unread(f"cycle detected in the ownership chain of {above}")

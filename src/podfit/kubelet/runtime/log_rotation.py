@@ -103,5 +103,5 @@ def rotated(path: Path) -> Iterable[Path]:
 
 def delete_log(path: Path) -> None:
     """With all that was set aside of it. Raises OSError."""
-    for each in (path, *rotated(path)):
-        each.unlink(missing_ok=True)
+    for log in (path, *rotated(path)):
+        log.unlink(missing_ok=True)

@@ -21,13 +21,13 @@ def replay(state: ClusterState, history: History, resolution: float, now: float)
     weight = max(1, round(resolution / LIVE_SECONDS))
 
     def add_cpu(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
-        millicores = np.array([int(each.amount * 1000) for each in amounts], dtype=np.float64)
-        times = np.array([each.time for each in amounts])
-        state.model.add_cpu(np.array(slots, dtype=np.intp), millicores, times, each=weight)
+        millicores = np.array([int(amount.amount * 1000) for amount in amounts], dtype=np.float64)
+        times = np.array([amount.time for amount in amounts])
+        state.model.add_cpu(np.array(slots, dtype=np.intp), millicores, times, samples=weight)
 
     def add_memory(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
-        found = np.array([int(each.amount) for each in amounts], dtype=np.float64)
-        state.model.add_memory(np.array(slots, dtype=np.intp), found, np.array([each.time for each in amounts]))
+        found = np.array([int(amount.amount) for amount in amounts], dtype=np.float64)
+        state.model.add_memory(np.array(slots, dtype=np.intp), found, np.array([amount.time for amount in amounts]))
 
     taken = _add(state, history.cpu, add_cpu) + _add(state, history.memory, add_memory)
     for key in gone:
@@ -36,7 +36,7 @@ def replay(state: ClusterState, history: History, resolution: float, now: float)
 
 
 def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence[int], Sequence[Amount]], None]) -> int:
-    known = [(slot, each) for each in amounts if (slot := state.slot(each.pod, each.container)) is not None]
+    known = [(slot, amount) for amount in amounts if (slot := state.slot(amount.pod, amount.container)) is not None]
     if known:
         slots, kept = zip(*known, strict=True)
         add(slots, kept)
@@ -46,8 +46,8 @@ def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence
 def _add_gone(state: ClusterState, history: History, now: float) -> list[PodKey]:
     """Pods that nobody has but the history."""
     containers: dict[PodKey, dict[str, None]] = {}
-    for each in (*history.cpu, *history.memory):
-        containers.setdefault(each.pod, {})[each.container] = None
+    for amount in (*history.cpu, *history.memory):
+        containers.setdefault(amount.pod, {})[amount.container] = None
     labels: Mapping[PodKey, Mapping[str, str]] = history.labels
     gone = [key for key in containers if key in labels and not state.has(key)]
     for key in gone:

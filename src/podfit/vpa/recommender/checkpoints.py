@@ -27,12 +27,12 @@ class Checkpoints:
         """All that there are, of VPAs that the model has. Asks until it gets an answer: what would be written without
         it would take the place of what was known."""
         known, now = set(self._state.vpas), self._clock.now().timestamp()
-        for each in await self._patiently():
-            if _owner(each) in known:
+        for checkpoint in await self._patiently():
+            if _owner(checkpoint) in known:
                 try:
-                    self._state.restore(each, now)
+                    self._state.restore(checkpoint, now)
                 except ValueError as error:
-                    log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(each), error)
+                    log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(checkpoint), error)
 
     async def _patiently(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
         backoff = Backoff(1.0, 30.0, self._client.random)
@@ -55,18 +55,20 @@ class Checkpoints:
                 return
             now = self._clock.now().timestamp()
             made = list(self._state.checkpoints(keys[start : start + AT_ONCE], now))
-            await each_by_workers(workers, [each for _, every in made for each in every if _says(each)], self._store)
+            await each_by_workers(
+                workers, [checkpoint for _, every in made for checkpoint in every if _says(checkpoint)], self._store
+            )
             self._written |= dict.fromkeys(keys[start : start + AT_ONCE], now)
 
     async def collect(self, vpas: Callable[[], Collection[VpaKey]], ignored: Collection[str]) -> None:
         """Delete those whose VPA does not exist; `vpas` are all that there are, of other recommenders too."""
         try:
             found, there = await self._list(), vpas()
-            for each in found:
-                if _owner(each) not in there and each.metadata.namespace not in ignored:
-                    meta = each.metadata
+            for checkpoint in found:
+                if _owner(checkpoint) not in there and checkpoint.metadata.namespace not in ignored:
+                    meta = checkpoint.metadata
                     await self._client.delete(CHECKPOINTS, meta.name, meta.namespace, uid=meta.uid)
-                    log.info("checkpoint deleted, its VPA is gone checkpoint=%s", _name(each))
+                    log.info("checkpoint deleted, its VPA is gone checkpoint=%s", _name(checkpoint))
         except (ApiError, ConnectionError) as error:
             log.warning("checkpoints not collected error=%s", error)
 

@@ -61,8 +61,8 @@ class RecommenderMetrics:
 
 
 def _labels(vpa: VerticalPodAutoscaler) -> tuple[str, ...]:
-    said = {each.type for each in vpa.status.conditions if each.status == "True"}
+    said = {condition.type for condition in vpa.status.conditions if condition.status == "True"}
     mode = (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
     answers = PROVIDED in said, NO_PODS not in said, UNSUPPORTED in said
-    has, matches, unsupported = (str(each).lower() for each in answers)
+    has, matches, unsupported = (str(answer).lower() for answer in answers)
     return mode, has, "v1", matches, unsupported

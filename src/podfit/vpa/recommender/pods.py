@@ -49,9 +49,11 @@ class Pods:
 
     def count(self, samples: Iterable[Sample]) -> int:
         """Says how many are of containers that are known."""
-        found = [(slot, each) for each in samples if (slot := self._state.slot(each.pod, each.container)) is not None]
-        cpu = [(slot, each.cpu, each.time) for slot, each in found if each.cpu is not None]
-        memory = [(slot, each.memory, each.time) for slot, each in found if each.memory is not None]
+        found = [
+            (slot, sample) for sample in samples if (slot := self._state.slot(sample.pod, sample.container)) is not None
+        ]
+        cpu = [(slot, sample.cpu, sample.time) for slot, sample in found if sample.cpu is not None]
+        memory = [(slot, sample.memory, sample.time) for slot, sample in found if sample.memory is not None]
         for told, add in ((cpu, self._state.model.add_cpu), (memory, self._state.model.add_memory)):
             if told:
                 slots, amounts, times = zip(*told, strict=True)
@@ -60,10 +62,10 @@ class Pods:
 
     def count_ooms(self) -> None:
         while self._ooms:
-            each = self._ooms.popleft()
-            slot = self._state.slot(PodKey(each.namespace, each.pod), each.container)
+            event = self._ooms.popleft()
+            slot = self._state.slot(PodKey(event.namespace, event.pod), event.container)
             if slot is not None:
-                self._state.model.add_oom(slot, each.memory, each.time.timestamp())
+                self._state.model.add_oom(slot, event.memory, event.time.timestamp())
 
     def drop_gone(self) -> None:
         for key in self._gone:
@@ -76,7 +78,7 @@ class Pods:
         self._gone.discard(key)
         if self._selected_only and not self._state.is_selected(key.namespace, pod.metadata.labels):
             return
-        names = [each.name for each in pod.spec.containers]
+        names = [container.name for container in pod.spec.containers]
         self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
 
     def _changed(self, old: Pod, new: Pod) -> None:

@@ -158,13 +158,13 @@ class Recommender:
         """The VPAs of this recommender (V-045)."""
         settings = self._settings
         return [
-            each
-            for each in self._vpas.list()
-            if is_for(each, settings.name) and each.metadata.namespace not in settings.ignored
+            vpa
+            for vpa in self._vpas.list()
+            if is_for(vpa, settings.name) and vpa.metadata.namespace not in settings.ignored
         ]
 
     async def _load_vpas(self) -> None:
-        own = {_key(each): each for each in self._own()}
+        own = {_key(autoscaler): autoscaler for autoscaler in self._own()}
         for key in set(self._state.vpas) - set(own):
             self._state.remove_vpa(key)
             self._selectors.pop(key, None)
@@ -201,7 +201,7 @@ class Recommender:
         known = set(self._state.vpas)  # one that came since then is for the next pass
         vpas = {key: vpa for vpa in self._own() if (key := _key(vpa)) in known}
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
-        await each_by_workers(self._settings.workers, vpas.items(), lambda each: self._update(*each, found[each[0]]))
+        await each_by_workers(self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]]))
 
     async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, found: Found) -> None:
         """Write the status, if it is another one than before (V-050)."""

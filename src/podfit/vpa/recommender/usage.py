@@ -46,7 +46,7 @@ async def samples(client: Client, namespace: str = "") -> list[Sample]:
     """Of a namespace, or of all. ApiError, ConnectionError: nobody tells; ValueError: what is told cannot be read."""
     where = f"namespaces/{namespace}/" if namespace else ""
     body = await client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}pods")
-    return [each for pod in codec.decode(body, _Pods).items for each in _samples(pod)]
+    return [sample for pod in codec.decode(body, _Pods).items for sample in _samples(pod)]
 
 
 def _samples(pod: _Pod) -> Iterator[Sample]:
@@ -54,8 +54,8 @@ def _samples(pod: _Pod) -> Iterator[Sample]:
         return
     time = parse_time(pod.timestamp).timestamp()
     key = PodKey(pod.metadata.namespace, pod.metadata.name)
-    for each in pod.containers:
-        cpu, memory = each.usage.get(CPU), each.usage.get(MEMORY)
+    for container in pod.containers:
+        cpu, memory = container.usage.get(CPU), container.usage.get(MEMORY)
         yield Sample(
-            key, each.name, time, None if cpu is None else cpu.milli(), None if memory is None else memory.value()
+            key, container.name, time, None if cpu is None else cpu.milli(), None if memory is None else memory.value()
         )

@@ -12,8 +12,8 @@ async def each_by_workers(number: int, items: Iterable[T], work: Callable[[T], A
     waiting = iter(items)
 
     async def worker() -> None:
-        for each in waiting:
-            await work(each)
+        for item in waiting:
+            await work(item)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(number):

@@ -112,7 +112,7 @@ class Writer:
         )
 
         def saying(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
-            others = (each for each in newest.status.conditions if each.type != IN_PLACE_BY_DEFAULT)
+            others = (condition for condition in newest.status.conditions if condition.type != IN_PLACE_BY_DEFAULT)
             conditions = sorted((*others, said), key=lambda condition: condition.type)
             return replace(newest.status, conditions=tuple(conditions))
 

@@ -15,8 +15,8 @@ class Turns:
         """Wait for the next turn; False, at once, when it would come after `until` on the monotonic clock."""
         if self._rate is None:
             return True
-        now, each = self._clock.monotonic(), 1 / self._rate.qps
-        due = max(self._due, now - self._rate.burst * each) + each
+        now, interval = self._clock.monotonic(), 1 / self._rate.qps
+        due = max(self._due, now - self._rate.burst * interval) + interval
         if due > until:
             return False
         self._due = due

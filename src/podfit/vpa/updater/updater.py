@@ -172,7 +172,9 @@ class Updater:
             pods=pods,
             configured=self._configured(pods),
             now=self._clock.now(),
-            limit_ranges=tuple(sorted(self._limit_ranges.list(namespace), key=lambda each: each.metadata.name)),
+            limit_ranges=tuple(
+                sorted(self._limit_ranges.list(namespace), key=lambda limit_range: limit_range.metadata.name)
+            ),
             since=self._since,
             infeasible=self._infeasible,
         )
