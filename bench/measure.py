@@ -1,10 +1,12 @@
 """What the benchmarks share: percentiles, a table with goals, and a cluster of their own."""
 
+import asyncio
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,21 @@ def table(rows: Sequence[Sequence[str]]) -> None:
                 for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
         )
+
+
+class Turns:
+    """CPU in ms that the loop's thread spends between two turns, at most: how long it keeps everybody waiting."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def run(self) -> None:
+        """Until cancelled; looks every millisecond."""
+        before = time.thread_time()
+        while True:
+            await asyncio.sleep(0.001)
+            now = time.thread_time()
+            self.longest, before = max(self.longest, 1000 * (now - before)), now
 
 
 def judge(value: float, goal: float) -> str:

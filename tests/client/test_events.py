@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -6,8 +7,10 @@ import pytest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.events import QUEUE_SIZE, EventRecorder
+from podfit.client.events import AT_ONCE, QUEUE_SIZE, EventRecorder
 from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.net.wire import Identity, Request, Response
 from support.clock import FakeClock
 from support.fake_api import FakeApi
 
@@ -25,8 +28,8 @@ def recorder(client: Client, clock: FakeClock) -> EventRecorder:
     return EventRecorder(client, component="kubelet", host="node-1", clock=clock)
 
 
-def pod(version: str = "7") -> Pod:
-    return Pod(metadata=ObjectMeta(name="web", namespace="shop", uid="u1", resource_version=version))
+def pod(version: str = "7", uid: str = "u1") -> Pod:
+    return Pod(metadata=ObjectMeta(name="web", namespace="shop", uid=uid, resource_version=version))
 
 
 async def test_an_event_has_upstreams_shape(
@@ -145,4 +148,33 @@ async def test_similar_events_become_one_and_too_many_are_left_out(
     await recorder.flush()
     last = max(api.objects.values(), key=lambda obj: obj["count"])
     assert (last["count"], last["message"]) == (92, "(combined from similar events): error 100")
+    assert recorder.dropped == 0
+
+
+async def test_events_about_different_objects_travel_together(
+    api: FakeApi, clock: FakeClock, background: Background
+) -> None:
+    """One after the other each would have a commit of its own, and the queue of a busy scheduler would run over. What
+    is told of one object stays in order."""
+    arrived: list[str] = []
+    let_through = asyncio.Semaphore(0)
+
+    async def slow(request: Request) -> Response:
+        arrived.append(request.path)
+        await let_through.acquire()
+        return await api(request)
+
+    recorder = EventRecorder(Client(Local(slow, Identity("tester")), user_agent="t"), component="c", clock=clock)
+    for number in range(AT_ONCE + 2):
+        recorder.event(pod(uid=f"u{number}"), "Normal", "Scheduled", "to n1")
+    recorder.event(pod(uid=f"u{AT_ONCE + 1}"), "Normal", "Pulled", "image is there")
+    background(recorder.run())
+    for count in (AT_ONCE, 2, 1):
+        await clock.settle()
+        assert len(arrived) == count
+        arrived.clear()
+        for _ in range(count):
+            let_through.release()
+    await recorder.flush()
+    assert [obj["reason"] for obj in api.objects.values()][-2:] == ["Scheduled", "Pulled"]
     assert recorder.dropped == 0

@@ -1,6 +1,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.core.turns import OBJECTS
 from podfit.net.system import SeededRandom
 from podfit.net.wire import Identity
 from support.clock import FakeClock
@@ -266,3 +268,25 @@ async def test_whatever_happens_the_copy_and_the_handlers_agree_with_the_server(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     logging.disable(logging.NOTSET)
+
+
+async def test_a_long_list_leaves_others_their_turn(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
+) -> None:
+    """What hears of 10,000 pods at once would hold the event loop for a second."""
+    for number in range(4 * OBJECTS):
+        api.put(f"c{number}")
+    informer = informer_of(client, clock)
+    told = record(informer)
+    heard = [0]
+
+    async def other() -> None:
+        while not informer.synced.is_set():
+            heard.append(len(told))
+            await asyncio.sleep(0)
+
+    background(informer.run())
+    background(other())
+    await clock.settle()
+    assert len(told) == 4 * OBJECTS
+    assert max(later - before for before, later in pairwise(heard)) == OBJECTS

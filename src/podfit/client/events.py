@@ -10,7 +10,7 @@ full, or the API refuses, the note is dropped and the log says so.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -28,10 +28,14 @@ from podfit.core.times import format_time
 log = logging.getLogger(__name__)
 
 QUEUE_SIZE = 1000
+AT_ONCE = 8
+"""Events on their way together, so that they share the store's commits; what is told of one object stays in order."""
 ATTEMPTS = 5
 NOT_FOUND = 404
 
 After: TypeAlias = Callable[[], Awaitable[None]]
+Told: TypeAlias = tuple[Note, str, float]
+"""A note, the time of day when it was told, and the same as seconds of a monotonic clock."""
 
 
 class EventRecorder:
@@ -45,7 +49,7 @@ class EventRecorder:
         self._host = host
         self._clock = clock
         self._after = after
-        self._queue: asyncio.Queue[tuple[Note, str, float]] = asyncio.Queue(QUEUE_SIZE)
+        self._queue: asyncio.Queue[Told] = asyncio.Queue(QUEUE_SIZE)
         self._correlator = Correlator()
         self._last_stamp = 0
         self.dropped = 0
@@ -69,11 +73,16 @@ class EventRecorder:
             if self._after is not None:
                 await self._after()
             batch += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-            for note, when, moment in batch:
-                try:
-                    await self._correlated(note, when, moment)
-                finally:
-                    self._queue.task_done()
+            for together in _about_different(batch):
+                async with asyncio.TaskGroup() as group:
+                    for note, when, moment in together:
+                        group.create_task(self._taken(note, when, moment))
+
+    async def _taken(self, note: Note, when: str, moment: float) -> None:
+        try:
+            await self._correlated(note, when, moment)
+        finally:
+            self._queue.task_done()
 
     async def flush(self) -> None:
         """Wait until everything told so far is delivered or dropped; `run` has to be running."""
@@ -161,6 +170,18 @@ class EventRecorder:
             note.message,
             why,
         )
+
+
+def _about_different(batch: Sequence[Told]) -> Iterator[Sequence[Told]]:
+    """The notes in order, so many together as speak each of another object, at most `AT_ONCE`."""
+    start, about = 0, set[str]()
+    for end, (note, _, _) in enumerate(batch):
+        uid = note.regarding.uid
+        if uid in about or end - start == AT_ONCE:
+            yield batch[start:end]
+            start, about = end, set()
+        about.add(uid)
+    yield batch[start:]
 
 
 def reference(obj: Any, *, field_path: str = "") -> ObjectReference:

@@ -25,6 +25,7 @@ from podfit.client.resource import Kind, identify, resource_of, uid_of, version_
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.turns import OBJECTS
 
 log = logging.getLogger(__name__)
 
@@ -131,10 +132,12 @@ class Informer(Generic[T]):
 
     async def _relist(self) -> None:
         found, version = await self._list_all()
-        for obj in [obj for key, obj in self._cache.items() if key not in found]:
-            self._deleted(obj)
-        for obj in found.values():
-            self._changed(obj)
+        gone = [(self._deleted, obj) for key, obj in self._cache.items() if key not in found]
+        there = [(self._changed, obj) for obj in found.values()]
+        for number, (tell, obj) in enumerate(gone + there, 1):
+            tell(obj)
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)  # others of this process have their turn
         self._version = version
         self.synced.set()
 

@@ -10,6 +10,7 @@ what can go wrong
   ConnectionError   no answer (`net.reach.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from copy import copy
@@ -28,6 +29,7 @@ from podfit.client.transport import Transport
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.randomness import Random
+from podfit.core.turns import OBJECTS
 from podfit.net.system import SystemRandom
 from podfit.net.wire import Request, Response
 
@@ -111,9 +113,14 @@ class Client:
             **{"continue": continue_},
         )
         body = await self.request("GET", resource.info.path(namespace), query=query)
-        found: _Listed[T] = _decode(body, _Listed[resource.type])  # type: ignore[name-defined]  # a type made at run time
+        found = _decode(body, _Listed)
+        items: list[T] = []
+        for item in found.items:
+            items.append(_decode(item, resource.type))
+            if len(items) % OBJECTS == 0:
+                await asyncio.sleep(0)  # others of this process have their turn while a large answer is read
         meta = found.metadata
-        return Page(found.items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+        return Page(tuple(items), meta.resource_version, meta.continue_, meta.remaining_item_count)
 
     async def create(self, obj: T, namespace: str = "", *, dry_run: bool = False) -> T:
         """Create in `namespace`, or else in the object's own."""
@@ -253,8 +260,8 @@ class Client:
         return response
 
 
-class _Listed(Struct, Generic[T]):
-    items: tuple[T, ...] = ()
+class _Listed(Struct):
+    items: tuple[msgspec.Raw, ...] = ()
     metadata: ListMeta = ListMeta()
 
 

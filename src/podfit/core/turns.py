@@ -8,6 +8,8 @@ from contextvars import ContextVar, Token
 
 ONE_TURN = 20_000
 """Units: about a microsecond each. A turn may take 100 ms."""
+OBJECTS = 50
+"""How many objects of a long list are decoded, or handed on, in one turn: some milliseconds."""
 
 
 class TooLong(Exception):

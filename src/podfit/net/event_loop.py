@@ -13,8 +13,9 @@ import uvloop
 
 T = TypeVar("T")
 
-COLLECT = (50_000, 20, 100)
-"""Python looks for cycles after 700 new objects, which is in the middle of every request; few of them are in cycles."""
+COLLECT = (10_000, 100, 100)
+"""Python looks for cycles after 700 new objects, which is in the middle of every request; few of them are in cycles. Of
+10,000 a look takes 2 ms; of many more it would be a long turn of the loop."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

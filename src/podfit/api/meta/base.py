@@ -58,8 +58,10 @@ def always(*, default: Any, name: str | None = None) -> Any:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field, always))
-class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name):
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name, gc=False):
     """Base of all wire types: immutable; change one with `msgspec.structs.replace`.
+
+    Nothing immutable that comes from JSON is in a cycle, so the garbage collector passes it over (`gc=False`).
 
     `whole` says that server-side apply owns such a value as one field.
     """
