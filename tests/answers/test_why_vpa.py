@@ -228,7 +228,7 @@ async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
     ]
     conversation.documents[path] = {"items": items}
     facts = await read_facts(conversation.client, "web", "shop")
-    steps = tuple(estimate_steps(facts.checkpoints, NOW.timestamp()))
+    steps = tuple(estimate_steps(facts.checkpoints, None, NOW.timestamp()))
     told = [(each.resource, each.step, each.value) for each in steps]
     assert told[:3] == [("cpu", "percentile", "142m"), ("cpu", "margin", "163m"), ("cpu", "minimum", "163m")]
     assert steps[0].because == "90 % of 100 CPU samples were not above it"

@@ -100,7 +100,7 @@ class Replay:
         self.state = self._new_state()
 
     def _new_state(self) -> ClusterState:
-        state = ClusterState(self.flags, self.gates)
+        state = ClusterState(self.flags, self.gates, upstream_compatible=True)
         state.set_vpa(VPA, from_map(self.case["selector"]), self.policy)
         return state
 

@@ -116,6 +116,7 @@ class World:
         memory: str = "300Mi",
         owner: str = "",
         restart: bool = False,
+        sidecar: str = "",
         **status: Any,
     ) -> None:
         """One that runs; `owner` is its ReplicaSet. With `restart` another size of memory restarts its containers."""
@@ -130,6 +131,9 @@ class World:
         if owner:
             metadata["ownerReferences"] = [reference("ReplicaSet", owner)]
         spec = {"containers": every, "nodeName": "n", "tolerations": [{"operator": "Exists"}]}
+        if sidecar:
+            beside = {"name": sidecar, "image": "i", "resources": resources, "restartPolicy": "Always"}
+            spec["initContainers"] = [{"name": "setup", "image": "i"}, beside]
         await self.client.create(convert({"metadata": metadata, "spec": spec}, Pod))
         await self.report(name, phase="Running", **status)
 

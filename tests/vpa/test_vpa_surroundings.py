@@ -63,3 +63,14 @@ async def test_vpa_recommends_no_more_than_the_largest_node_has(world: World, co
     await world.minutes(2)
     target = (await world.sizes("web"))["app"].target["cpu"]
     assert (target.milli() == 64_000) is expected
+
+
+@pytest.mark.parametrize(("compatible", "expected"), [(False, {"app", "proxy"}), (True, {"app"})])
+async def test_vpa_sizes_sidecars_unless_as_upstream(world: World, compatible: bool, expected: set[str]) -> None:
+    await world.deployment("web")
+    await world.pod("web-1", "web", sidecar="proxy")
+    await world.vpa("web")
+    world.usage.used = {"web-1": dict.fromkeys(("app", "proxy", "setup"), ("500m", "400Mi"))}
+    await world.start(upstream_compatible=compatible)
+    await world.minutes(2)
+    assert set(await world.sizes("web")) == expected

@@ -20,6 +20,7 @@ from podfit.core.quantity import ZERO, Format, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, Step, steps
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
@@ -82,7 +83,7 @@ def recommend(facts: Facts, flags: EstimatorFlags, resolution: float = 3600.0) -
     found, unknown, totals = [], list[str](), {CPU: 0, MEMORY: 0}
     for workload, pods in facts.pods.items():
         vpa, sizes = vpas.get(workload), list[Size]()
-        for container in dict.fromkeys(container.name for pod in pods for container in pod.spec.containers):
+        for container in dict.fromkeys(scaled.container.name for pod in pods for scaled in every_container(pod)):
             own = recommended(provided(vpa), container) if vpa is not None else None
             of = known.get((workload, container))
             more = list(_sizes(container, pods, own, of, sources.get(workload, FROM_USAGE), totals))
@@ -110,7 +111,7 @@ def _estimated(
         labels = {LABEL: str(workload)}
         state.set_vpa(keys[workload], from_map(labels), None)
         for pod in pods:
-            names = [container.name for container in pod.spec.containers]
+            names = [scaled.container.name for scaled in every_container(pod)]
             state.set_pod(_key(pod), labels, names, facts.now)
     if facts.history is not None:
         replay(state, replace(facts.history, labels={}), resolution, facts.now)
@@ -216,10 +217,8 @@ def _key(pod: Pod) -> PodKey:
 
 
 def _request(pod: Pod, container: str, resource: str) -> Quantity | None:
-    for declared in pod.spec.containers:
-        if declared.name == container:
-            return declared.resources.requests.get(resource)
-    return None
+    declared = (scaled.container for scaled in every_container(pod) if scaled.container.name == container)
+    return next((found.resources.requests.get(resource) for found in declared), None)
 
 
 def _number(resource: str, amount: Quantity | None) -> int:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from podfit.answers.why_vpa import EstimateStep
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.answers.why_vpa_next import SETTINGS
+from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, VerticalPodAutoscalerCheckpoint
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
@@ -15,10 +16,12 @@ from podfit.vpa.workloads import NOTHING
 KEY = VpaKey("", "vpa")
 
 
-def estimate_steps(checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...], now: float) -> Iterator[EstimateStep]:
+def estimate_steps(
+    checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...], policy: PodResourcePolicy | None, now: float
+) -> Iterator[EstimateStep]:
     """By the recommender's defaults, `now` in seconds since 1970. A checkpoint that cannot be read says nothing."""
-    state = ClusterState()
-    state.set_vpa(KEY, NOTHING, None)
+    state = ClusterState(gates=SETTINGS.gates)
+    state.set_vpa(KEY, NOTHING, policy)
     for checkpoint in checkpoints:
         own = replace(checkpoint.metadata, namespace=KEY.namespace)
         try:

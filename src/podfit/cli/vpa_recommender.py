@@ -75,7 +75,7 @@ class VpaRecommenderFlags:
     update_worker_count: Annotated[int, Parameter(help="Requests that write at a time.")] = 10
     memory_saver: Annotated[bool, Parameter(help="Remember only pods that a VPA selects.")] = False
     upstream_compatible: Annotated[
-        bool, Parameter(help="Recommend more than any node has, and what an HPA scales on.")
+        bool, Parameter(help="Neither nodes, HPAs and sidecars nor percentiles and small minima of a policy count.")
     ] = False
     recommendation_margin_fraction: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15
     pod_recommendation_min_cpu_millicores: Annotated[float, Parameter(help="The least CPU of a pod.")] = 25.0

@@ -19,7 +19,8 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     if facts.checkpoints:
         from podfit.answers.why_vpa_steps import estimate_steps  # loads NumPy
 
-        steps = tuple(estimate_steps(facts.checkpoints, now.timestamp()))
+        policy = facts.found.spec.resource_policy if facts.found else None
+        steps = tuple(estimate_steps(facts.checkpoints, policy, now.timestamp()))
     found = why_vpa(facts, now, steps)
     if output.for_people:
         _show(found)

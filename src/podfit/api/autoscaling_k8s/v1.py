@@ -45,6 +45,8 @@ class StartupBoost(Struct):
 
 
 class ContainerResourcePolicy(Struct):
+    """The two percentiles, shares of 1, are proposed upstream (AEP-9970)."""
+
     container_name: str = ""
     mode: str | None = None
     min_allowed: ResourceList = field(default_factory=dict)
@@ -55,6 +57,8 @@ class ContainerResourcePolicy(Struct):
     oom_min_bump_up: Quantity | None = None
     memory_aggregation_interval_seconds: int | None = None
     memory_aggregation_interval_count: int | None = None
+    target_cpu_percentile: Quantity | None = field(default=None, name="targetCPUPercentile")
+    target_memory_percentile: Quantity | None = None
     startup_boost: StartupBoost | None = None
 
 

@@ -85,10 +85,10 @@ class Bank:
         found: NDArray[np.bool_] = self.weights[np.arange(self.size), self.least] < self.buckets.epsilon
         return found
 
-    def percentiles(self, shares: Sequence[float]) -> Floats:
+    def percentiles(self, shares: Sequence[float | Floats]) -> Floats:
         """For each of `shares` and each row the value that this share of the weight does not exceed; 0 for empty rows.
 
-        Shape [shares, rows].
+        Shape [shares, rows]. A share is for all rows, or has one for each.
         """
         inside = (self._columns >= self.least[:, None]) & (self._columns <= self.most[:, None])
         sums: Floats = np.where(inside, self.weights, 0.0)

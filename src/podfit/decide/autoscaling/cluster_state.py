@@ -11,17 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResources, VerticalPodAutoscalerCheckpoint
+from podfit.api.autoscaling_k8s.v1 import (
+    ContainerResourcePolicy,
+    PodResourcePolicy,
+    RecommendedPodResources,
+    VerticalPodAutoscalerCheckpoint,
+)
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.decide.autoscaling import checkpoints
 from podfit.decide.autoscaling.estimate import Estimates, Merged, estimate
-from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, MemoryFlags, OomFlags, RecommenderFlags
+from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.matching import Matching
 from podfit.decide.autoscaling.model import Model
 from podfit.decide.autoscaling.passes import Members, merge, take_out_open_windows
-from podfit.decide.autoscaling.policies import is_off, policy_of
+from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 from podfit.decide.autoscaling.status import Found
 
@@ -54,8 +59,12 @@ class _Vpa:
 
 
 class ClusterState:
-    def __init__(self, flags: RecommenderFlags = DEFAULT_FLAGS, gates: Gates = NO_GATES) -> None:
-        self.flags, self.gates = flags, gates
+    """With `upstream_compatible` a policy's percentiles do not count, nor does its minimum lower the pod's."""
+
+    def __init__(
+        self, flags: RecommenderFlags = DEFAULT_FLAGS, gates: Gates = NO_GATES, *, upstream_compatible: bool = False
+    ) -> None:
+        self.flags, self.gates, self._upstream_compatible = flags, gates, upstream_compatible
         self.model = Model(flags)
         self._matching: Matching[VpaKey, Group] = Matching()
         self._rows: dict[Group, dict[str, int]] = {}
@@ -188,18 +197,7 @@ class ClusterState:
         if not self.gates.per_vpa_config:
             return
         for name, row in rows.items():
-            own = policy_of(policy, name)
-            memory, oom = self.flags.memory, self.flags.oom
-            if own is not None:
-                memory = MemoryFlags(
-                    interval=float(own.memory_aggregation_interval_seconds or memory.interval),
-                    count=own.memory_aggregation_interval_count or memory.count,
-                )
-                ratio, bump = own.oom_bump_up_ratio, own.oom_min_bump_up
-                oom = OomFlags(
-                    bump_up_ratio=oom.bump_up_ratio if ratio is None else ratio.milli() / 1000,
-                    min_bump_up_bytes=oom.min_bump_up_bytes if bump is None else bump.value(),
-                )
+            memory, oom = aggregation(policy_of(policy, name), self.flags)
             self.model.aggregates.configure(np.array([row]), memory, oom)
 
     @property
@@ -223,9 +221,19 @@ class ClusterState:
                     rows.setdefault(name, []).append(row)
             for name, more in vpa.restored.items():
                 rows.setdefault(name, []).extend(more)
-            wanted = (name for name in rows if off or not is_off(policy_of(vpa.policy, name)))
-            found.add(key, {name: rows[name] for name in wanted})
+            if vpa.policy is None:
+                found.add(key, rows, {})
+                continue
+            policies = {name: policy_of(vpa.policy, name) for name in rows}
+            wanted = [name for name in rows if off or not is_off(policies[name])]
+            found.add(key, {name: rows[name] for name in wanted}, self._overrides(policies))
         return found
+
+    def _overrides(self, policies: Mapping[str, ContainerResourcePolicy | None]) -> dict[str, Override]:
+        if self._upstream_compatible:
+            return {}
+        own = {name: override(policy, percentiles=self.gates.per_vpa_config) for name, policy in policies.items()}
+        return {name: found for name, found in own.items() if found is not None}
 
     def merged(self, members: Members) -> Iterator[tuple[slice, Merged]]:
         """What is known of all members, some at a time; the slice says which."""

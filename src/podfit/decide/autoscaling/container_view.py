@@ -1,7 +1,12 @@
-"""What the autoscaler takes for a container's resources: those that its node reports, else those of the spec."""
+"""The containers of a pod that are scaled, and what the autoscaler takes for their resources: those that the node
+reports, else those of the spec.
+"""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
@@ -10,15 +15,37 @@ from podfit.core.resources import CPU
 
 def resources_of(pod: Pod, container: Container) -> ResourceRequirements:
     """Of the container's status where it says them."""
-    for status in pod.status.container_statuses:
+    for status in statuses_of(pod):
         if status.name == container.name and status.resources is not None:
             return status.resources
     return container.resources
 
 
-def every_container(pod: Pod) -> Iterator[tuple[Container, ResourceRequirements]]:
-    """The containers that are scaled, with their resources: init containers and sidecars are not."""
-    return ((container, resources_of(pod, container)) for container in pod.spec.containers)
+class Scaled(NamedTuple):
+    """`own` are its resources, `path` is where they stand in the pod; `place` says which one it is."""
+
+    container: Container
+    own: ResourceRequirements
+    path: str
+    place: str
+    sidecar: bool
+
+
+def every_container(pod: Pod) -> Iterator[Scaled]:
+    """Containers, then native sidecars: init containers that go on. Those that end are not scaled."""
+    for index, container in enumerate(pod.spec.containers):
+        path = f"/spec/containers/{index}/resources"
+        yield Scaled(container, resources_of(pod, container), path, f"container {index}", sidecar=False)
+    for index, container in enumerate(pod.spec.init_containers):
+        if is_sidecar(container):
+            path = f"/spec/initContainers/{index}/resources"
+            yield Scaled(container, resources_of(pod, container), path, f"init container {index}", sidecar=True)
+
+
+def statuses_of(pod: Pod) -> Iterator[ContainerStatus]:
+    """Of all its containers."""
+    yield from pod.status.container_statuses
+    yield from pod.status.init_container_statuses
 
 
 def units(name: str, amount: Quantity | None) -> int:

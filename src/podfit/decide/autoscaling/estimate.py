@@ -23,10 +23,21 @@ MINUTE = 60.0
 MEGABYTE = 1024 * 1024
 
 
+class Overrides(msgspec.Struct, frozen=True):
+    """What policies say of some containers (`policies.Override`), a row each: percentiles of targets, shares of 1, and
+    the least that is allowed, in millicores and bytes. NaN where nothing is said.
+    """
+
+    target_cpu: Floats
+    target_memory: Floats
+    least_cpu: Floats
+    least_memory: Floats
+
+
 class Merged(msgspec.Struct, frozen=True):
     """What is known of some containers, a row each: histograms and the times and number of CPU samples.
 
-    `parts` is how many containers of the VPA share the pod's minimum.
+    `parts` is how many containers of the VPA share the pod's minimum, `own` what their policies say.
     """
 
     cpu: Bank
@@ -35,11 +46,15 @@ class Merged(msgspec.Struct, frozen=True):
     last: Floats
     count: Floats
     parts: Floats
+    own: Overrides
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """One bound of one resource, [containers] each: after the percentile, the margin, confidence and the minimum."""
+    """One bound of one resource, [containers] each: after the percentile (of `share`), the margin, confidence and the
+    minimum.
+    """
 
+    share: Floats
     percentile: Floats
     margin: Floats
     confidence: Floats
@@ -57,23 +72,28 @@ class Estimates(msgspec.Struct, frozen=True):
     minimum_cpu: Floats
     minimum_memory: Floats
     count: Floats
+    own: Overrides
 
 
 def estimate(known: Merged, flags: EstimatorFlags) -> Estimates:
     """V-027 to V-031."""
+    own = known.own
     least_cpu = np.trunc(np.trunc(flags.min_cpu_millicores * 0.001 * 1000) * (1 / known.parts))
     least_memory = np.trunc(np.trunc(flags.min_memory_mb * MEGABYTE) * (1 / known.parts))
+    least_cpu, least_memory = np.fmin(least_cpu, own.least_cpu), np.fmin(least_memory, own.least_memory)
+    cpu, memory = _shares(flags.cpu, own.target_cpu), _shares(flags.memory, own.target_memory)
     confidence_cpu = confidence(known, flags.cpu.confidence_interval)
     confidence_memory = confidence(known, flags.memory.confidence_interval)
     return Estimates(
         flags,
-        _chains(known.cpu, 1000.0, flags.cpu, flags.margin, confidence_cpu, least_cpu),
-        _chains(known.memory, 1.0, flags.memory, flags.margin, confidence_memory, least_memory),
+        _chains(known.cpu, 1000.0, cpu, flags.margin, confidence_cpu, least_cpu),
+        _chains(known.memory, 1.0, memory, flags.margin, confidence_memory, least_memory),
         confidence_cpu,
         confidence_memory,
         least_cpu,
         least_memory,
         known.count,
+        own,
     )
 
 
@@ -85,22 +105,27 @@ def confidence(known: Merged, interval: float) -> Floats:
     return found
 
 
+def _shares(flags: ResourceFlags, own: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of BOUNDS; `own` are those of targets, NaN for the flag's. Bounds are around their target."""
+    return np.where(np.isnan(own), flags.target, own), np.fmin(flags.lower, own), np.fmax(flags.upper, own)
+
+
 def _chains(
-    bank: Bank, unit: float, flags: ResourceFlags, margin: float, known: Floats, least: Floats
+    bank: Bank, unit: float, shares: tuple[Floats, Floats, Floats], margin: float, known: Floats, least: Floats
 ) -> dict[Bound, Chain]:
-    """`unit`: how many of what is counted make one of the histogram's."""
-    percentiles = bank.percentiles([flags.target, flags.lower, flags.upper])
+    """`unit`: how many of what is counted make one of the histogram's; `shares` are those of BOUNDS."""
+    percentiles = bank.percentiles(shares)
     return {
-        bound: _chain(bound, whole(percentiles[place] * unit), margin, known, least)
+        bound: _chain(bound, shares[place], whole(percentiles[place] * unit), margin, known, least)
         for place, bound in enumerate(BOUNDS)
     }
 
 
-def _chain(bound: Bound, base: Floats, margin: float, known: Floats, least: Floats) -> Chain:
+def _chain(bound: Bound, share: Floats, base: Floats, margin: float, known: Floats, least: Floats) -> Chain:
     wider = base + np.trunc(base * margin)
     with np.errstate(invalid="ignore"):
         moved = wider if bound == "target" else whole(wider * multiplier(bound, known))
-    return Chain(base, wider, moved, np.maximum(moved, least))
+    return Chain(share, base, wider, moved, np.maximum(moved, least))
 
 
 def multiplier(bound: Bound, known: Floats) -> Floats:
@@ -129,9 +154,10 @@ def steps(found: Estimates, resource: Literal["cpu", "memory"], bound: Bound, ro
     """How one number came about, in order."""
     cpu = resource == "cpu"
     chain = (found.cpu if cpu else found.memory)[bound]
-    flags, known = (found.flags.cpu, found.confidence_cpu) if cpu else (found.flags.memory, found.confidence_memory)
+    known = found.confidence_cpu if cpu else found.confidence_memory
     least = (found.minimum_cpu if cpu else found.minimum_memory)[row]
-    share = getattr(flags, bound) * 100
+    own = (found.own.least_cpu if cpu else found.own.least_memory)[row]
+    share = float(chain.share[row]) * 100
     samples = f"{int(found.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
     if not chain.percentile[row]:
         yield Step("percentile", 0, f"no samples of {resource}")
@@ -142,5 +168,10 @@ def steps(found: Estimates, resource: Literal["cpu", "memory"], bound: Bound, ro
         factor = float(multiplier(bound, known[row : row + 1])[0])
         yield Step("confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}")
     raised = chain.floor[row] > chain.confidence[row]
-    reason = "raised to its share of the pod's minimum" if raised else f"its share of the pod's minimum is {int(least)}"
+    which = (
+        "minAllowed, which is below its share of the pod's minimum"
+        if least == own
+        else "its share of the pod's minimum"
+    )
+    reason = f"raised to {which}" if raised else f"{which} is {int(least)}"
     yield Step("minimum", int(chain.floor[row]), reason)

@@ -6,6 +6,7 @@ from enum import Enum
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.groups import Group
 from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.priority import any_lower
@@ -66,9 +67,8 @@ def evictable(pod: Pod, group: Group | None, since: datetime | None, now: dateti
 
 def restarts_nothing(pod: Pod) -> bool:
     """Whether no container is restarted by a resize."""
-    return not any(
-        policy.restart_policy == "RestartContainer" for c in pod.spec.containers for policy in c.resize_policy
-    )
+    policies = (policy for scaled in every_container(pod) for policy in scaled.container.resize_policy)
+    return not any(policy.restart_policy == "RestartContainer" for policy in policies)
 
 
 def decide(

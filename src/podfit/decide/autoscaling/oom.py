@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.core.resources import MEMORY
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.container_view import resources_of
+from podfit.decide.autoscaling.container_view import every_container, statuses_of
 
 KILLED, EVICTED = "OOMKilled", "Evicted"
 OFFENDERS, USAGE, STARVED = "offending_containers", "offending_containers_usage", "starved_resource"
@@ -29,8 +29,8 @@ class OutOfMemory(msgspec.Struct, frozen=True):
 
 def ran_out(old: Pod, new: Pod) -> Iterator[OutOfMemory]:
     """What a change of a pod tells: a container was just killed, or was killed and runs again."""
-    before = {status.name: status for status in old.status.container_statuses}
-    for status in new.status.container_statuses:
+    before = {status.name: status for status in statuses_of(old)}
+    for status in statuses_of(new):
         was = before.get(status.name)
         if was is None:
             continue
@@ -54,10 +54,10 @@ def _killed_between(was: ContainerStatus, now: ContainerStatus) -> ContainerStat
 
 def _told(pod: Pod, name: str, end: ContainerStateTerminated) -> Iterator[OutOfMemory]:
     """With the request that the container had; nothing when the spec does not have it, or the time is not known."""
-    container = next((container for container in pod.spec.containers if container.name == name), None)
-    if container is None or end.finished_at is None:
+    own = next((scaled.own for scaled in every_container(pod) if scaled.container.name == name), None)
+    if own is None or end.finished_at is None:
         return
-    asked = resources_of(pod, container).requests.get(MEMORY)
+    asked = own.requests.get(MEMORY)
     meta = pod.metadata
     yield OutOfMemory(meta.namespace, meta.name, name, asked.value() if asked else 0, parse_time(end.finished_at))
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from podfit.decide.autoscaling.bank import Bank, Rows
-from podfit.decide.autoscaling.estimate import Merged
+from podfit.decide.autoscaling.estimate import Merged, Overrides
 from podfit.decide.autoscaling.model import MEMORY_WEIGHT, Aggregates, Containers
+from podfit.decide.autoscaling.policies import Override
 
 
 class Members:
@@ -22,12 +23,16 @@ class Members:
         self._rows: list[int] = []
         self._starts: list[int] = []
         self._parts: list[int] = []
+        self._own: dict[int, Override] = {}
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def add(self, key: Any, rows: Mapping[str, Sequence[int]]) -> None:
+    def add(self, key: Any, rows: Mapping[str, Sequence[int]], own: Mapping[str, Override]) -> None:
+        """`own` is what a policy says of some of the containers."""
         for name, row in rows.items():
+            if name in own:
+                self._own[len(self.names)] = own[name]
             self.names.append((key, name))
             self._starts.append(len(self._rows))
             self._rows.extend(row)
@@ -45,6 +50,14 @@ class Members:
     def parts(self) -> Rows:
         return np.array(self._parts, dtype=np.intp)
 
+    def overrides(self, part: slice) -> Overrides:
+        found = np.full((4, part.stop - part.start), np.nan)
+        if self._own:
+            for row in range(part.start, part.stop):
+                if (own := self._own.get(row)) is not None:
+                    found[:, row - part.start] = own
+        return Overrides(*found)
+
 
 def merge(aggregates: Aggregates, members: Members, part: slice) -> Merged:
     """What is known of these members, each with all of its aggregates."""
@@ -57,6 +70,7 @@ def merge(aggregates: Aggregates, members: Members, part: slice) -> Merged:
         np.maximum.reduceat(aggregates.last[rows], groups),
         np.add.reduceat(aggregates.count[rows], groups).astype(np.float64),
         members.parts[part].astype(np.float64),
+        members.overrides(part),
     )
 
 

@@ -41,7 +41,7 @@ def recommended_resources(
     limit_ranges, policy = tuple(limit_ranges), vpa.spec.resource_policy
     processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges)
     item, found = effective(limit_ranges, "Container"), {}
-    for container, own in every_container(pod):
+    for container, own, *_ in every_container(pod):
         resources = recommended(processed.recommendation, container.name)
         if resources is None:
             continue
@@ -67,17 +67,17 @@ def admission_patches(
         operations.append(_add("/metadata/annotations", {}))
     wanted = {} if update_mode(vpa) == OFF else recommended_resources(pod, vpa, limit_ranges)
     updates: list[str] = []
-    for index, (container, own) in enumerate(every_container(pod)):
+    for container, own, path, place, sidecar in every_container(pod):
         policy = policy_of(vpa.spec.resource_policy, container.name)
-        if gates.cpu_startup_boost and is_off(policy):
+        if (gates.cpu_startup_boost and is_off(policy)) or (sidecar and container.name not in wanted):
             continue
         resources, more = wanted.get(container.name, Resources()), boost_of(vpa, container.name)
-        if gates.cpu_startup_boost and more is not None:
+        if gates.cpu_startup_boost and more is not None and not sidecar:
             operations.append(_annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
             request = resources.requests.get(CPU)
             found = boost.boosted(more, own, request, limits=scales_limits(policy), most=most_boost)
             resources = _with_boost(resources, found)
-        changes = tuple(resource_patches(index, own, resources))
+        changes = tuple(resource_patches(path, own, resources))
         operations += changes
         if changes:
             written = [
@@ -85,11 +85,11 @@ def admission_patches(
                 *(f"{name} request" for name in resources.requests),
                 *(f"{name} limit" for name in resources.limits),
             ]
-            updates.append(f"container {index}: {', '.join(written)}")
+            updates.append(f"{place}: {', '.join(written)}")
     if updates:
         text = f"Pod resources updated by {vpa.metadata.name}: {'; '.join(updates)}"
         operations.append(_annotate(UPDATES, text))
-    operations.append(_annotate(OBSERVED, ", ".join(container.name for container in pod.spec.containers)))
+    operations.append(_annotate(OBSERVED, ", ".join(scaled.container.name for scaled in every_container(pod))))
     return tuple(operations)
 
 
@@ -104,9 +104,8 @@ def _with_boost(resources: Resources, found: boost.Boosted) -> Resources:
     return Resources({**resources.requests, CPU: found.request}, limits, resources.notes)
 
 
-def resource_patches(index: int, own: ResourceRequirements, wanted: Resources) -> Iterator[Operation]:
-    """Of the container at `index`, which has `own`."""
-    path = f"/spec/containers/{index}/resources"
+def resource_patches(path: str, own: ResourceRequirements, wanted: Resources) -> Iterator[Operation]:
+    """Of the container whose resources, `own`, stand at `path`."""
     if not own.requests and not own.limits:
         yield _add(path, {})
     for kind, has, amounts in (("requests", own.requests, wanted.requests), ("limits", own.limits, wanted.limits)):

@@ -46,7 +46,7 @@ def for_pod(
     if whole is not None:
         recommendation = _within_pod(pod, recommendation, whole)
     found, notes = [], {}
-    containers = {container.name: own for container, own in every_container(pod)}
+    containers = {scaled.container.name: scaled.own for scaled in every_container(pod)}
     for resources in recommendation.container_recommendations:
         own = containers.get(resources.container_name)
         if own is not None:
@@ -83,10 +83,10 @@ def _within_container(
 def _within_pod(pod: Pod, recommendation: RecommendedPodResources, item: LimitRangeItem) -> RecommendedPodResources:
     """Scale all containers so that the sum of their limits is within the LimitRange of the pod."""
     every = list(recommendation.container_recommendations)
-    for container, own in every_container(pod):
-        if own.requests and recommended(recommendation, container.name) is None:
+    containers = {scaled.container.name: scaled.own for scaled in every_container(pod)}
+    for container, own, _, _, sidecar in every_container(pod):
+        if not sidecar and own.requests and recommended(recommendation, container.name) is None:
             every.append(RecommendedContainerResources(container_name=container.name, target=own.requests))
-    containers = {container.name: own for container, own in every_container(pod)}
     for name in RESOURCES:
         for bound in _LISTS:
             every = _scaled(every, containers, item, name, bound)

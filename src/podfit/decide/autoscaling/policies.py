@@ -1,5 +1,8 @@
 """What a VPA says of itself and of a container, with the defaults that its API leaves to the reader."""
 
+from math import isnan
+from typing import NamedTuple
+
 from podfit.api.autoscaling_k8s.v1 import (
     ContainerResourcePolicy,
     GenericStartupBoost,
@@ -9,6 +12,7 @@ from podfit.api.autoscaling_k8s.v1 import (
     VerticalPodAutoscaler,
 )
 from podfit.core.resources import CPU, MEMORY
+from podfit.decide.autoscaling.flags import MemoryFlags, OomFlags, RecommenderFlags
 
 OFF, INITIAL, RECREATE, AUTO = "Off", "Initial", "Recreate", "Auto"
 IN_PLACE, IN_PLACE_OR_RECREATE = "InPlace", "InPlaceOrRecreate"
@@ -17,6 +21,7 @@ ACTIVE_MODES = (RECREATE, IN_PLACE_OR_RECREATE, IN_PLACE)
 """Those in which running pods are changed."""
 EVERY_CONTAINER = "*"
 REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
+NOT_SAID = float("nan")
 RESOURCES = (CPU, MEMORY)
 """What is recommended, in this order."""
 DEFAULT_RECOMMENDER = "default"
@@ -57,6 +62,51 @@ def is_off(policy: ContainerResourcePolicy | None) -> bool:
 
 def controlled_resources(policy: ContainerResourcePolicy | None) -> tuple[str, ...]:
     return RESOURCES if policy is None or policy.controlled_resources is None else policy.controlled_resources
+
+
+class Override(NamedTuple):
+    """What a policy says of an estimate: percentiles of the target, as shares of 1, and the least that is allowed, in
+    millicores and bytes. NaN where it says nothing.
+    """
+
+    target_cpu: float
+    target_memory: float
+    least_cpu: float
+    least_memory: float
+
+
+def override(policy: ContainerResourcePolicy | None, *, percentiles: bool) -> Override | None:
+    """None when a policy says none of it. A minimum of zero is none."""
+    if policy is None:
+        return None
+    shares = (policy.target_cpu_percentile, policy.target_memory_percentile) if percentiles else (None, None)
+    cpu, memory = policy.min_allowed.get(CPU), policy.min_allowed.get(MEMORY)
+    target_cpu, target_memory = (NOT_SAID if share is None else share.nano / 1e9 for share in shares)
+    found = Override(
+        target_cpu,
+        target_memory,
+        float(cpu.milli()) if cpu else NOT_SAID,
+        float(memory.value()) if memory else NOT_SAID,
+    )
+    return None if all(map(isnan, found)) else found
+
+
+def aggregation(policy: ContainerResourcePolicy | None, flags: RecommenderFlags) -> tuple[MemoryFlags, OomFlags]:
+    """How memory is counted of a container: as the flags say where the policy does not."""
+    memory, oom = flags.memory, flags.oom
+    if policy is None:
+        return memory, oom
+    ratio, bump = policy.oom_bump_up_ratio, policy.oom_min_bump_up
+    return (
+        MemoryFlags(
+            interval=float(policy.memory_aggregation_interval_seconds or memory.interval),
+            count=policy.memory_aggregation_interval_count or memory.count,
+        ),
+        OomFlags(
+            bump_up_ratio=oom.bump_up_ratio if ratio is None else ratio.milli() / 1000,
+            min_bump_up_bytes=oom.min_bump_up_bytes if bump is None else bump.value(),
+        ),
+    )
 
 
 def scales_limits(policy: ContainerResourcePolicy | None) -> bool:

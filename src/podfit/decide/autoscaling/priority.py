@@ -18,7 +18,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import every_container, statuses_of
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.oom import KILLED
 from podfit.decide.autoscaling.patches import OBSERVED
@@ -88,7 +88,7 @@ def admitted(pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResource
     policy = vpa.spec.update_policy
     if policy is None:
         return True
-    for container, own in every_container(pod):
+    for container, own, *_ in every_container(pod):
         resources = recommended(found, container.name)
         if resources is None:
             continue
@@ -124,7 +124,7 @@ def _seen(
     pod: Pod, found: RecommendedPodResources | None
 ) -> Iterator[tuple[ResourceRequirements, RecommendedContainerResources]]:
     names = observed(pod)
-    for container, own in every_container(pod):
+    for container, own, *_ in every_container(pod):
         resources = recommended(found, container.name)
         if resources is not None and _counts(names, container.name):
             yield own, resources
@@ -132,7 +132,7 @@ def _seen(
 
 def _observed_statuses(pod: Pod) -> Iterable[ContainerStatus]:
     names = observed(pod)
-    return (status for status in pod.status.container_statuses if _counts(names, status.name))
+    return (status for status in statuses_of(pod) if _counts(names, status.name))
 
 
 def _quick_oom(status: ContainerStatus, vpa: VerticalPodAutoscaler, gates: Gates, by: Thresholds) -> bool:

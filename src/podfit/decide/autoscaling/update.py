@@ -17,6 +17,7 @@ from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAu
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling import boost
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of
 from podfit.decide.autoscaling.in_place import Decision, State, decide, evictable, restarts_nothing, state_of
@@ -199,9 +200,9 @@ class _Run:
         """`ended` are containers whose boost is over."""
         patches = tuple(
             operation
-            for index, container in enumerate(pod.spec.containers)
+            for container, _, path, _, _ in every_container(pod)
             if container.name in wanted
-            for operation in resource_patches(index, container.resources, wanted[container.name])
+            for operation in resource_patches(path, container.resources, wanted[container.name])
         )
         if not patches:
             return Outcome.REFUSED

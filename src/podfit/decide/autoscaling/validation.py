@@ -26,6 +26,7 @@ from podfit.decide.autoscaling.policies import (
 
 CONTAINER_MODES = ("Auto", "Off")
 FACTOR, QUANTITY = "Factor", "Quantity"
+NEEDS_PER_VPA_CONFIG = "not supported when feature flag PerVPAConfig is disabled"
 REPLACES_AUTO = tuple(mode for mode in UPDATE_MODES if mode != AUTO)
 
 
@@ -49,6 +50,8 @@ class Allowed(msgspec.Struct, frozen=True):
                 policy.oom_min_bump_up,
                 policy.memory_aggregation_interval_seconds,
                 policy.memory_aggregation_interval_count,
+                policy.target_cpu_percentile,
+                policy.target_memory_percentile,
             )
         )
         boosted = old is not None and old.spec.startup_boost is not None and old.spec.startup_boost.cpu is not None
@@ -138,6 +141,8 @@ def _policy_errors(policy: ContainerResourcePolicy, path: str, allowed: Allowed)
         ("Count", policy.memory_aggregation_interval_count),
     ):
         yield from _least(f"{path}.memoryAggregationInterval{field}", number, 1, allowed)
+    yield from _share(f"{path}.targetCPUPercentile", policy.target_cpu_percentile, allowed)
+    yield from _share(f"{path}.targetMemoryPercentile", policy.target_memory_percentile, allowed)
     if policy.startup_boost is not None:
         yield from _boost_errors(policy.startup_boost, f"{path}.startupBoost", allowed)
 
@@ -147,9 +152,18 @@ def _least(path: str, value: float | None, least: float, allowed: Allowed) -> It
     if value is None:
         return
     if not allowed.per_vpa_config:
-        yield forbidden(path, "not supported when feature flag PerVPAConfig is disabled")
+        yield forbidden(path, NEEDS_PER_VPA_CONFIG)
     elif value < least:
         yield invalid(path, value, f"must be greater than or equal to {least}")
+
+
+def _share(path: str, share: Quantity | None, allowed: Allowed) -> Iterator[FieldError]:
+    if share is None:
+        return
+    if not allowed.per_vpa_config:
+        yield forbidden(path, NEEDS_PER_VPA_CONFIG)
+    elif not 0 < share.nano <= 10**9:
+        yield invalid(path, str(share), "must be greater than 0 and at most 1")
 
 
 def _boost_errors(boost: StartupBoost, path: str, allowed: Allowed) -> Iterator[FieldError]:

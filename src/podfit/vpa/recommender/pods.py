@@ -15,6 +15,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
 from podfit.vpa.recommender.usage import Sample
 
@@ -23,12 +24,19 @@ MOST_OOMS = 5000
 
 
 class Pods:
-    """With `selected_only` those that no VPA selects take no memory."""
+    """With `selected_only` those that no VPA selects take no memory; `sidecars` are counted as other containers are."""
 
     def __init__(
-        self, client: Client, clock: Clock, state: ClusterState, namespace: str = "", *, selected_only: bool = False
+        self,
+        client: Client,
+        clock: Clock,
+        state: ClusterState,
+        namespace: str = "",
+        *,
+        selected_only: bool = False,
+        sidecars: bool = True,
     ) -> None:
-        self._clock, self._state, self._selected_only = clock, state, selected_only
+        self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
         self._gone: set[PodKey] = set()
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
         pods = Informer(client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending")
@@ -78,7 +86,7 @@ class Pods:
         self._gone.discard(key)
         if self._selected_only and not self._state.is_selected(key.namespace, pod.metadata.labels):
             return
-        names = [container.name for container in pod.spec.containers]
+        names = [scaled.container.name for scaled in every_container(pod) if self._sidecars or not scaled.sidecar]
         self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
 
     def _changed(self, old: Pod, new: Pod) -> None:

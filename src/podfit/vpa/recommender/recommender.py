@@ -55,7 +55,7 @@ COLLECT_SECONDS = 3600.0
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones. With `memory_saver` only pods that a VPA
-    selects are remembered. With `upstream_compatible` neither nodes nor horizontal autoscalers are looked at.
+    selects are remembered. With `upstream_compatible` nodes, horizontal autoscalers and sidecars are not looked at.
     """
 
     name: str = DEFAULT_RECOMMENDER
@@ -92,13 +92,16 @@ class Recommender:
         history: ReadHistory | None = None,
     ) -> None:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
-        self._state = ClusterState(settings.flags, settings.gates)
+        compatible = settings.upstream_compatible
+        self._state = ClusterState(settings.flags, settings.gates, upstream_compatible=compatible)
         namespace = settings.namespace
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._history = history
         self._targets = Targets(client, clock, namespace)
-        self._pods = Pods(client, clock, self._state, namespace, selected_only=settings.memory_saver)
-        self._around = None if settings.upstream_compatible else Surroundings(client, clock, namespace)
+        self._pods = Pods(
+            client, clock, self._state, namespace, selected_only=settings.memory_saver, sidecars=not compatible
+        )
+        self._around = None if compatible else Surroundings(client, clock, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}
