@@ -8,11 +8,7 @@ The same inputs give the same bytes.
 """
 
 import argparse
-import gzip
-import hashlib
 import io
-import json
-import platform
 import re
 import subprocess
 import sys
@@ -21,12 +17,13 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
 
+import oci
+
 ROOT = Path(__file__).parents[1]
 PYTHON = Path("/usr/bin/python3.11")
 LIBRARY = Path("/usr/lib/python3.11")
 PACKAGES = PurePosixPath("/opt/podfit")
 NOBODY = 65534
-MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 NAME = "docker.io/library/podfit:0.1.0"
 UNUSED = ("test", "tests", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "__pycache__", "pydoc_data")
 PASSWD = b"root:x:0:0:root:/:/\nnobody:x:65534:65534:nobody:/tmp:/\n"
@@ -109,45 +106,6 @@ def layer(files: Files) -> bytes:
     return buffer.getvalue()
 
 
-def image(files: Files, machine: str) -> Iterator[tuple[str, bytes]]:
-    """The files of an OCI archive."""
-    blobs: dict[str, bytes] = {}
-
-    def blob(data: bytes, kind: str) -> dict[str, object]:
-        digest = hashlib.sha256(data).hexdigest()
-        blobs[f"blobs/sha256/{digest}"] = data
-        return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": len(data)}
-
-    tar = layer(files)
-    packed = blob(gzip.compress(tar, 6, mtime=0), "layer.v1.tar+gzip")
-    config = {
-        "architecture": machine,
-        "os": "linux",
-        "config": {
-            "User": str(NOBODY),
-            "Entrypoint": [str(PYTHON), "-m", "podfit.cli"],
-            "Env": [f"PYTHONPATH={PACKAGES}", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp", "PATH=/usr/bin"],
-            "WorkingDir": "/tmp",
-        },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}"]},
-    }
-    described = blob(json.dumps(config).encode(), "config.v1+json")
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": described,
-        "layers": [packed],
-    }
-    head = blob(json.dumps(manifest).encode(), "manifest.v1+json")
-    head["annotations"] = {
-        "io.containerd.image.name": NAME,
-        "org.opencontainers.image.ref.name": NAME.rpartition(":")[2],
-    }
-    yield "oci-layout", b'{"imageLayoutVersion": "1.0.0"}'
-    yield "index.json", json.dumps({"schemaVersion": 2, "manifests": [head]}).encode()
-    yield from blobs.items()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive", type=Path)
@@ -155,11 +113,13 @@ def main() -> None:
     if not PYTHON.exists() or not LIBRARY.is_dir():
         sys.exit(f"{PYTHON} is not there: apt-get install python3.11-minimal libpython3.11-stdlib")
     files = contents()
-    with tarfile.open(given.archive, "w") as archive:
-        for name, data in image(files, MACHINES[platform.machine()]):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
+    config = {
+        "User": str(NOBODY),
+        "Entrypoint": [str(PYTHON), "-m", "podfit.cli"],
+        "Env": [f"PYTHONPATH={PACKAGES}", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp", "PATH=/usr/bin"],
+        "WorkingDir": "/tmp",
+    }
+    oci.write(given.archive, NAME, layer(files), config, packed=True)
     print(  # noqa: T201  (what was asked for)
         f"{given.archive}: {NAME}, {given.archive.stat().st_size / 2**20:.0f} MiB, {len(files)} files"
     )

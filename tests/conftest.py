@@ -1,6 +1,7 @@
 """What every test may rely on, and what happens when the machine lacks it.
 
-Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later), `etcd`.
+Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later), `etcd`,
+`images` (of the distribution's services, scripts/setup-images).
 Where that is missing the test skips and says why; with `CI=true` it fails instead, so that no check goes missing
 unnoticed.
 `guest` tests need User-Mode Linux and run inside of it (`support.guest`).
@@ -23,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from podfit.testing.loop import ThreadsLoop
-from support import campaign, etcd, guest, leaks, machine
+from support import campaign, etcd, guest, leaks, machine, services
 
 pytest_plugins = ["support.conformance", "support.unrecorded"]
 
@@ -64,6 +65,7 @@ REQUIREMENTS: dict[str, Callable[[], str]] = {
     "kubectl": missing_kubectl,
     "guest": guest.missing_guest,
     "etcd": etcd.missing_etcd,
+    "images": services.missing_images,
 }
 
 

@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PODFIT = str(Path(sys.executable).with_name("podfit"))
 IMAGE = "busybox:1.36"
@@ -108,6 +110,17 @@ class Up:
     def get(self, kind: str, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ok("get", kind, name, "-o", "json"))
         return found
+
+    @contextmanager
+    def follows(self, pod: str, container: str) -> Iterator[IO[str]]:
+        """What the container writes, from its beginning until its end."""
+        command = self.kubectl_command("logs", "-f", pod, "-c", container)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                assert process.stdout is not None
+                yield process.stdout
+            finally:
+                process.kill()
 
     def pod_when(self, name: str, holds: "Any", what: str, *, seconds: float = 30) -> dict[str, Any]:
         """The pod once it looks like this. A test beside a running cluster has no clock to move, so it looks again."""
