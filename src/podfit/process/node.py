@@ -55,7 +55,13 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     found, containerd = prepared.cgroups, prepared.containerd
     if containerd is None:
         runtime = _cri(Path(options.runtime_endpoint))
-        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described), _reach())
+        try:
+            detail = await _described(runtime, found.described)
+            await _check_cgroup_driver(runtime, detail)
+        except MachineError:
+            await runtime.close()
+            raise
+        return NodeBackend(runtime, found.cgroups, detail, _reach())
     try:
         await containerd.start()
     except ContainerdFailed as error:
@@ -97,6 +103,21 @@ async def _described(runtime: Runtime, cgroups: str) -> str:
     except CRIError as error:
         raise MachineError(f"the container runtime does not answer: {error}") from error
     return f"{version.runtime_name} {version.runtime_version}, {cgroups}"
+
+
+async def _check_cgroup_driver(runtime: Runtime, detail: str) -> None:
+    """The cgroups that the kubelet makes for pods are named as the driver cgroupfs names them. containerd before 2.0
+    does not tell its driver; with the other one it refuses each pod.
+    """
+    try:
+        driver = await runtime.cgroup_driver()
+    except CRIError as error:
+        raise MachineError(f"the container runtime does not tell its cgroup driver: {error}") from error
+    if driver == "systemd":
+        raise MachineError(
+            f"the container runtime ({detail}) has the cgroup driver systemd, podfit works with cgroupfs only",
+            fix=('containerd: SystemdCgroup = false; CRI-O: cgroup_manager = "cgroupfs"',),
+        )
 
 
 async def _until_ready(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:

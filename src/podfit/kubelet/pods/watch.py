@@ -70,16 +70,23 @@ class RuntimeWatch:
             self._known.wake_all()
 
     async def listen(self) -> None:
-        """Follow the runtime's events; returns at once when it has none."""
+        """Follow the runtime's events; returns at once when it has none. A CRI-O in which they are not switched on ends
+        the stream in order before it has told any.
+        """
         while True:
+            told = False
             try:
                 events = await self._runtime.events()
                 if events is None:
                     return
                 self._listening = True
                 async for event in events:
+                    told = True
                     if event.kind in (EventKind.STOPPED, EventKind.DELETED):
                         await self._tell(event.container_id)
+                if not told:
+                    self._listening = False
+                    return
             except CRIError as error:
                 log.warning("runtime events ended error=%s", error)
             self._listening = False

@@ -71,6 +71,8 @@ class Channel:
 
     async def stream(self, name: str, request: Message, answer: type[M]) -> AsyncIterator[M] | None:
         """Waits for the stream's first sign of life or refusal; None when the runtime has no such call."""
+        if name in self._lacking:
+            return None
         stream = self._channel.unary_stream(
             f"/{RUNTIME}/{name}",
             request_serializer=type(request).SerializeToString,
@@ -80,6 +82,7 @@ class Channel:
             await stream.wait_for_connection()
         except grpc.aio.AioRpcError as error:
             if isinstance(_translated(error), Unimplemented):
+                self._lacking.add(name)
                 return None
             raise _translated(error) from error
         return _messages(stream)
