@@ -55,8 +55,8 @@ def to_v2(autoscaler: v1.HorizontalPodAutoscaler) -> v2.HorizontalPodAutoscaler:
     """An annotation that cannot be read carries nothing."""
     spec, status, ref = autoscaler.spec, autoscaler.status, autoscaler.spec.scale_target_ref
     texts = autoscaler.metadata.annotations
-    others = _read(texts.get(METRICS), tuple[v2.MetricSpec, ...], lambda found: _new_forms(found, "target"))
-    also = _read(texts.get(CURRENT), tuple[v2.MetricStatus, ...], lambda found: _new_forms(found, "current"))
+    others = _read(texts.get(METRICS), tuple[v2.MetricSpec, ...], lambda metrics: _new_forms(metrics, "target"))
+    also = _read(texts.get(CURRENT), tuple[v2.MetricStatus, ...], lambda metrics: _new_forms(metrics, "current"))
     metrics = (*(others or ()), *_cpu_target(spec.target_cpu_utilization_percentage))
     current = (*(also or ()), *_cpu_current(status.current_cpu_utilization_percentage))
     conditions = _read(texts.get(CONDITIONS), tuple[v2.HorizontalPodAutoscalerCondition, ...])
@@ -193,7 +193,7 @@ def _from_go(value: Any) -> Any:
     return [_from_go(item) for item in value] if isinstance(value, list) else value
 
 
-def _read(text: str | None, kind: Any, prepare: Any = lambda found: found) -> Any:
+def _read(text: str | None, kind: Any, prepare: Any = lambda decoded: decoded) -> Any:
     if text is None:
         return None
     try:

@@ -160,7 +160,7 @@ def _unknown_inside(
     else:
         return []
     return [
-        found
+        field
         for here, element in pairs
-        for found in unknown_fields(element, member.item, here, first=first, directives=directives, in_order=in_order)
+        for field in unknown_fields(element, member.item, here, first=first, directives=directives, in_order=in_order)
     ]

@@ -82,19 +82,19 @@ def _plain(name: str) -> str:
 
 
 def _named(names: tuple[str, ...]) -> Step:
-    return lambda found: [node[name] for node in found if isinstance(node, dict) for name in names if name in node]
+    return lambda nodes: [node[name] for node in nodes if isinstance(node, dict) for name in names if name in node]
 
 
 def _at(index: int) -> Step:
-    return lambda found: [node[index] for node in found if isinstance(node, list) and -len(node) <= index < len(node)]
+    return lambda nodes: [node[index] for node in nodes if isinstance(node, list) and -len(node) <= index < len(node)]
 
 
 def _sliced(part: slice) -> Step:
-    return lambda found: [inner for node in found if isinstance(node, list) for inner in node[part]]
+    return lambda nodes: [inner for node in nodes if isinstance(node, list) for inner in node[part]]
 
 
-def _children(found: Iterable[Any]) -> list[Any]:
-    return [inner for node in found for inner in _inside(node)]
+def _children(nodes: Iterable[Any]) -> list[Any]:
+    return [inner for node in nodes for inner in _inside(node)]
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -103,8 +103,8 @@ def _inside(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _descend(found: Iterable[Any]) -> list[Any]:
-    return [inner for node in found for inner in _below(node)]
+def _descend(nodes: Iterable[Any]) -> list[Any]:
+    return [inner for node in nodes for inner in _below(node)]
 
 
 def _below(value: Any) -> Iterator[Any]:
@@ -128,7 +128,7 @@ def _filtered(text: str) -> Step:
         values = find(item, left) if left else [item]
         return any(_compare(value, operator, right) for value in values)
 
-    return lambda found: [inner for node in found if isinstance(node, list) for inner in node if passes(inner)]
+    return lambda nodes: [inner for node in nodes if isinstance(node, list) for inner in node if passes(inner)]
 
 
 def _value(text: str | None) -> Any:

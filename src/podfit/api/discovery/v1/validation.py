@@ -33,8 +33,8 @@ def _subset(subset: EndpointSubset, path: str) -> list[FieldError]:
     errors = []
     if not subset.addresses and not subset.not_ready_addresses:
         errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-    for name, found in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
-        for index, endpoint in enumerate(found):
+    for name, addresses in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
+        for index, endpoint in enumerate(addresses):
             errors += _address(endpoint, f"{path}.{name}[{index}]")
     for index, port in enumerate(subset.ports):
         errors += _port(port, f"{path}.ports[{index}]", named=len(subset.ports) > 1)
@@ -123,13 +123,13 @@ def _hints(hints: EndpointHints | None, path: str) -> list[FieldError]:
     return _hinted(hints.for_zones, f"{path}.forZones") + _hinted(hints.for_nodes, f"{path}.forNodes")
 
 
-def _hinted(found: Sequence[ForZone | ForNode], path: str) -> list[FieldError]:
-    if len(found) > _HINTS:
-        return [too_many(path, len(found), _HINTS)]
+def _hinted(hints: Sequence[ForZone | ForNode], path: str) -> list[FieldError]:
+    if len(hints) > _HINTS:
+        return [too_many(path, len(hints), _HINTS)]
     errors = []
-    for index, zone in enumerate(found):
+    for index, zone in enumerate(hints):
         where = f"{path}[{index}].name"
-        if any(zone.name == other.name for other in found[:index]):
+        if any(zone.name == other.name for other in hints[:index]):
             errors.append(duplicate(where, zone.name))
         errors += [invalid(where, zone.name, text) for text in names.label_value(zone.name)]
     return errors

@@ -29,8 +29,8 @@ def address(text: str, path: str) -> list[FieldError]:
     return [invalid(path, text, "must not be an IPv4-mapped IPv6 address")] if _is_mapped(found) else []
 
 
-def _is_mapped(found: IPv4Address | IPv6Address) -> bool:
-    return isinstance(found, IPv6Address) and found.ipv4_mapped is not None
+def _is_mapped(ip: IPv4Address | IPv6Address) -> bool:
+    return isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None
 
 
 def without_zeros(text: str) -> str:

@@ -8,8 +8,8 @@ from podfit.api.meta.filling import fill, inside
 from podfit.api.networking.v1.types import IngressClass, IngressClassSpec, NetworkPolicy, NetworkPolicySpec
 
 
-def _class(found: IngressClass) -> IngressClass:
-    return inside(found, spec=_class_spec)
+def _class(ingress_class: IngressClass) -> IngressClass:
+    return inside(ingress_class, spec=_class_spec)
 
 
 def _class_spec(spec: IngressClassSpec) -> IngressClassSpec:

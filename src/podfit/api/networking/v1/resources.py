@@ -34,13 +34,13 @@ def _hosts(rules: Sequence[IngressRule]) -> str:
     return f"{shown} + {len(rules) - _HOSTS} more..." if more else shown
 
 
-def _class_row(found: IngressClass, now: str) -> list[Any]:
-    parameters = found.spec.parameters
+def _class_row(ingress_class: IngressClass, now: str) -> list[Any]:
+    parameters = ingress_class.spec.parameters
     shown = NONE
     if parameters is not None:
         group = "" if parameters.api_group is None else f".{parameters.api_group}"
         shown = f"{parameters.kind}{group}/{parameters.name}"
-    return [found.metadata.name, found.spec.controller, shown, age(found, now)]
+    return [ingress_class.metadata.name, ingress_class.spec.controller, shown, age(ingress_class, now)]
 
 
 def _policy_row(policy: NetworkPolicy, now: str) -> list[Any]:

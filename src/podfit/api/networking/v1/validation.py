@@ -131,11 +131,11 @@ def _reference(ref: TypedLocalObjectReference | IngressClassParametersReference,
     return errors
 
 
-def validate_class(found: IngressClass) -> list[FieldError]:
-    controller, path = found.spec.controller, "spec.controller"
+def validate_class(ingress_class: IngressClass) -> list[FieldError]:
+    controller, path = ingress_class.spec.controller, "spec.controller"
     errors = [too_long(path, _LONGEST_CONTROLLER)] if len(controller.encode()) > _LONGEST_CONTROLLER else []
     errors += domain_prefixed_path(controller, path)
-    return errors + _parameters(found.spec.parameters, "spec.parameters")
+    return errors + _parameters(ingress_class.spec.parameters, "spec.parameters")
 
 
 def domain_prefixed_path(text: str, path: str) -> list[FieldError]:

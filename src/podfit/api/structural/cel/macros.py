@@ -73,10 +73,10 @@ def _exists_one(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
     return exists_one
 
 
-def _asked(found: Any) -> bool:
-    if not isinstance(found, bool):
+def _asked(verdict: Any) -> bool:
+    if not isinstance(verdict, bool):
         raise Failure(_NO_OVERLOAD)
-    return found
+    return verdict
 
 
 def _filter(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:

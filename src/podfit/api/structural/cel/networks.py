@@ -93,7 +93,7 @@ def _is(read: Any) -> Any:
 
 
 def _unquoted(text: str) -> str:
-    raw = _QUOTED.sub(lambda found: bytes([int(found[1], 16)]), text.replace("+", " ").encode())
+    raw = _QUOTED.sub(lambda match: bytes([int(match[1], 16)]), text.replace("+", " ").encode())
     return raw.decode(errors="replace")
 
 

@@ -106,7 +106,7 @@ def escaped(name: str) -> str:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z_./-][A-Za-z0-9_./-]*", name):
         return ""
-    return re.sub(r"__|[./-]", lambda found: _WRITTEN[found[0]], name)
+    return re.sub(r"__|[./-]", lambda match: _WRITTEN[match[0]], name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,10 @@ def _joined(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ip_address(ip).version == 6 else f"{ip}:{port}"
 
 
-def shortened(found: Sequence[str]) -> str:
+def shortened(values: Sequence[str]) -> str:
     """The first three, and how many more there are."""
-    text = ",".join(found[:_SHOWN])
-    return f"{text} + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else text
+    text = ",".join(values[:_SHOWN])
+    return f"{text} + {len(values) - _SHOWN} more..." if len(values) > _SHOWN else text
 
 
 SLICE = (

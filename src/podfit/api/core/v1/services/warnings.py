@@ -85,8 +85,8 @@ def of_endpoints(endpoints: Endpoints) -> Iterator[str]:
     if endpoints.metadata.labels.get(label) in ours:
         return
     for index, subset in enumerate(endpoints.subsets):
-        for name, found in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
-            for position, address in enumerate(found):
+        for name, addresses in (("addresses", subset.addresses), ("notReadyAddresses", subset.not_ready_addresses)):
+            for position, address in enumerate(addresses):
                 yield from of_address(address.ip, f"subsets[{index}].{name}[{position}].ip")
 
 
