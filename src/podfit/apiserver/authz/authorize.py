@@ -109,10 +109,10 @@ class Authorizer:
         return tuple([self._context.store.stamp(prefix) for prefix in self._prefixes])
 
 
-def _keep(where: dict[Hashable, T], key: Hashable, found: T) -> None:
+def _keep(where: dict[Hashable, T], key: Hashable, value: T) -> None:
     if len(where) >= MOST_KEPT:
         where.clear()
-    where[key] = found
+    where[key] = value
 
 
 def _judged(grants: tuple[Grant, ...], question: Question) -> Verdict:

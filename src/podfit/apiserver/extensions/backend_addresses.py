@@ -55,8 +55,8 @@ def backends(service: Service, number: int, behind: Behind) -> Reached | Unreach
     if port is None:
         error = f'no service port {number} found for service "{service.metadata.name}"'
         return Unreached("ServicePortError", f"{where} is not listening on port {number}", error)
-    for found in (_of_slices, _of_endpoints, _of_pods):
-        if addresses := tuple(dict.fromkeys(found(service, port, behind))):
+    for source in (_of_slices, _of_endpoints, _of_pods):
+        if addresses := tuple(dict.fromkeys(source(service, port, behind))):
             return Reached(addresses)
     return _nobody(service, port, where, behind)
 

@@ -41,7 +41,7 @@ def object_table(
 
 def table(
     info: ResourceInfo,
-    found: list[Document],
+    rows: list[Document],
     metadata: Document,
     representation: Representation,
     *,
@@ -52,7 +52,7 @@ def table(
         "apiVersion": representation.version,
         "metadata": metadata,
         "columnDefinitions": definitions(info) if columns else None,
-        "rows": found,
+        "rows": rows,
     }
 
 

@@ -199,7 +199,7 @@ def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
 def root_paths(infos: Infos) -> dict[str, list[str]]:
     """The paths of this server, which its root lists."""
     named = {name: versions for name, versions in groups(infos).items() if name}
-    versions = [f"/apis/{name}/{version}" for name, found in named.items() for version in found]
+    versions = [f"/apis/{name}/{version}" for name, listed in named.items() for version in listed]
     return {"paths": sorted(["/api", "/api/v1", "/apis", *(f"/apis/{name}" for name in named), *versions, *PAGES])}
 
 

@@ -97,14 +97,14 @@ class RequestMetrics:
             found.seconds += seconds
 
     def _totals(self) -> Iterator[Series]:
-        for key, found in (self._counted or {}).items():
-            for code, count in found.codes.items():
+        for key, amount in (self._counted or {}).items():
+            for code, count in amount.codes.items():
                 yield (*key, str(code)), count
 
     def _durations(self) -> Iterator[Distribution]:
-        for key, found in (self._counted or {}).items():
-            if found.timed:
-                yield key, BUCKETS, found.buckets, found.seconds
+        for key, amount in (self._counted or {}).items():
+            if amount.timed:
+                yield key, BUCKETS, amount.buckets, amount.seconds
 
 
 def _read(flow_control: FlowControl, column: int) -> list[Series]:

@@ -28,20 +28,20 @@ def levels_of(policy: Policy, *, enforce: bool) -> tuple[LevelVersion, ...]:
     return tuple(dict.fromkeys(wanted if enforce else wanted[1:]))
 
 
-def evaluate(policy: Policy, found: Mapping[LevelVersion, Sequence[Violation]], *, enforce: bool) -> Verdict:
+def evaluate(policy: Policy, violations: Mapping[LevelVersion, Sequence[Violation]], *, enforce: bool) -> Verdict:
     """From what was found at each of `levels_of`. `enforce` is false of a template: its pods are refused when they are
     made. What is refused is not warned of.
     """
     annotations = {ENFORCED: str(policy.enforce)} if enforce else {}
-    refused = _text("violates", policy.enforce, found[policy.enforce]) if enforce else ""
-    if audited := _text("would violate", policy.audit, found[policy.audit]):
+    refused = _text("violates", policy.enforce, violations[policy.enforce]) if enforce else ""
+    if audited := _text("would violate", policy.audit, violations[policy.audit]):
         annotations[AUDITED] = audited
-    warning = "" if refused else _text("would violate", policy.warn, found[policy.warn])
+    warning = "" if refused else _text("would violate", policy.warn, violations[policy.warn])
     return Verdict(refused, warning, annotations)
 
 
-def _text(verb: str, wanted: LevelVersion, found: Sequence[Violation]) -> str:
-    return f'{verb} PodSecurity "{wanted}": {", ".join(map(str, found))}' if found else ""
+def _text(verb: str, wanted: LevelVersion, violations: Sequence[Violation]) -> str:
+    return f'{verb} PodSecurity "{wanted}": {", ".join(map(str, violations))}' if violations else ""
 
 
 def is_significant(new: Pod, old: Pod) -> bool:

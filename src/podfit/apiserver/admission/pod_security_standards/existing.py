@@ -38,10 +38,10 @@ class Tally:
         self._pods: dict[str, tuple[str, int]] = {}  # reasons: first name, count
         self.checked = 0
 
-    def add(self, name: str, found: Sequence[Violation]) -> None:
+    def add(self, name: str, violations: Sequence[Violation]) -> None:
         self.checked += 1
-        if found:
-            reasons = ", ".join(violation.reason for violation in found)
+        if violations:
+            reasons = ", ".join(violation.reason for violation in violations)
             first, count = self._pods.get(reasons, (name, 0))
             self._pods[reasons] = min(first, name), count + 1
 

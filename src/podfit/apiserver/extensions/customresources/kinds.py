@@ -118,15 +118,15 @@ def _row(columns: tuple[CustomResourceColumnDefinition, ...]) -> Callable[[Custo
     return row
 
 
-def _cell(found: list[Any], kind: str, now: str) -> Any:
+def _cell(values: list[Any], kind: str, now: str) -> Any:
     """What the column shows; nothing where the path leads nowhere, or to another type than the column's."""
-    if not found:
+    if not values:
         return None
-    value = found[0]
+    value = values[0]
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
         case "string":
-            return " ".join(map(_printed, found))
+            return " ".join(map(_printed, values))
         case "integer":
             return int(value) if number else None
         case "number":

@@ -48,17 +48,17 @@ class _View(msgspec.Struct, frozen=True):
     def of(self, body: bytes) -> bytes:
         return msgspec.json.encode(self._document(msgspec.json.decode(body)))
 
-    def _document(self, found: Document) -> Document:
+    def _document(self, document: Document) -> Document:
         """A pod, a list or table of pods, or one event of a watch."""
-        if found.get("kind") == "Pod":
-            return self._pod(found)
-        if found.get("kind") == "PodList":
-            return {**found, "items": [self._pod(item) for item in found["items"]]}
-        if found.get("kind") == "Table":
-            return {**found, "rows": [self._row(row) for row in found.get("rows") or ()]}
-        if found.get("type") in ("ADDED", "MODIFIED", "DELETED"):
-            return {**found, "object": self._document(found["object"])}
-        return found
+        if document.get("kind") == "Pod":
+            return self._pod(document)
+        if document.get("kind") == "PodList":
+            return {**document, "items": [self._pod(item) for item in document["items"]]}
+        if document.get("kind") == "Table":
+            return {**document, "rows": [self._row(row) for row in document.get("rows") or ()]}
+        if document.get("type") in ("ADDED", "MODIFIED", "DELETED"):
+            return {**document, "object": self._document(document["object"])}
+        return document
 
     def _row(self, row: Document) -> Document:
         obj = row.get("object")

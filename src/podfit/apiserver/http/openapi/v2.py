@@ -146,8 +146,8 @@ def _schema(schema: dict[str, Any]) -> bytes:
     return b"".join(parts)
 
 
-def _extensions(found: Iterable[tuple[str, Any]]) -> list[bytes]:
-    return [_message(31, _named(name, _text(2, msgspec.json.encode(value).decode()))) for name, value in found]
+def _extensions(extensions: Iterable[tuple[str, Any]]) -> list[bytes]:
+    return [_message(31, _named(name, _text(2, msgspec.json.encode(value).decode()))) for name, value in extensions]
 
 
 def _named(name: str, value: bytes) -> bytes:

@@ -73,11 +73,11 @@ def named(shape: Shape) -> bool:
     return shape is not None and (not isinstance(shape, Member) or shape.shape == "struct")
 
 
-def joined(like: object, found: Mapping[str, Any]) -> Any:
+def joined(like: object, parts: Mapping[str, Any]) -> Any:
     """A list or a map, as `like` is, of parts by name."""
     if not isinstance(like, list):
-        return {name[2:]: value for name, value in found.items()}
-    return [owned for value in found.values() for owned in (value if isinstance(value, Several) else (value,))]
+        return {name[2:]: value for name, value in parts.items()}
+    return [owned for value in parts.values() for owned in (value if isinstance(value, Several) else (value,))]
 
 
 def item_name(item: Any, member: Member) -> str:

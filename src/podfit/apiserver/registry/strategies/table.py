@@ -38,5 +38,5 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
     )
 
     groups = (apiextensions, apps, autoscaling, batch, certificates, coordination, core, events, networking)
-    table = {kind: found for group in groups for kind, found in group.STRATEGIES.items()}
+    table = {kind: strategy for group in groups for kind, strategy in group.STRATEGIES.items()}
     return table, custom.STRATEGY, strategy.Strategy()
