@@ -46,7 +46,7 @@ def cap_to_policy(
 
 
 def _capped(
-    found: RecommendedContainerResources, policy: ContainerResourcePolicy | None, most: ResourceList
+    resources: RecommendedContainerResources, policy: ContainerResourcePolicy | None, most: ResourceList
 ) -> RecommendedContainerResources:
     least = policy.min_allowed if policy else NO_AMOUNTS
     most = {**most, **policy.max_allowed} if policy else most
@@ -55,7 +55,10 @@ def _capped(
         return dict(at_most(at_least(amounts, least), most))
 
     return replace(
-        found, target=within(found.target), lower_bound=within(found.lower_bound), upper_bound=within(found.upper_bound)
+        resources,
+        target=within(resources.target),
+        lower_bound=within(resources.lower_bound),
+        upper_bound=within(resources.upper_bound),
     )
 
 
@@ -82,14 +85,14 @@ def whole_cores(recommendation: RecommendedPodResources, annotations: Mapping[st
     )
 
 
-def _whole(found: RecommendedContainerResources) -> RecommendedContainerResources:
+def _whole(resources: RecommendedContainerResources) -> RecommendedContainerResources:
     def rounded(amounts: ResourceList) -> dict[str, Quantity]:
         return {name: Quantity.of(amount.value()) if name == CPU else amount for name, amount in amounts.items()}
 
     return replace(
-        found,
-        target=rounded(found.target),
-        lower_bound=rounded(found.lower_bound),
-        upper_bound=rounded(found.upper_bound),
-        uncapped_target=rounded(found.uncapped_target),
+        resources,
+        target=rounded(resources.target),
+        lower_bound=rounded(resources.lower_bound),
+        upper_bound=rounded(resources.upper_bound),
+        uncapped_target=rounded(resources.uncapped_target),
     )

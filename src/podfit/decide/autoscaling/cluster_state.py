@@ -254,12 +254,12 @@ class ClusterState:
         members = self.members(annotations)
         numbers: dict[VpaKey, list[Numbers]] = {key: [] for key in annotations}
         unknown: dict[VpaKey, set[tuple[str, str]]] = {key: set() for key in annotations}
-        for part, found in self.estimates(members):
-            amounts = np.array([[found.cpu[bound].floor, found.memory[bound].floor] for bound in found.cpu])
+        for part, estimates in self.estimates(members):
+            amounts = np.array([[estimates.cpu[bound].floor, estimates.memory[bound].floor] for bound in estimates.cpu])
             for place, (target, lower, upper) in enumerate(amounts.astype(np.int64).transpose(2, 0, 1).tolist()):
                 key, name = members.names[part.start + place]
                 numbers[key].append(Numbers(name, Amounts(*target), Amounts(*lower), Amounts(*upper)))
-            for resource, chains in ((CPU, found.cpu), (MEMORY, found.memory)):
+            for resource, chains in ((CPU, estimate.cpu), (MEMORY, estimate.memory)):
                 for place in (chains["target"].percentile == 0).nonzero()[0].tolist():
                     key, name = members.names[part.start + place]
                     unknown[key].add((name, resource))

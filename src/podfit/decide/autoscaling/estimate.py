@@ -150,20 +150,20 @@ class Step(msgspec.Struct, frozen=True):
     reason: str
 
 
-def steps(found: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[Step]:
+def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[Step]:
     """How one number came about, in order."""
     cpu = resource == "cpu"
-    chain = (found.cpu if cpu else found.memory)[bound]
-    known = found.confidence_cpu if cpu else found.confidence_memory
-    least = (found.minimum_cpu if cpu else found.minimum_memory)[row]
-    own = (found.own.least_cpu if cpu else found.own.least_memory)[row]
+    chain = (estimates.cpu if cpu else estimates.memory)[bound]
+    known = estimates.confidence_cpu if cpu else estimates.confidence_memory
+    least = (estimates.minimum_cpu if cpu else estimates.minimum_memory)[row]
+    own = (estimates.own.least_cpu if cpu else estimates.own.least_memory)[row]
     share = float(chain.share[row]) * 100
-    samples = f"{int(found.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
+    samples = f"{int(estimates.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
     if not chain.percentile[row]:
         yield Step("percentile", 0, f"no samples of {resource}")
     else:
         yield Step("percentile", int(chain.percentile[row]), f"{share:g} % of {samples} were not above it")
-    yield Step("margin", int(chain.margin[row]), f"{found.flags.margin * 100:g} % on top")
+    yield Step("margin", int(chain.margin[row]), f"{estimates.flags.margin * 100:g} % on top")
     if bound != "target":
         factor = float(multiplier(bound, known[row : row + 1])[0])
         yield Step("confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}")

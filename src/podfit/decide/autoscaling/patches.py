@@ -93,15 +93,15 @@ def admission_patches(
     return tuple(operations)
 
 
-def _with_boost(resources: Resources, found: boost.Boosted) -> Resources:
+def _with_boost(resources: Resources, boosted: boost.Boosted) -> Resources:
     """A limit that is not scaled from the container's own is kept, but not below the request, which the API refuses."""
-    limit = found.limit
+    limit = boosted.limit
     if limit is None and CPU in resources.limits:
-        limit = max(resources.limits[CPU], found.request)
+        limit = max(resources.limits[CPU], boosted.request)
     limits = {name: amount for name, amount in resources.limits.items() if name != CPU}
     if limit is not None:
         limits[CPU] = limit
-    return Resources({**resources.requests, CPU: found.request}, limits, resources.notes)
+    return Resources({**resources.requests, CPU: boosted.request}, limits, resources.notes)
 
 
 def resource_patches(path: str, own: ResourceRequirements, wanted: Resources) -> Iterator[Operation]:

@@ -58,12 +58,12 @@ def for_pod(
 
 
 def _within_container(
-    found: RecommendedContainerResources,
+    resources: RecommendedContainerResources,
     own: ResourceRequirements,
     policy: PodResourcePolicy | None,
     item: LimitRangeItem | None,
 ) -> tuple[RecommendedContainerResources, tuple[str, ...]]:
-    mine = policy_of(policy, found.container_name)
+    mine = policy_of(policy, resources.container_name)
     least, most = request_bounds(own, item) if item else ({}, {})
     steps = [(at_least, least, "fit Min in container LimitRange"), (at_most, most, "fit Max in container LimitRange")]
     if mine is not None:
@@ -72,12 +72,15 @@ def _within_container(
         steps.append((at_most, own.limits, "container limit"))
     notes: list[str] = []
     for cap, bounds, reason in steps:
-        capped = cap(found.target, bounds)
-        notes += [f"{name} capped to {reason}" for name in capped if capped[name] != found.target[name]]
-        found = replace(
-            found, target=capped, lower_bound=cap(found.lower_bound, bounds), upper_bound=cap(found.upper_bound, bounds)
+        capped = cap(resources.target, bounds)
+        notes += [f"{name} capped to {reason}" for name in capped if capped[name] != resources.target[name]]
+        resources = replace(
+            resources,
+            target=capped,
+            lower_bound=cap(resources.lower_bound, bounds),
+            upper_bound=cap(resources.upper_bound, bounds),
         )
-    return found, tuple(notes)
+    return resources, tuple(notes)
 
 
 def _within_pod(pod: Pod, recommendation: RecommendedPodResources, item: LimitRangeItem) -> RecommendedPodResources:
@@ -137,11 +140,11 @@ def _times(name: str, amount: Quantity, factor: int, divisor: int, up: bool) -> 
     return amount_of(name, -(-number // divisor) if up else number // divisor, amount)
 
 
-def _ordered(found: RecommendedContainerResources) -> RecommendedContainerResources:
+def _ordered(resources: RecommendedContainerResources) -> RecommendedContainerResources:
     """With bounds that are around the target."""
-    target = found.target
+    target = resources.target
     return replace(
-        found,
-        lower_bound={name: min(amount, target.get(name, amount)) for name, amount in found.lower_bound.items()},
-        upper_bound={name: max(amount, target.get(name, ZERO)) for name, amount in found.upper_bound.items()},
+        resources,
+        lower_bound={name: min(amount, target.get(name, amount)) for name, amount in resources.lower_bound.items()},
+        upper_bound={name: max(amount, target.get(name, ZERO)) for name, amount in resources.upper_bound.items()},
     )

@@ -51,12 +51,12 @@ class Priority(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def priority(
-    pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResources | None, gates: Gates, by: Thresholds
+    pod: Pod, vpa: VerticalPodAutoscaler, recommendation: RecommendedPodResources | None, gates: Gates, by: Thresholds
 ) -> Priority:
     """Of a pod with the recommendation that was processed for it."""
     outside = up = False
     wanted, asked = dict[str, int](), dict[str, int]()
-    for own, resources in _seen(pod, found):
+    for own, resources in _seen(pod, recommendation):
         for resource, target in resources.target.items():
             request = own.requests.get(resource)
             wanted[resource] = wanted.get(resource, 0) + target.milli()
@@ -72,24 +72,26 @@ def priority(
     return Priority(outside_range=outside, scale_up=up, difference=difference, quick_oom=quick)
 
 
-def accepted(pod: Pod, found: Priority, now: datetime, by: Thresholds, *, upstream_compatible: bool = False) -> bool:
+def accepted(
+    pod: Pod, candidate: Priority, now: datetime, by: Thresholds, *, upstream_compatible: bool = False
+) -> bool:
     """Whether to change the pod now; not when nothing would change, which upstream forgets outside of bounds."""
-    if not found.difference and (found.quick_oom or not upstream_compatible):
+    if not candidate.difference and (candidate.quick_oom or not upstream_compatible):
         return False
-    if found.outside_range or found.quick_oom:
+    if candidate.outside_range or candidate.quick_oom:
         return True
     started = pod.status.start_time
     old = started is not None and now - parse_time(started) >= by.lifetime
-    return old and found.difference >= by.update
+    return old and candidate.difference >= by.update
 
 
-def admitted(pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResources | None) -> bool:
+def admitted(pod: Pod, vpa: VerticalPodAutoscaler, recommendation: RecommendedPodResources | None) -> bool:
     """Whether a container fulfils all eviction requirements of the VPA."""
     policy = vpa.spec.update_policy
     if policy is None:
         return True
     for container, own, *_ in every_container(pod):
-        resources = recommended(found, container.name)
+        resources = recommended(recommendation, container.name)
         if resources is None:
             continue
         if not own.requests.get(CPU) or not own.requests.get(MEMORY):
@@ -99,9 +101,11 @@ def admitted(pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResource
     return False
 
 
-def _holds(requirement: EvictionRequirement, found: RecommendedContainerResources, own: ResourceRequirements) -> bool:
+def _holds(
+    requirement: EvictionRequirement, resources: RecommendedContainerResources, own: ResourceRequirements
+) -> bool:
     for name in requirement.resources:
-        target, request = found.target.get(name, ZERO), own.requests.get(name, ZERO)
+        target, request = resources.target.get(name, ZERO), own.requests.get(name, ZERO)
         if target > request if requirement.change_requirement == HIGHER else target < request:
             return True
     return False
@@ -121,11 +125,11 @@ def _counts(names: frozenset[str] | None, container: str) -> bool:
 
 
 def _seen(
-    pod: Pod, found: RecommendedPodResources | None
+    pod: Pod, recommendation: RecommendedPodResources | None
 ) -> Iterator[tuple[ResourceRequirements, RecommendedContainerResources]]:
     names = observed(pod)
     for container, own, *_ in every_container(pod):
-        resources = recommended(found, container.name)
+        resources = recommended(recommendation, container.name)
         if resources is not None and _counts(names, container.name):
             yield own, resources
 
@@ -148,9 +152,9 @@ def _quick_oom(status: ContainerStatus, vpa: VerticalPodAutoscaler, gates: Gates
     return parse_time(end.finished_at) - parse_time(end.started_at) < threshold
 
 
-def any_lower(found: RecommendedPodResources | None, before: RecommendedPodResources) -> bool:
+def any_lower(after: RecommendedPodResources | None, before: RecommendedPodResources) -> bool:
     """Whether a target is lower than it was."""
-    for recommendation in found.container_recommendations if found else ():
+    for recommendation in after.container_recommendations if after else ():
         other = recommended(before, recommendation.container_name)
         if other and any(_below(target, other.target.get(name)) for name, target in recommendation.target.items()):
             return True

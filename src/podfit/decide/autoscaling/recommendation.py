@@ -49,13 +49,13 @@ def recommendation(
     return cap_to_policy(found, policy, {name: most for name, most in maxima.items() if most is not None})
 
 
-def _rendered(found: Numbers, names: tuple[str, ...], flags: RenderFlags) -> RecommendedContainerResources:
-    target = _quantities(found.target, names, flags)
+def _rendered(numbers: Numbers, names: tuple[str, ...], flags: RenderFlags) -> RecommendedContainerResources:
+    target = _quantities(numbers.target, names, flags)
     return RecommendedContainerResources(
-        container_name=found.container,
+        container_name=numbers.container,
         target=target,
-        lower_bound=_quantities(found.lower, names, flags),
-        upper_bound=_quantities(found.upper, names, flags),
+        lower_bound=_quantities(numbers.lower, names, flags),
+        upper_bound=_quantities(numbers.upper, names, flags),
         uncapped_target=target,
     )
 

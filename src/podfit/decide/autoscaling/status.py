@@ -61,13 +61,13 @@ def provided(vpa: VerticalPodAutoscaler) -> RecommendedPodResources:
 
 
 def known(
-    before: RecommendedPodResources, found: Found, policy: PodResourcePolicy | None, most: ResourceList = NO_AMOUNTS
+    before: RecommendedPodResources, latest: Found, policy: PodResourcePolicy | None, most: ResourceList = NO_AMOUNTS
 ) -> RecommendedPodResources:
     """What is found, with what was said before where there are no samples, as the policy allows it now."""
-    estimated = found.recommendation.container_recommendations
+    estimated = latest.recommendation.container_recommendations
     if estimated:
         merged = [
-            _filled(recommendation, recommended(before, recommendation.container_name), found)
+            _filled(recommendation, recommended(before, recommendation.container_name), latest)
             for recommendation in estimated
         ]
     else:  # no pod was ever seen: the workload has none yet, or its selector could not be read
@@ -79,9 +79,9 @@ def known(
 
 
 def _filled(
-    now: RecommendedContainerResources, before: RecommendedContainerResources | None, found: Found
+    now: RecommendedContainerResources, before: RecommendedContainerResources | None, latest: Found
 ) -> RecommendedContainerResources:
-    unknown = {name for container, name in found.unknown if container == now.container_name}
+    unknown = {name for container, name in latest.unknown if container == now.container_name}
     if not unknown:
         return now
     before = before or RecommendedContainerResources()

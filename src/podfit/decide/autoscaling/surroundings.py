@@ -79,7 +79,7 @@ def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], n
     return replace(status, recommendation=kept, conditions=tuple(conditions))
 
 
-def _kept(found: RecommendedPodResources | None, held: Mapping[str, str]) -> RecommendedPodResources | None:
+def _kept(recommendation: RecommendedPodResources | None, held: Mapping[str, str]) -> RecommendedPodResources | None:
     def rest(amounts: ResourceList) -> ResourceList:
         return {name: amount for name, amount in amounts.items() if name not in held}
 
@@ -93,6 +93,8 @@ def _kept(found: RecommendedPodResources | None, held: Mapping[str, str]) -> Rec
         )
 
     every = tuple(
-        resources for resources in map(left, found.container_recommendations if found else ()) if resources.target
+        resources
+        for resources in map(left, recommendation.container_recommendations if recommendation else ())
+        if resources.target
     )
     return RecommendedPodResources(container_recommendations=every) if every else None

@@ -157,15 +157,15 @@ def _with_progress(
 def _failure(sets: Sets) -> DeploymentCondition | None:
     """Of the new replica set first."""
     for replica_set in filter(None, (sets.new, *sets.old)):
-        for found in replica_set.status.conditions:
-            if found.type == FAILURE:
+        for condition in replica_set.status.conditions:
+            if condition.type == FAILURE:
                 return DeploymentCondition(
                     type=FAILURE,
-                    status=found.status,
-                    reason=found.reason,
-                    message=found.message,
-                    last_update_time=found.last_transition_time,
-                    last_transition_time=found.last_transition_time,
+                    status=condition.status,
+                    reason=condition.reason,
+                    message=condition.message,
+                    last_update_time=condition.last_transition_time,
+                    last_transition_time=condition.last_transition_time,
                 )
     return None
 
