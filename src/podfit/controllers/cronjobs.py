@@ -99,14 +99,14 @@ class CronJobController(Controller[Key]):
             return None
         return found if found.metadata.uid == ref.uid else None
 
-    async def _start(self, cron: CronJob, status: CronJobStatus, found: Due) -> CronJobStatus:
-        if found.at is None:
+    async def _start(self, cron: CronJob, status: CronJobStatus, run: Due) -> CronJobStatus:
+        if run.at is None:
             return status
-        for job in found.end:
+        for job in run.end:
             await self._delete(cron, job)
-        gone = {job.metadata.uid for job in found.end}
+        gone = {job.metadata.uid for job in run.end}
         active = tuple(reference for reference in status.active if reference.uid not in gone)
-        made = await self._create(cron, job_at(cron, found.at))
+        made = await self._create(cron, job_at(cron, run.at))
         if made is None:
             return replace(status, active=active)
         ref = ObjectReference(
@@ -117,7 +117,7 @@ class CronJobController(Controller[Key]):
             uid=made.metadata.uid,
             resource_version=made.metadata.resource_version,
         )
-        return replace(status, active=(*active, ref), last_schedule_time=format_time(found.at))
+        return replace(status, active=(*active, ref), last_schedule_time=format_time(run.at))
 
     async def _create(self, cron: CronJob, job: Job) -> Job | None:
         """None in a namespace that ends. A job of that name that is the cron job's own was made before a crash."""

@@ -44,9 +44,9 @@ class Owned(Generic[T]):
     def orphans(self, namespace: str) -> list[T]:
         return self._informer.by_index(BY_OWNER, orphans_of(namespace))
 
-    async def claim(self, owner: Any, selector: tuple[Requirement, ...] | None, found: Iterable[T]) -> list[T]:
+    async def claim(self, owner: Any, selector: tuple[Requirement, ...] | None, objects: Iterable[T]) -> list[T]:
         """Those of `found` that belong to `owner` from now on. Raises ApiError when one could not be adopted."""
-        made = claims(owner.metadata, selector, found)
+        made = claims(owner.metadata, selector, objects)
         for obj in made.release:
             await self._release(owner, obj)
         if not made.adopt:

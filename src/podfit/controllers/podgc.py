@@ -34,8 +34,8 @@ class PodGarbageCollector(Controller[str]):
 
     async def reconcile(self, key: str) -> float | None:
         pods, nodes = self._pods.list(), {node.metadata.name: node for node in self._nodes.list()}
-        for found in lost(pods, nodes, await self._absent(pods, nodes)):
-            await self._end(found)
+        for candidate in lost(pods, nodes, await self._absent(pods, nodes)):
+            await self._end(candidate)
         return EVERY
 
     async def _absent(self, pods: list[Pod], nodes: dict[str, Node]) -> list[str]:
@@ -54,23 +54,23 @@ class PodGarbageCollector(Controller[str]):
             raise
         return False
 
-    async def _end(self, found: Lost) -> None:
-        meta = found.pod.metadata
+    async def _end(self, candidate: Lost) -> None:
+        meta = candidate.pod.metadata
         try:
-            if found.message and found.pod.status.phase not in ENDED:
-                await self._fail(found)
+            if candidate.message and candidate.pod.status.phase not in ENDED:
+                await self._fail(candidate)
             await self._client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
         except ApiError as error:
             if error.code not in (NOT_FOUND, 409):
                 raise
 
-    async def _fail(self, found: Lost) -> None:
-        meta = found.pod.metadata
+    async def _fail(self, candidate: Lost) -> None:
+        meta = candidate.pod.metadata
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "DeletionByPodGC",
-            "message": found.message,
+            "message": candidate.message,
             "lastTransitionTime": format_time(self._clock.now()),
             "observedGeneration": meta.generation,
         }
