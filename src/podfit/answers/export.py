@@ -93,7 +93,7 @@ def export(target: Target, snapshot: Snapshot) -> Export:
     )
 
 
-def with_sizes(found: Export, wanted: Mapping[str, ResourceRequirements]) -> Export:
+def with_sizes(exported: Export, wanted: Mapping[str, ResourceRequirements]) -> Export:
     """With other amounts of CPU and memory for these containers."""
 
     def sized(size: Sized) -> Sized:
@@ -104,7 +104,7 @@ def with_sizes(found: Export, wanted: Mapping[str, ResourceRequirements]) -> Exp
         limits = {**size.limits, **{name: str(amount) for name, amount in own.limits.items()}}
         return msgspec.structs.replace(size, requests=requests, limits=limits)
 
-    return msgspec.structs.replace(found, sizes=tuple(map(sized, found.sizes)))
+    return msgspec.structs.replace(exported, sizes=tuple(map(sized, exported.sizes)))
 
 
 def running(snapshot: Snapshot) -> list[Pod]:
@@ -222,11 +222,11 @@ def _foreign(names: Sequence[str]) -> Iterator[str]:
 # -------------------------------------------------------------------- forms
 
 
-def document(found: Export, form: Form) -> dict[str, Any]:
+def document(exported: Export, form: Form) -> dict[str, Any]:
     """As it is to be written to a file."""
     if form is Form.HELM:
-        return _values(found)
-    target, spec = found.target, _spec(found.sizes)
+        return _values(exported)
+    target, spec = exported.target, _spec(exported.sizes)
     patch: dict[str, Any] = {"spec": {"template": {"spec": spec}} if target.is_workload else spec}
     if form is Form.PATCH:
         return patch
@@ -243,11 +243,11 @@ def _spec(sizes: Sequence[Sized]) -> dict[str, Any]:
     return spec
 
 
-def _values(found: Export) -> dict[str, Any]:
+def _values(exported: Export) -> dict[str, Any]:
     """`resources` for a chart with one container, as `helm create` makes it; by container name for several."""
-    named = [size for size in found.sizes if size.container]
+    named = [size for size in exported.sizes if size.container]
     values: dict[str, Any] = {size.container: {"resources": size.resources} for size in named if size.resources}
-    if found.containers == 1 and named:
+    if exported.containers == 1 and named:
         values = {"resources": named[0].resources}
-    level = [size.resources for size in found.sizes if not size.container]
+    level = [size.resources for size in exported.sizes if not size.container]
     return values | ({"podResources": level[0]} if level else {})

@@ -27,12 +27,12 @@ def amounts_in(text: str) -> str:
 
 
 def _amounts(text: str) -> Iterator[str]:
-    for found in _ROOM.finditer(text):
-        resource = found["resource"]
-        named = ((name.replace("whole", found["of"]), found[name]) for name in ("requested", "used", "whole"))
+    for match in _ROOM.finditer(text):
+        resource = match["resource"]
+        named = ((name.replace("whole", match["of"]), match[name]) for name in ("requested", "used", "whole"))
         yield f"{resource} " + ", ".join(f"{name} {_shown(resource, amount)}" for name, amount in named if amount)
-    for found in _USAGE.finditer(text):
-        yield f"memory limit {readable(int(found['limit']))}, usage {readable(int(found['usage']))}"
+    for match in _USAGE.finditer(text):
+        yield f"memory limit {readable(int(match['limit']))}, usage {readable(int(match['usage']))}"
     if (kept := _CLASS.search(text)) and kept["qos"] in _KEEPS:
         yield _KEEPS[kept["qos"]]
 

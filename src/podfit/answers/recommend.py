@@ -145,14 +145,14 @@ def _add_readings(state: ClusterState, facts: Facts, known: set[Workload]) -> No
                 state.add_sample(key, container, reading.time, cpu=cpu, memory=used.memory)
 
 
-def _known(found: Estimates, row: int) -> _Known:
+def _known(estimates: Estimates, row: int) -> _Known:
     amounts: dict[str, dict[str, Quantity]] = {}
     told: dict[str, tuple[Step, ...]] = {}
-    for name, chains in ((CPU, found.cpu), (MEMORY, found.memory)):
+    for name, chains in ((CPU, estimates.cpu), (MEMORY, estimates.memory)):
         if chains["target"].percentile[row]:
             amounts[name] = {bound: _quantity(name, int(chains[bound].floor[row])) for bound in BOUNDS}
-            told[name] = tuple(steps(found, "cpu" if name == CPU else "memory", "target", row))
-    return _Known(amounts, told, int(found.count[row]), float(found.confidence_cpu[row]))
+            told[name] = tuple(steps(estimates, "cpu" if name == CPU else "memory", "target", row))
+    return _Known(amounts, told, int(estimates.count[row]), float(estimates.confidence_cpu[row]))
 
 
 def _sizes(

@@ -46,7 +46,7 @@ class ThrottlingReader:
                 moved = periods - began[0]  # an idle container has none, and is not held back
                 share[key] = (throttled - began[1]) / moved if moved else 0.0
                 self._before[key] = (periods, throttled)
-        problems = {node: found for node, found in zip(nodes, told, strict=True) if isinstance(found, str)}
+        problems = {node: usage for node, usage in zip(nodes, told, strict=True) if isinstance(usage, str)}
         return Throttling(share, problems)
 
     async def _node(

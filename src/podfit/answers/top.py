@@ -111,31 +111,31 @@ class TopReader:
         return (await self._reader.of_workload(target))[0]
 
 
-def top(found: Found, order: Order = "name") -> Top:
-    rows = sorted((row for pod in found.pods for row in _rows(pod, found)), key=lambda row: _key(row, order))
+def top(collected: Found, order: Order = "name") -> Top:
+    rows = sorted((row for pod in collected.pods for row in _rows(pod, collected)), key=lambda row: _key(row, order))
     return Top(
-        server=found.age.version,
-        source=found.usage.source,
+        server=collected.age.version,
+        source=collected.usage.source,
         rows=tuple(rows),
         vpas=any(row.vpa for row in rows),
-        throttling=bool(found.throttling.share),
-        notes=tuple(_notes(found)),
-        missing=tuple(_missing(found, rows)),
-        fix="" if found.age.is_podfit else found.usage.fix,
+        throttling=bool(collected.throttling.share),
+        notes=tuple(_notes(collected)),
+        missing=tuple(_missing(collected, rows)),
+        fix="" if collected.age.is_podfit else collected.usage.fix,
     )
 
 
-def _rows(pod: Pod, found: Found) -> Iterator[Row]:
+def _rows(pod: Pod, collected: Found) -> Iterator[Row]:
     """One a running container, in the order of the spec; those of the pod as a whole have no usage of their own."""
-    sizes = tuple(sizes_of(pod, found.age.gates))
-    state = state_of(pod, sizes, found.age)[0]
-    vpa = found.vpas.of(pod)
+    sizes = tuple(sizes_of(pod, collected.age.gates))
+    state = state_of(pod, sizes, collected.age)[0]
+    vpa = collected.vpas.of(pod)
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     for status in statuses:
         if status.state.running is None:
             continue
         key = (pod.metadata.namespace, pod.metadata.name, status.name)
-        used = found.usage.used.get(key, Used())
+        used = collected.usage.used.get(key, Used())
         recommended = vpa.recommended(status.name) if vpa else None
         mine = [size for size in sizes if size.container == status.name]
         yield Row(
@@ -147,7 +147,7 @@ def _rows(pod: Pod, found: Found) -> Iterator[Row]:
             memory=_figures(
                 "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, recommended
             ),
-            throttled=found.throttling.share.get(key),
+            throttled=collected.throttling.share.get(key),
             vpa=vpa.metadata.name if vpa else "",
             resize=state if state != SETTLED else "",
         )
@@ -195,27 +195,29 @@ def _nano(amount: str) -> int | None:
     return Quantity.parse(amount).nano if amount else None
 
 
-def _notes(found: Found) -> Iterator[str]:
-    if found.age.caveat:
-        yield found.age.caveat
-    yield from found.usage.notes
-    yield from (f"not read: {line}" for line in (*found.unread, *found.vpas.unread))
+def _notes(collected: Found) -> Iterator[str]:
+    if collected.age.caveat:
+        yield collected.age.caveat
+    yield from collected.usage.notes
+    yield from (f"not read: {line}" for line in (*collected.unread, *collected.vpas.unread))
 
 
-def _missing(found: Found, rows: list[Row]) -> Iterator[str]:
+def _missing(collected: Found, rows: list[Row]) -> Iterator[str]:
     """Figures that a reader would look for and that are not there."""
-    if rows and not found.usage.source:
+    if rows and not collected.usage.source:
         yield "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
     else:
         lacking = sorted({row.pod for row in rows if not row.cpu.used or not row.memory.used})
         if lacking:
             yield f"no usage yet, or only a part of it, of {_few(lacking)}: the containers are too new to be measured"
     reasons: dict[str, list[str]] = {}
-    for node, problem in found.throttling.problems.items():
+    for node, problem in collected.throttling.problems.items():
         reasons.setdefault(problem, []).append(node)
     for problem, nodes in reasons.items():
         yield f"throttling is not available on {_few(nodes)}: {problem}"
-    limited = {row.node for row in rows if row.cpu.limit and row.throttled is None} - found.throttling.problems.keys()
+    limited = {
+        row.node for row in rows if row.cpu.limit and row.throttled is None
+    } - collected.throttling.problems.keys()
     if limited:
         yield f"throttling is not available for some containers on {_few(sorted(limited))}: the kubelet counts none"
 

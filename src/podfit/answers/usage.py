@@ -104,9 +104,9 @@ class UsageReader:
         sources = sorted({node.source for node in asked if node.source})
         notes = [f"usage is read from the kubelets ({', '.join(sources)}): {why}" if sources else why]
         problems: dict[str, list[str]] = {}
-        for node, found in zip(nodes, asked, strict=True):
-            if found.problem:
-                problems.setdefault(found.problem, []).append(node)
+        for node, usage in zip(nodes, asked, strict=True):
+            if usage.problem:
+                problems.setdefault(usage.problem, []).append(node)
         notes += [f"no usage from {_named(names)}: {problem}" for problem, names in problems.items()]
         fix = INSTALL if why == NOT_SERVED and not sources else ""
         return Usage(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)

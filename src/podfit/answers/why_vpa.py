@@ -166,27 +166,27 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     )
 
 
-def _chains(found: Recommended, policy: ContainerPolicy) -> Iterator[Chain]:
+def _chains(recommended: Recommended, policy: ContainerPolicy) -> Iterator[Chain]:
     for resource in RESOURCES:
-        if resource in found.target:
+        if resource in recommended.target:
             yield Chain(
-                container=found.container_name,
+                container=recommended.container_name,
                 resource=resource,
-                uncapped=_text(found.uncapped_target, resource),
-                lower=_text(found.lower_bound, resource),
-                target=_text(found.target, resource),
-                upper=_text(found.upper_bound, resource),
-                capped=_capped(found, policy, resource),
+                uncapped=_text(recommended.uncapped_target, resource),
+                lower=_text(recommended.lower_bound, resource),
+                target=_text(recommended.target, resource),
+                upper=_text(recommended.upper_bound, resource),
+                capped=_capped(recommended, policy, resource),
             )
 
 
-def _capped(found: Recommended, policy: ContainerPolicy, resource: str) -> str:
+def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str) -> str:
     """Which end of the policy the target lies at, when it is not what was seen."""
-    target, seen = found.target[resource], found.uncapped_target.get(resource)
+    target, seen = recommended.target[resource], recommended.uncapped_target.get(resource)
     if seen is None or seen == target:
         return ""
     least, most = policy.min_allowed.get(resource), policy.max_allowed.get(resource)
-    whose = "containerPolicies" if policy.container_name == found.container_name else 'containerPolicies "*"'
+    whose = "containerPolicies" if policy.container_name == recommended.container_name else 'containerPolicies "*"'
     if target < seen and most is not None and target == most:
         return f"maxAllowed {most} of {whose}"
     if target > seen and least is not None and target == least:
@@ -218,8 +218,8 @@ def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
             )
 
 
-def _where(request: Quantity | None, found: Recommended, resource: str) -> str:
-    lower, upper = found.lower_bound.get(resource), found.upper_bound.get(resource)
+def _where(request: Quantity | None, recommended: Recommended, resource: str) -> str:
+    lower, upper = recommended.lower_bound.get(resource), recommended.upper_bound.get(resource)
     if request is None or (lower is not None and request < lower):
         return BELOW
     return ABOVE if upper is not None and request > upper else WITHIN
@@ -248,9 +248,9 @@ def _reason(facts: VpaFacts, pod: Pod, container: str, resource: str, stands: st
     return "the updater has not come to it yet, or may not (disruption budget, its rate limit): see its events"
 
 
-def _held(limit_ranges: Sequence[LimitRange], resource: str, found: Recommended | None) -> str:
+def _held(limit_ranges: Sequence[LimitRange], resource: str, recommended: Recommended | None) -> str:
     """A LimitRange that the target would break is obeyed when a pod is changed."""
-    target = found.target.get(resource) if found else None
+    target = recommended.target.get(resource) if recommended else None
     for limit_range in limit_ranges:
         for limit in limit_range.spec.limits or ():
             least, most = limit.min.get(resource), limit.max.get(resource)

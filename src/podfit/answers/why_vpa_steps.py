@@ -30,15 +30,15 @@ def estimate_steps(
         except ValueError:
             continue
     members = state.members([KEY])
-    for part, found in state.estimates(members):
+    for part, estimate in state.estimates(members):
         for row, (_, container) in enumerate(members.names[part]):
-            yield from _of(container, found, row)
+            yield from _of(container, estimate, row)
 
 
-def _of(container: str, found: Estimates, row: int) -> Iterator[EstimateStep]:
-    for step in steps(found, "cpu", "target", row):
+def _of(container: str, estimates: Estimates, row: int) -> Iterator[EstimateStep]:
+    for step in steps(estimates, "cpu", "target", row):
         amount = str(Quantity.of_milli(step.value))
         yield EstimateStep(container=container, resource=CPU, step=step.name, value=amount, because=step.reason)
-    for step in steps(found, "memory", "target", row):
+    for step in steps(estimates, "memory", "target", row):
         amount = str(Quantity.of_bytes(step.value))
         yield EstimateStep(container=container, resource=MEMORY, step=step.name, value=amount, because=step.reason)

@@ -76,14 +76,14 @@ def export_sizes(
     return exits.DONE
 
 
-def _drift(found: Drift, output: Output) -> int:
+def _drift(drift: Drift, output: Output) -> int:
     if not output.for_people:
-        render.document(found, output)
+        render.document(drift, output)
     else:
-        _show(found)
-    if not found.pods:
-        return _no_pods(found.target, found.namespace)
-    return exits.REFUSED if found.drifted else exits.DONE
+        _show(drift)
+    if not drift.pods:
+        return _no_pods(drift.target, drift.namespace)
+    return exits.REFUSED if drift.drifted else exits.DONE
 
 
 def _no_pods(target: str, namespace: str) -> int:
@@ -93,11 +93,11 @@ def _no_pods(target: str, namespace: str) -> int:
     return exits.REFUSED
 
 
-def _show(found: Drift) -> None:
-    if found.pods and not found.drifted:
-        run = "pod runs" if found.pods == 1 else "pods run"
-        render.say(f"{found.target}: {found.pods} {run} with the sizes of {found.against}")
-    if found.drifted:
+def _show(drift: Drift) -> None:
+    if drift.pods and not drift.drifted:
+        run = "pod runs" if drift.pods == 1 else "pods run"
+        render.say(f"{drift.target}: {drift.pods} {run} with the sizes of {drift.against}")
+    if drift.drifted:
         rows = [
             (
                 value.pod,
@@ -107,8 +107,8 @@ def _show(found: Drift) -> None:
                 value.desired or "-",
                 value.allocated or "-",
             )
-            for value in found.differences
+            for value in drift.differences
         ]
         render.table(("POD", "CONTAINER", "VALUE", "TEMPLATE", "DESIRED", "ALLOCATED"), rows, keys=3)
-    for note in found.notes:
+    for note in drift.notes:
         render.say(note)

@@ -80,11 +80,11 @@ def plan(
     return exits.DONE if found.good else exits.REFUSED
 
 
-def _tell(found: Plan, output: Output) -> None:
+def _tell(answer: Plan, output: Output) -> None:
     if output.for_people:
-        show(found, wide=output is Output.WIDE)
+        show(answer, wide=output is Output.WIDE)
     else:
-        render.document(found, output)
+        render.document(answer, output)
 
 
 def _several(
@@ -109,32 +109,32 @@ def _several(
     return exits.DONE if found.good else exits.REFUSED
 
 
-def no_pods(about: Target, found: Plan) -> None:
+def no_pods(about: Target, answer: Plan) -> None:
     """The pods are what is resized, so there is nothing to answer."""
     fix = f"see its pods:  {commands().kubectl('describe', str(about))}"
-    render.error(f"{about} has no running pod in namespace {found.namespace}", fix=(fix,))
+    render.error(f"{about} has no running pod in namespace {answer.namespace}", fix=(fix,))
 
 
-def show(found: Plan, *, wide: bool = False) -> None:
+def show(answer: Plan, *, wide: bool = False) -> None:
     """`wide` has a line for each amount that changes, and the QoS class."""
-    if not found.pods:
+    if not answer.pods:
         return
-    render.say(f"cluster {found.server}, namespace {found.namespace}, read only")
+    render.say(f"cluster {answer.server}, namespace {answer.namespace}, read only")
     render.line()
     if wide:
-        _amounts(found)
+        _amounts(answer)
     else:
         rows = [
             (pod.pod, pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
-            for pod in found.pods
+            for pod in answer.pods
         ]
         render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
     render.line()
-    for pod in found.pods:
+    for pod in answer.pods:
         _explain(pod)
-    if found.template is not None:
-        _template(found.template)
-    for note in found.notes:
+    if answer.template is not None:
+        _template(answer.template)
+    for note in answer.notes:
         render.say(note)
 
 
@@ -154,7 +154,7 @@ def _explain(pod: PodPlan) -> None:
         render.say(f"  would end {', '.join(pod.ends)} to make room")
 
 
-def _amounts(found: Plan) -> None:
+def _amounts(answer: Plan) -> None:
     header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
     rows = [
         (
@@ -168,18 +168,18 @@ def _amounts(found: Plan) -> None:
             render.judged(pod.verdict),
             _what(pod),
         )
-        for pod in found.pods
+        for pod in answer.pods
         for change in pod.changes or [Change("-", "", "", "", "")]
     ]
     render.table(header, rows)
 
 
-def _template(found: TemplatePlan) -> None:
-    sizes = [f"{name} {text}" for name, text in zip(RESOURCES, _columns(found.sizes), strict=True) if text != "-"]
+def _template(answer: TemplatePlan) -> None:
+    sizes = [f"{name} {text}" for name, text in zip(RESOURCES, _columns(answer.sizes), strict=True) if text != "-"]
     what = ", ".join(sizes) or "nothing to change"
-    render.say(f"template of {found.target}: {'; '.join(filter(None, (what, found.text)))}")
-    if found.fix:
-        render.line(f"  fix:  {found.fix}")
+    render.say(f"template of {answer.target}: {'; '.join(filter(None, (what, answer.text)))}")
+    if answer.fix:
+        render.line(f"  fix:  {answer.fix}")
 
 
 def _columns(sizes: tuple[Resizing, ...]) -> tuple[str, str]:

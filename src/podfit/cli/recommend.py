@@ -104,10 +104,10 @@ def _flags(percentile: float, margin: float, min_cpu: float, min_memory: float) 
     return EstimatorFlags(cpu=share, memory=share, margin=margin, min_cpu_millicores=min_cpu, min_memory_mb=min_memory)
 
 
-def _show(found: Recommendations, output: Output, *, everywhere: bool) -> int:
+def _show(recommendations: Recommendations, output: Output, *, everywhere: bool) -> int:
     if not output.for_people:
-        render.document(found, output)
-        return exits.DONE if found.workloads else exits.REFUSED
+        render.document(recommendations, output)
+        return exits.DONE if recommendations.workloads else exits.REFUSED
     wide = output is Output.WIDE
     header = ("WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "SIZE", "SAVES", "SURE", "FROM", "BECAUSE")
     more = ("LOWER", "UPPER", "SAMPLES") if wide else ()
@@ -126,18 +126,20 @@ def _show(found: Recommendations, output: Output, *, everywhere: bool) -> int:
             *((size.lower or "-", size.upper or "-", str(size.samples)) if wide else ()),
             size.reason,
         )
-        for row in found.workloads
+        for row in recommendations.workloads
         for size in row.sizes
     ]
     if rows:
         columns = (*(("NAMESPACE",) if everywhere else ()), *header[:-1], *more, header[-1])
         render.table(columns, rows, keys=columns.index("RESOURCE") + 1)
-        render.fact("saves", ", ".join(f"{amount} {name}" for name, amount in found.saves.items()) + " in requests")
+        render.fact(
+            "saves", ", ".join(f"{amount} {name}" for name, amount in recommendations.saves.items()) + " in requests"
+        )
     else:
         render.line("nothing is known of any running container")
-    for container in found.unknown:
+    for container in recommendations.unknown:
         render.progress(f"note: nothing is known of {container}")
-    for note in found.notes:
+    for note in recommendations.notes:
         render.progress(f"note: {note}")
     return exits.DONE if rows else exits.REFUSED
 

@@ -35,22 +35,22 @@ def status(
     return exits.DONE if found.running else exits.REFUSED
 
 
-def _ended(found: Report, data: DataDir) -> None:
+def _ended(report: Report, data: DataDir) -> None:
     """No cluster runs: whether one was stopped or has crashed, and what is left of it."""
-    render.say(f"no cluster is running on {found.data}")
-    if found.crashed:
-        render.fact("crashed", found.crashed)
-    for trace in found.left:
+    render.say(f"no cluster is running on {report.data}")
+    if report.crashed:
+        render.fact("crashed", report.crashed)
+    for trace in report.left:
         render.fact("left", trace)
-    _others(found)
-    if found.crashed or found.left:
-        keeps = " and take over what still runs" if found.left else ""
+    _others(report)
+    if report.crashed or report.left:
+        keeps = " and take over what still runs" if report.left else ""
         render.line(f"start it again{keeps}:  {data.command('up')}")
         render.line(f"clean up:  {data.command('down')}")
     else:
         render.line(f"start one:  {data.command('up')}")
 
 
-def _others(found: Report) -> None:
-    for root in found.others:
+def _others(report: Report) -> None:
+    for root in report.others:
         render.fact("also", f"a cluster runs on {root}")

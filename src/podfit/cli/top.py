@@ -81,13 +81,13 @@ class Frame(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def _frame(found: Top, output: Output, last: Frame, *, everywhere: bool) -> Frame:
-    notes, columns = (*found.notes, *found.missing), last.columns
+def _frame(answer: Top, output: Output, last: Frame, *, everywhere: bool) -> Frame:
+    notes, columns = (*answer.notes, *answer.missing), last.columns
     if not output.for_people:
-        render.document(found, output)
+        render.document(answer, output)
         return last
-    if found.rows:
-        grid = _grid(found, everywhere=everywhere, wide=output is Output.WIDE, kept=columns)
+    if answer.rows:
+        grid = _grid(answer, everywhere=everywhere, wide=output is Output.WIDE, kept=columns)
         columns = frozenset(grid)
         keys = tuple(grid).index("CONTAINER") + 1
         render.table(tuple(grid), list(zip(*grid.values(), strict=True)), keys=keys)
@@ -98,20 +98,20 @@ def _frame(found: Top, output: Output, last: Frame, *, everywhere: bool) -> Fram
     return Frame(columns, notes)
 
 
-def _show(found: Top, output: Output, *, everywhere: bool) -> int:
-    _frame(found, output, Frame(), everywhere=everywhere)
-    if found.rows and not found.source:
-        fix = (f"fix:  {found.fix}",) if found.fix else ()
-        render.error("no metrics: neither metrics.k8s.io nor a kubelet provides usage", evidence=found.notes, fix=fix)
+def _show(answer: Top, output: Output, *, everywhere: bool) -> int:
+    _frame(answer, output, Frame(), everywhere=everywhere)
+    if answer.rows and not answer.source:
+        fix = (f"fix:  {answer.fix}",) if answer.fix else ()
+        render.error("no metrics: neither metrics.k8s.io nor a kubelet provides usage", evidence=answer.notes, fix=fix)
         return exits.API
-    if found.fix and output.for_people:
-        render.advice(f"fix:  {found.fix}")
+    if answer.fix and output.for_people:
+        render.advice(f"fix:  {answer.fix}")
     return exits.DONE
 
 
-def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> Grid:
+def _grid(answer: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> Grid:
     """Columns by their header. Those with no value in the whole cluster are left out, but not `kept` ones."""
-    rows = found.rows
+    rows = answer.rows
     grid: Grid = {"NAMESPACE": [row.namespace for row in rows]} if everywhere else {}
     grid |= {"POD": [row.pod for row in rows], "CONTAINER": [row.container for row in rows]}
     if wide:
@@ -121,9 +121,9 @@ def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> 
         grid[short] = [_used(one, name) for one in figures]
         grid[f"{short} REQUEST"] = [_request(one) for one in figures]
         grid[f"{short} LIMIT"] = [one.limit or "-" for one in figures]
-        if found.vpas or f"{short} VPA" in kept:
+        if answer.vpas or f"{short} VPA" in kept:
             grid[f"{short} VPA"] = [_recommended(one, wide=wide) for one in figures]
-        if name == "cpu" and (found.throttling or wide or "THROTTLED" in kept):
+        if name == "cpu" and (answer.throttling or wide or "THROTTLED" in kept):
             grid["THROTTLED"] = [_throttled(row.throttled) for row in rows]
     if wide:
         grid["VPA"] = [row.vpa or "-" for row in rows]

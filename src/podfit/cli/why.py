@@ -73,16 +73,16 @@ def why(
     return _of_pods(about, found, now, output)
 
 
-def _of_node(name: str, found: Snapshot, now: datetime, output: Output) -> int:
-    if name not in found.nodes:
+def _of_node(name: str, cluster: Snapshot, now: datetime, output: Output) -> int:
+    if name not in cluster.nodes:
         raise not_found("nodes", name)
-    node = why_node(name, found, now)
+    node = why_node(name, cluster, now)
     _tell(node, output)
     return exits.REFUSED if node.waiting else exits.DONE
 
 
-def _of_pods(about: Target, found: Snapshot, now: datetime, output: Output) -> int:
-    pods = [why_pod(pod, found, now) for pod in found.pods]
+def _of_pods(about: Target, cluster: Snapshot, now: datetime, output: Output) -> int:
+    pods = [why_pod(pod, cluster, now) for pod in cluster.pods]
     if not output.for_people:
         render.document(pods if about.is_workload else pods[0], output)
     else:
@@ -92,7 +92,7 @@ def _of_pods(about: Target, found: Snapshot, now: datetime, output: Output) -> i
             _show(pod, wide=output is Output.WIDE)
     if not pods:
         fix = f"see its pods:  {commands().kubectl('describe', str(about))}"
-        render.error(f"{about} has no running pod in namespace {found.namespace}", fix=(fix,))
+        render.error(f"{about} has no running pod in namespace {cluster.namespace}", fix=(fix,))
         return exits.REFUSED
     return exits.DONE if all(pod.good for pod in pods) else exits.REFUSED
 

@@ -29,8 +29,8 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     return exits.DONE if found.good else exits.REFUSED
 
 
-def _show(found: VpaWhy) -> None:
-    render.say(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
+def _show(answer: VpaWhy) -> None:
+    render.say(f"vpa {answer.vpa}  for {answer.target}, mode {answer.mode}: {answer.means}")
     rows = [
         (
             chain.container,
@@ -41,29 +41,29 @@ def _show(found: VpaWhy) -> None:
             chain.upper or "-",
             chain.capped or "-",
         )
-        for chain in found.chains
+        for chain in answer.chains
     ]
     if rows:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
         render.table(header, rows, indent="  ", keys=2)
-    if found.steps:
-        steps = [(step.container, step.resource, step.step, step.value, step.because) for step in found.steps]
+    if answer.steps:
+        steps = [(step.container, step.resource, step.step, step.value, step.because) for step in answer.steps]
         render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
-    if found.age is not None:
-        render.fact("updated", f"{render.duration(found.age)} ago ({found.updated})")
-    for condition in found.conditions:
+    if answer.age is not None:
+        render.fact("updated", f"{render.duration(answer.age)} ago ({answer.updated})")
+    for condition in answer.conditions:
         render.fact("condition", condition)
-    if found.stands:
+    if answer.stands:
         stands = [
             (stand.pod, stand.container, stand.resource, stand.request or "none", stand.target, stand.stands, stand.why)
-            for stand in found.stands
+            for stand in answer.stands
         ]
         render.table(
             ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ", keys=3
         )
-    elif found.pods and found.chains:
-        render.fact("pods", f"{found.pods}, all with the target")
-    for step in found.next:
+    elif answer.pods and answer.chains:
+        render.fact("pods", f"{answer.pods}, all with the target")
+    for step in answer.next:
         render.fact("next", f"podfit's updater {step}")
-    for note in found.notes:
+    for note in answer.notes:
         render.fact("note", note)

@@ -217,12 +217,12 @@ def _content(entry: Document, directory: Path, field: str) -> bytes | None:
 
 
 def _named(
-    found: dict[str, dict[str, tuple[Document, Path]]], section: str, name: str, shown: str
+    sections: dict[str, dict[str, tuple[Document, Path]]], section: str, name: str, shown: str
 ) -> tuple[Document, Path]:
-    if name not in found[section]:
+    if name not in sections[section]:
         unknown = NoContext if section == "contexts" else KubeconfigError
         raise unknown(f"{shown}: there is no {section[:-1]} named {name!r}")
-    return found[section][name]
+    return sections[section][name]
 
 
 def read_document(path: Path) -> Document:

@@ -48,8 +48,8 @@ class FieldError(msgspec.Struct, frozen=True):
 _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)\\u00([0-9a-f]{2})")
 
 
-def _go_escape(found: re.Match[str]) -> str:
-    return found[1] + {"07": r"\a", "0b": r"\v"}.get(found[2], rf"\x{found[2]}")
+def _go_escape(match: re.Match[str]) -> str:
+    return match[1] + {"07": r"\a", "0b": r"\v"}.get(match[2], rf"\x{match[2]}")
 
 
 @lru_cache(maxsize=1)  # a long text is often wrong in several ways

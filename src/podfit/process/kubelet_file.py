@@ -124,21 +124,21 @@ def _seconds(text: str | None, field: str) -> float | None:
     return None if text is None else config_file.seconds(text, field)
 
 
-def _problem(found: KubeletFile) -> str:
-    if found.read_only_port:
+def _problem(file: KubeletFile) -> str:
+    if file.read_only_port:
         return "readOnlyPort: there is no port without authorization; leave it 0"
-    if found.authentication.anonymous.enabled:
+    if file.authentication.anonymous.enabled:
         return "authentication.anonymous.enabled: every caller has to be known; leave it false"
-    if found.authentication.webhook.enabled is False:
+    if file.authentication.webhook.enabled is False:
         return "authentication.webhook.enabled: tokens are checked by the API server; leave it true"
-    if found.authorization.mode != "Webhook":
+    if file.authorization.mode != "Webhook":
         return "authorization.mode: only Webhook, the API server decides"
-    if not found.rotate_certificates:
+    if not file.rotate_certificates:
         return "rotateCertificates: certificates are always renewed; leave it true"
-    if bool(found.tls_cert_file) is not bool(found.tls_private_key_file):
+    if bool(file.tls_cert_file) is not bool(file.tls_private_key_file):
         return "tlsCertFile and tlsPrivateKeyFile belong together"
-    if found.server_tls_bootstrap is False and not found.tls_cert_file:
+    if file.server_tls_bootstrap is False and not file.tls_cert_file:
         return "serverTLSBootstrap: false needs tlsCertFile and tlsPrivateKeyFile"
-    if found.server_tls_bootstrap and found.tls_cert_file:
+    if file.server_tls_bootstrap and file.tls_cert_file:
         return "serverTLSBootstrap: true, but tlsCertFile names a certificate; which?"
     return ""

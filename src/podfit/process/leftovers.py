@@ -45,7 +45,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 
     def lines(self) -> tuple[str, ...]:
         kinds = {kind.name: getattr(self, kind.name) for kind in fields(self)}
-        return tuple(f"{kind}: {trace}" for kind, found in kinds.items() for trace in found)
+        return tuple(f"{kind}: {trace}" for kind, traces in kinds.items() for trace in traces)
 
 
 class Traces:

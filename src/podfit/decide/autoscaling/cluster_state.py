@@ -259,7 +259,7 @@ class ClusterState:
             for place, (target, lower, upper) in enumerate(amounts.astype(np.int64).transpose(2, 0, 1).tolist()):
                 key, name = members.names[part.start + place]
                 numbers[key].append(Numbers(name, Amounts(*target), Amounts(*lower), Amounts(*upper)))
-            for resource, chains in ((CPU, estimate.cpu), (MEMORY, estimate.memory)):
+            for resource, chains in ((CPU, estimates.cpu), (MEMORY, estimates.memory)):
                 for place in (chains["target"].percentile == 0).nonzero()[0].tolist():
                     key, name = members.names[part.start + place]
                     unknown[key].add((name, resource))

@@ -74,8 +74,8 @@ class _Walk:
             raise Outside(path)
         os.close(self._descriptors.pop())
 
-    def _down(self, found: int, path: str) -> None:
-        self._descriptors.append(found)
+    def _down(self, descriptor: int, path: str) -> None:
+        self._descriptors.append(descriptor)
         if len(self._descriptors) > MOST_LEVELS:
             raise OSError(errno.ENAMETOOLONG, f"more than {MOST_LEVELS} directories deep", path)
 

@@ -184,24 +184,24 @@ def _pods(running: list[Running]) -> Iterator[Family]:
     )
 
 
-def _throttled(found: list[tuple[Running, Throttling]]) -> Iterator[Family]:
+def _throttled(throttled: list[tuple[Running, Throttling]]) -> Iterator[Family]:
     yield Family(
         "container_cpu_cfs_periods_total",
         "counter",
         "Number of elapsed enforcement period intervals.",
-        tuple(Sample(counted.periods, _cadvisor_labels(container)) for container, counted in found),
+        tuple(Sample(counted.periods, _cadvisor_labels(container)) for container, counted in throttled),
     )
     yield Family(
         "container_cpu_cfs_throttled_periods_total",
         "counter",
         "Number of throttled period intervals.",
-        tuple(Sample(counted.throttled, _cadvisor_labels(container)) for container, counted in found),
+        tuple(Sample(counted.throttled, _cadvisor_labels(container)) for container, counted in throttled),
     )
     yield Family(
         "container_cpu_cfs_throttled_seconds_total",
         "counter",
         "Total time duration the container has been throttled.",
-        tuple(Sample(counted.seconds, _cadvisor_labels(container)) for container, counted in found),
+        tuple(Sample(counted.seconds, _cadvisor_labels(container)) for container, counted in throttled),
     )
 
 

@@ -46,7 +46,7 @@ def conditions(
         containers,
         _Finding(True),
     )
-    standard = (_dated(facts, kind, found) for kind, found in zip(STANDARD, findings, strict=True))
+    standard = (_dated(facts, kind, finding) for kind, finding in zip(STANDARD, findings, strict=True))
     target = (_dated(facts, DISRUPTION, _disruption(facts)) for _ in disrupted)
     return (*foreign, *target, *resizes, *standard)
 
@@ -69,17 +69,17 @@ def _disruption(facts: StatusInput) -> _Finding:
     return _Finding(True, BY_KUBELET, facts.failure.disruption if facts.failure is not None else "")
 
 
-def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:
+def _dated(facts: StatusInput, kind: str, finding: _Finding) -> PodCondition:
     """The transition time moves with the status only."""
-    status = "True" if found.holds else "False"
+    status = "True" if finding.holds else "False"
     known = (*facts.previous.conditions, *facts.pod.status.conditions)
     before = next((condition for condition in known if condition.type == kind), None)
     kept = before.last_transition_time if before is not None and before.status == status else None
     return PodCondition(
         type=kind,
         status=status,
-        reason=found.reason,
-        message=found.message,
+        reason=finding.reason,
+        message=finding.message,
         observed_generation=facts.pod.metadata.generation,
         last_transition_time=kept or format_time(facts.now),
     )

@@ -154,10 +154,10 @@ def check_known(path: Path, connection: sqlite3.Connection, tables: set[str]) ->
     return int(row[0])
 
 
-def _upgrade(connection: sqlite3.Connection, found: int) -> None:
+def _upgrade(connection: sqlite3.Connection, schema: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in UPGRADES[found - 1 :]:
+        for step in UPGRADES[schema - 1 :]:
             for statement in step.split(";"):
                 connection.execute(statement)
         connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (newest_schema(),))

@@ -64,7 +64,7 @@ class AdmissionController:
     def __init__(self, client: Client, *, clock: Clock, settings: Settings, metrics: Metrics | None = None) -> None:
         self._client, self._clock, self._settings = client, clock, settings
         namespace = settings.namespace
-        by_namespace = {BY_NAMESPACE: lambda found: (found.metadata.namespace,)}
+        by_namespace = {BY_NAMESPACE: lambda obj: (obj.metadata.namespace,)}
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace, indexes=by_namespace)
         self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace, indexes=by_namespace)
         self._targets = Targets(client, clock, namespace)

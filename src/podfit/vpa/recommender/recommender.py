@@ -206,9 +206,9 @@ class Recommender:
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
         await each_by_workers(self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]]))
 
-    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, found: Found) -> None:
+    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Found) -> None:
         """Write the status, if it is another one than before (V-050)."""
-        seen = Seen(found, self._state.pods_of(key), self._unsupported.get(key, ""))
+        seen = Seen(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
         nodes = self._around.largest() if self._around else {}

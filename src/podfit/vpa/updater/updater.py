@@ -162,7 +162,7 @@ class Updater:
         now, living = self._clock.now(), {pod.metadata.uid for pod in pods}
         resizing = {pod.metadata.uid for pod in pods if state_of(pod) is not State.NONE}
         self._since = {uid: self._since.get(uid, now) for uid in resizing}
-        self._infeasible = {uid: found for uid, found in self._infeasible.items() if uid in living}
+        self._infeasible = {uid: amounts for uid, amounts in self._infeasible.items() if uid in living}
 
     async def _update(self, vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], until: float) -> None:
         namespace = vpa.metadata.namespace
