@@ -1,6 +1,5 @@
 """Group versions that another component serves: passed on with the user's name, shown, and missed when it is away."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -16,10 +15,9 @@ from podfit.api.registry import info_for
 from podfit.apiserver.extensions.aggregation.table import CHECK_SECONDS
 from podfit.core.errors import ApiError
 from podfit.net.wire import Handler, Identity, Request, Response
-from support.clock import TURNS, FakeClock
+from support.clock import FakeClock
 from support.server import Server, document, running_server
 
-MOMENT = 0.001  # the store works in a thread: real moments, though no timer
 GROUP = "metrics.k8s.io"
 PATH = f"/apis/{GROUP}/v1beta1"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -82,15 +80,17 @@ def registration(name: str = "m") -> APIService:
     return convert({"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": spec}, APIService)
 
 
+async def at_rest(server: Server) -> None:
+    assert isinstance(server.context.clock, FakeClock)
+    await server.context.clock.settle()
+
+
 async def available(server: Server, status: str) -> Any:
-    """The condition, once it has this status."""
-    for _ in range(TURNS):
-        found = await server.client.get(APIService, f"v1beta1.{GROUP}", "")
-        for each in found.status.conditions:
-            if each.status == status:
-                return each
-        await asyncio.sleep(MOMENT)
-    raise AssertionError(f"never {status}")
+    """The condition, which has this status when the server has come to rest."""
+    await at_rest(server)
+    (found,) = (await server.client.get(APIService, f"v1beta1.{GROUP}", "")).status.conditions
+    assert found.status == status
+    return found
 
 
 async def page(server: Server, path: str, accept: str = "") -> Any:
@@ -175,11 +175,8 @@ async def test_a_service_that_nobody_knows(server: Server) -> None:
     await server.client.create(registration("other"))
     assert (await available(server, "False")).reason == "ServiceNotFound"
     await server.client.delete(APIService, f"v1beta1.{GROUP}", "")
-    for _ in range(TURNS):
-        if (await server.ask("GET", f"{PATH}/nodes")).status == 404:
-            return
-        await asyncio.sleep(MOMENT)
-    raise AssertionError("it is still served")
+    await at_rest(server)
+    assert (await server.ask("GET", f"{PATH}/nodes")).status == 404
 
 
 async def test_what_is_served_here_is_listed_as_local(server: Server) -> None:

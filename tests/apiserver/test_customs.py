@@ -21,7 +21,6 @@ from support.server import Server, document, running_server
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/example.com/v1/namespaces/default/foos"
 MERGE = "application/merge-patch+json"
-MOMENT, TURNS = 0.001, 5000
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 SPEC = {"type": "object", "properties": {"size": {"type": "integer"}, "mode": {"type": "string", "default": "slow"}}}
@@ -96,10 +95,8 @@ async def test_a_kind_goes_with_its_definition_and_takes_its_objects_along(serve
     refused = await send(server, "POST", FOOS, foo("c"), 405)
     assert refused["message"] == "create not allowed while custom resource definition is terminating"
     await send(server, "PATCH", f"{FOOS}/b", {"metadata": {"finalizers": None}}, content_type=MERGE)
-    for _ in range(TURNS):  # the store writes in a thread: real moments, though no timer
-        if (await server.ask("GET", FOOS)).status == 404:
-            break
-        await asyncio.sleep(MOMENT)
+    assert isinstance(server.context.clock, FakeClock)
+    await server.context.clock.settle()
     await send(server, "GET", FOOS, status=404)
     await send(server, "GET", f"{DEFINITIONS}/foos.example.com", status=404)
     await send(server, "POST", DEFINITIONS, definition(), 201)

@@ -12,7 +12,7 @@ from typing import Any
 
 from podfit.apiserver.request.yaml_documents import parse_yaml
 from podfit.net.wire import Response
-from support.clock import TURNS, FakeClock
+from support.clock import FakeClock
 from support.garbage import collecting
 from support.golden import Case, parametrize
 from support.replay import (
@@ -34,7 +34,6 @@ _VERSION = "the server says what it is"
 _RECORDED_ON = "made by a controller of the recorded cluster"
 _QUOTED = "code and reason agree; upstream quotes the whole patched object and its decoder, we quote the patch"
 
-MOMENTS = 100
 DEVIATIONS = {
     "get-rv-abc": _FAULT,
     "binding-no-name": _FAULT,
@@ -81,12 +80,11 @@ def _wanted(case: Case) -> bool:
     return served(case) and case["id"] not in DEVIATIONS and case["id"] not in OWN_TEXT
 
 
-async def check(server: Server, case: Case, *, moments: int = 0) -> None:
-    """`moments`: how long what runs beside the server may take to act on what was set up, at the most."""
+async def check(server: Server, case: Case) -> None:
     replay = Replay(server)
     await replay.prepare(case)
-    for _ in range(moments):
-        await asyncio.sleep(0.001)
+    assert isinstance(server.context.clock, FakeClock)
+    await server.context.clock.settle()
     if case["id"] in COUNTED:
         path, status = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/pdb/status", COUNTED[case["id"]]
         kind = "application/merge-patch+json"
@@ -119,8 +117,6 @@ async def _body(server: Server, answer: Response) -> str:
     if isinstance(answer.body, bytes):
         return answer.body.decode()
     reading = asyncio.ensure_future(_read(answer))
-    for _ in range(TURNS):
-        await asyncio.sleep(0)
     clock = server.context.clock
     assert isinstance(clock, FakeClock)
     await clock.advance(1)
@@ -156,7 +152,7 @@ def _compare_text(expected: str, got: str) -> None:
 async def test_verbs(server: Server, case: Case) -> None:
     if case["id"].startswith("propagation-"):
         async with collecting(server, server.context.clock):
-            await check(server, case, moments=MOMENTS)
+            await check(server, case)
     else:
         await check(server, case)
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
-from support.clock import TURNS, FakeClock
+from support.clock import FakeClock
 from support.server import Server
 
 NAMESPACE = "rules"
@@ -40,8 +40,6 @@ async def asked(
         text = answer.body.decode()
     else:
         reading = asyncio.ensure_future(answer.read())
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
         assert isinstance(server.context.clock, FakeClock)
         await server.context.clock.advance(1)
         text = (await reading).decode()

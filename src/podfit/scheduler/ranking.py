@@ -123,7 +123,7 @@ class Rankings:
         if len(self._kinds) > MOST_KINDS:
             self._kinds.popitem(last=False)
         known.mark = cache.mark
-        for name in set(changed):
+        for name in dict.fromkeys(changed):
             self._judge(known, name)
         return known
 

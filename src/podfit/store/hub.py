@@ -130,7 +130,7 @@ class Hub:
         self._recent: deque[Change] = deque()
         self._recent_size = 0
         self._oldest = revision  # the ring has everything above this revision
-        self._watches: dict[str, set[HubWatch]] = {}  # by prefix
+        self._watches: dict[str, dict[HubWatch, None]] = {}  # by prefix; in the order in which they began
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Tell of a batch, at least one change in revision order, that is durable."""
@@ -159,12 +159,12 @@ class Hub:
     def watch(self, prefix: str, after: int) -> HubWatch:
         recent = self._since(prefix, after) if after >= self._oldest else None
         watch = HubWatch(self, prefix, after, recent)
-        self._watches.setdefault(prefix, set()).add(watch)
+        self._watches.setdefault(prefix, {})[watch] = None
         return watch
 
     def discard(self, watch: HubWatch) -> None:
-        watches = self._watches.get(watch.prefix, set())
-        watches.discard(watch)
+        watches = self._watches.get(watch.prefix, {})
+        watches.pop(watch, None)
         if not watches:
             self._watches.pop(watch.prefix, None)
 

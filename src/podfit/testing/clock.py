@@ -1,9 +1,9 @@
 """A clock that moves only when a test says so.
 
 `advance` goes from one moment at which something is due to the next. It fires the timers of that moment in the order in
-which they were set, and lets the event loop run until what they woke has come to rest, in threads too where the loop
-knows of them (`podfit.testing.loop.ThreadsLoop`). A test that advances an hour
-therefore sees exactly what an hour would have done, and pays only for the moments at which something happens.
+which they were set, and lets the event loop run until it says that it is at rest (`podfit.testing.loop`), with what was
+given to threads. A test that advances an hour therefore sees exactly what an hour would have done, and pays only for
+the moments at which something happens.
 """
 
 import asyncio
@@ -12,10 +12,15 @@ import itertools
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
+from podfit.testing.loop import ThreadsLoop
+
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-TURNS = 25  # loop turns granted to what a timer woke where the loop does not show its queue: one for each hop
-MOST_TURNS = 1000  # where it does: more means that a task never comes to rest
+REST_SECONDS = 60.0  # of real time without rest: a task always has more to do
 THREAD_SECONDS = 60.0  # of real time for work in threads; what takes longer counts as hanging
+
+
+class NeverAtRest(AssertionError):
+    """A task goes on and on without waiting for anything."""
 
 
 class VirtualTimer:
@@ -92,20 +97,25 @@ class VirtualClock:
         return fired
 
     async def settle(self) -> None:
-        """Let the tasks that can run do so, without moving time, and wait for what they gave to threads."""
+        """Let the tasks that can run do so, without moving time, and wait for what they gave to threads.
+
+        Raises TypeError on an event loop that does not say when it is at rest, NeverAtRest when there is always more to
+        do.
+        """
         loop = asyncio.get_running_loop()
-        await self._turn(loop)
-        known: set[asyncio.Future[object]] = getattr(loop, "in_threads", set())
-        while in_threads := known - self._given_up - set(self.hanging()):
+        if not isinstance(loop, ThreadsLoop):
+            raise TypeError(f"a virtual clock needs the loop of podfit.testing.loop, not {type(loop).__name__}")
+        await self._rest(loop)
+        while in_threads := loop.in_threads - self._given_up - set(self.hanging()):
             ended, _ = await asyncio.wait(in_threads, timeout=THREAD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             self._given_up |= set() if ended else in_threads
-            await self._turn(loop)
+            await self._rest(loop)
 
     @staticmethod
-    async def _turn(loop: asyncio.AbstractEventLoop) -> None:
-        """Turn the loop until nothing is left to run, as far as its own queue tells."""
-        waiting = getattr(loop, "_ready", None)
-        for _ in range(TURNS if waiting is None else MOST_TURNS):
-            await asyncio.sleep(0)
-            if waiting is not None and not waiting:
-                return
+    async def _rest(loop: ThreadsLoop) -> None:
+        try:
+            async with asyncio.timeout(REST_SECONDS):
+                await loop.rest()
+        except TimeoutError:
+            names = sorted(task.get_name() for task in asyncio.all_tasks())
+            raise NeverAtRest(f"a task that always has more to do is among these: {', '.join(names)}") from None

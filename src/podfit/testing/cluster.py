@@ -22,6 +22,7 @@ from podfit.core.errors import ApiError
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
 from podfit.net.system import SeededRandom, SystemRandom
+from podfit.process.apiserver import OpenStore
 from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.stores import passing_store
@@ -33,7 +34,6 @@ from podfit.testing.views import PodView
 
 T = TypeVar("T")
 Manifest: TypeAlias = Mapping[str, Any] | str | Path
-ROUNDS = 200
 STEP, LONGEST = 1.0, 300.0
 
 
@@ -69,7 +69,15 @@ class Clock:
 class Cluster:
     """`url` and `kubeconfig` (a file) are for foreign clients; `client` is podfit's own, for `run`."""
 
-    def __init__(self, directory: Path, *, nodes: int = 1, vpa: bool = False, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        nodes: int = 1,
+        vpa: bool = False,
+        seed: int | None = None,
+        store: OpenStore = passing_store,
+    ) -> None:
         self._runner = Runner()
         self._virtual = VirtualClock()
         self._random = SystemRandom() if seed is None else SeededRandom(seed)
@@ -81,17 +89,18 @@ class Cluster:
             vpa=vpa,
         )
         try:
-            self._composed = self._runner.run(self._start(options))
+            self._composed = self._runner.run(self._start(options, store))
         except BaseException:
             self._runner.close()
             raise
         self.url, self.kubeconfig = self._composed.server, directory / "kubeconfig"
         self.client: Client = self._composed.admin_local()
         self._loads: Loads | None = None
+        self.settle()
 
-    async def _start(self, options: UpOptions) -> Composed:
+    async def _start(self, options: UpOptions, store: OpenStore) -> Composed:
         return await Composed.start(
-            options, announce=lambda _: None, clock=self._virtual, store=passing_store, random=self._random
+            options, announce=lambda _: None, clock=self._virtual, store=store, random=self._random
         )
 
     def close(self) -> None:
@@ -131,7 +140,7 @@ class Cluster:
         """Of a built-in kind, or of one that this cluster declares, as its discovery tells."""
         if (built_in := _built_in(document)) is not None:
             return built_in
-        await self._settle()  # a definition just applied may not be served yet
+        await self._virtual.settle()  # a definition just applied may not be served yet
         group, _, version = str(document.get("apiVersion", "")).rpartition("/")
         try:
             told = json.loads(await self.client.request("GET", f"/apis/{group}/{version}"))["resources"]
@@ -196,19 +205,10 @@ class Cluster:
     def settle(self) -> None:
         """Come to rest: nothing is left to do until time moves. What clients do from outside is not waited for.
 
-        At rest means that no task could run and no object was written for several rounds of the event loop; work that
-        waits for a timer, such as a retry or a container that takes its time, is at rest.
+        At rest means that no task can run and nothing has arrived from a client; what waits for a timer, such as a
+        retry or a container that takes its time, is at rest.
         """
-        self._runner.run(self._settle())
-
-    async def _settle(self) -> None:
-        quiet, seen = 0, -1
-        for _ in range(ROUNDS):
-            await self._virtual.settle()
-            revision = self._composed.revision
-            quiet, seen = (quiet + 1, seen) if revision == seen else (0, revision)
-            if quiet >= 2:
-                return
+        self._runner.run(self._virtual.settle())
 
     def wait_for(
         self,

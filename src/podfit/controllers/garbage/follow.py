@@ -71,15 +71,15 @@ class Follower:
 
     def _follow(self, group: asyncio.TaskGroup, inventory: Inventory) -> None:
         """What was served by who does not answer now is followed on."""
-        wanted = {kind for kind in inventory.kinds if kind.resource != IGNORED}
-        wanted |= {followed for followed in self._followed if (followed.group, followed.version) in inventory.silent}
-        for key in self._followed.keys() - wanted:
+        wanted = dict.fromkeys(kind for kind in inventory.kinds if kind.resource != IGNORED)
+        wanted |= dict.fromkeys(kind for kind in self._followed if (kind.group, kind.version) in inventory.silent)
+        for key in [followed for followed in self._followed if followed not in wanted]:
             informer, task = self._followed.pop(key)
             if task is not None:
                 task.cancel()
             for obj in informer.list():
                 self._seen(Item.of(key, obj), None)
-        for key in wanted - self._followed.keys():
+        for key in [kind for kind in wanted if kind not in self._followed]:
             shared = self._shared.whole(key.info())
             informer = self._heard(key, shared or self._own(key))
             self._followed[key] = informer, None if shared else group.create_task(informer.run())

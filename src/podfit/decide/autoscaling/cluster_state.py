@@ -83,7 +83,7 @@ class ClusterState:
             return
         rows = self._aggregates(group, names, now)
         table = self.model.containers
-        gone = [slots[name] for name in slots.keys() - set(names)]
+        gone = [slot for name, slot in slots.items() if name not in names]
         table.free(np.array(gone, dtype=np.intp))
         kept = {name: slots[name] for name in names if name in slots}
         for name, slot in kept.items():

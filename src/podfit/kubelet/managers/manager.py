@@ -91,9 +91,11 @@ class ResourceManagers:
 
     def retain(self, uids: Collection[str]) -> None:
         """Release every pod but these."""
-        known = {*(self.cpus.assigned if self.cpus else ()), *(self.memory.assigned if self.memory else ())}
-        for uid in known - set(uids):
-            self.release(uid)
+        known = (*(self.cpus.assigned if self.cpus else ()), *(self.memory.assigned if self.memory else ()))
+        kept = set(uids)
+        for uid in dict.fromkeys(known):
+            if uid not in kept:
+                self.release(uid)
 
     def seen(self, pinned: cpusets.Assignments) -> None:
         """What the containers that run are pinned to; they get it back when their pods are admitted."""

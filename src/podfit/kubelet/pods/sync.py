@@ -164,7 +164,7 @@ class PodSync:
         sandbox = facts.sandbox
         if sandbox is None:
             return False
-        for name in {container.name for container in facts.containers}:
+        for name in dict.fromkeys(container.name for container in facts.containers):
             await self._context.starter.prune(name, facts)
         due, started = {container.name for container in todo.start} | replaced, False
         at_once = replaced - {kill.container.name for kill in todo.kill if kill.waits}

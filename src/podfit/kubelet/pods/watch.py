@@ -62,7 +62,7 @@ class RuntimeWatch:
             if container.id in self._pod_of:
                 states[self._pod_of[container.id]][container.id] = container.state.value
         before, self._states = self._states, states
-        for uid in before.keys() | states.keys():
+        for uid in before | states:
             if before.get(uid) != states.get(uid):
                 self._known.wake(uid)
         if returned:

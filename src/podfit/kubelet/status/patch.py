@@ -35,8 +35,7 @@ def _conditions(before: list[Document], after: list[Document]) -> Document:
     wanted = {item["type"] for item in after}
     changed = [item for item in after if known.get(item["type"]) != item]
     for item in changed:
-        gone = known.get(item["type"], {}).keys() - item.keys()
-        item.update(dict.fromkeys(gone))
+        item.update(dict.fromkeys(name for name in known.get(item["type"], {}) if name not in item))
     removed = [{"type": kind, "$patch": "delete"} for kind in known if kind not in wanted]
     if not changed and not removed:
         return {}
@@ -47,7 +46,7 @@ def _conditions(before: list[Document], after: list[Document]) -> Document:
 def _difference(before: Document, after: Document, *, skip: tuple[str, ...] = ()) -> Document:
     """Maps are compared member by member; null takes a member away."""
     patch: Document = {}
-    for name in before.keys() | after.keys():
+    for name in before | after:
         old, new = before.get(name), after.get(name)
         if name in skip or old == new:
             continue

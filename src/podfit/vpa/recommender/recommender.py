@@ -168,7 +168,7 @@ class Recommender:
 
     async def _load_vpas(self) -> None:
         own = {_key(autoscaler): autoscaler for autoscaler in self._own()}
-        for key in set(self._state.vpas) - set(own):
+        for key in [key for key in self._state.vpas if key not in own]:
             self._state.remove_vpa(key)
             self._selectors.pop(key, None)
             self._unsupported.pop(key, None)

@@ -26,10 +26,10 @@ class Neighbours:
 
     def follow(self, namespaces: set[str]) -> None:
         """These, and no others, from now on."""
-        for gone in self._tasks.keys() - namespaces:
+        for gone in [known for known in self._tasks if known not in namespaces]:
             for task in self._tasks.pop(gone):
                 task.cancel()
-        for new in namespaces - self._tasks.keys():
+        for new in sorted(namespaces - self._tasks.keys()):
             after, look = self._context.store.revision, partial(self._moved, new)
             watches = (
                 refresh_on_change(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS

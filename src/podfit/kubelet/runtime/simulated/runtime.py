@@ -261,7 +261,7 @@ class SimulatedRuntime(SimulatedState):
 
     async def events(self) -> AsyncIterator[ContainerEvent] | None:
         queue: asyncio.Queue[ContainerEvent] = asyncio.Queue()
-        self._listeners.add(queue)
+        self._listeners[queue] = None
         return self._stream(queue)
 
     async def close(self) -> None:
@@ -273,7 +273,7 @@ class SimulatedRuntime(SimulatedState):
             while True:
                 yield await queue.get()
         finally:
-            self._listeners.discard(queue)
+            self._listeners.pop(queue, None)
 
     async def _may(self, call: str) -> None:
         for name in (call, "*"):

@@ -38,7 +38,7 @@ class SimulatedState:
         self._timers: dict[str, Timer] = {}
         self._burned: dict[str, int] = {}
         self._burning: dict[str, tuple[int, float]] = {}
-        self._listeners: set[asyncio.Queue[ContainerEvent]] = set()
+        self._listeners: dict[asyncio.Queue[ContainerEvent], None] = {}  # in the order in which they began
 
     def end(self, container_id: str, code: int, *, reason: str = "") -> None:
         """The container ends by itself, or is killed for the reason."""
