@@ -3,6 +3,7 @@
 first failure   tried again at once
 then            10 s, 20 s, 40 s … at most 5 min, counted from the failure
 10 min without  forgotten
+another form    forgotten too: a container that ran out of memory and was resized starts at once
 """
 
 from typing import TypeAlias
@@ -18,11 +19,14 @@ Key: TypeAlias = tuple[str, ...]
 
 class _Entry(msgspec.Struct):
     delay: float
-    since: float  # of the last `failed`
+    since: float  # of the last `tried`
+    form: str
 
 
 class CrashBackoff:
-    """Times are seconds on any one clock. Keys begin with the pod's uid."""
+    """Times are seconds on any one clock. Keys begin with the pod's uid. `form` is what was tried: after failures of
+    another one nothing waits.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[Key, _Entry] = {}
@@ -32,22 +36,24 @@ class CrashBackoff:
         entry = self._entries.get(key)
         return entry.delay if entry is not None else 0.0
 
-    def remaining(self, key: Key, failed_at: float, now: float) -> float:
+    def remaining(self, key: Key, failed_at: float, now: float, form: str = "") -> float:
         """Seconds still to wait after a failure at `failed_at`; 0 = try now.
 
         A failure that lies ahead by more than its delay was before the time of day was set back: its wait would have no
         end. By less, it may be a matter of two clocks' resolution.
         """
         entry = self._entries.get(key)
-        if entry is None or failed_at - now > entry.delay or failed_at - entry.since > FORGET_AFTER:
+        if entry is None or entry.form != form:
+            return 0.0
+        if failed_at - now > entry.delay or failed_at - entry.since > FORGET_AFTER:
             return 0.0
         return min(entry.delay, max(0.0, failed_at + entry.delay - now))
 
-    def tried(self, key: Key, now: float) -> None:
+    def tried(self, key: Key, now: float, form: str = "") -> None:
         """Another attempt begins: the next one will have to wait longer."""
         entry = self._entries.get(key)
-        if entry is None or now - entry.since > FORGET_AFTER:
-            self._entries[key] = _Entry(FIRST, now)
+        if entry is None or entry.form != form or now - entry.since > FORGET_AFTER:
+            self._entries[key] = _Entry(FIRST, now, form)
         else:
             entry.delay, entry.since = min(entry.delay * 2, LONGEST), now
 

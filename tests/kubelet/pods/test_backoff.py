@@ -49,6 +49,16 @@ def test_a_pod_that_is_gone_leaves_nothing() -> None:
     assert backoff.delay(KEY) == 0
 
 
+def test_another_form_starts_at_once_and_then_as_any_other() -> None:
+    backoff = CrashBackoff()
+    for now in (0, 1, 2):
+        backoff.tried(KEY, now, "64Mi")
+    assert backoff.remaining(KEY, failed_at=2, now=3, form="64Mi") > 0
+    assert backoff.remaining(KEY, failed_at=2, now=3, form="128Mi") == 0
+    backoff.tried(KEY, 3, "128Mi")
+    assert backoff.remaining(KEY, failed_at=4, now=4, form="128Mi") == 10
+
+
 def test_delays_are_written_as_upstream_writes_them() -> None:
     assert [duration(each) for each in (10, 40, 80, 160, 300)] == ["10s", "40s", "1m20s", "2m40s", "5m0s"]
 

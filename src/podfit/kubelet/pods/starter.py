@@ -230,16 +230,17 @@ class Starter(msgspec.Struct, frozen=True):
         return 0
 
     def _wait_for_backoff(self, pod: Pod, container: Container, last: ContainerStatus, tell: Tell) -> None:
-        key: Key = (pod.metadata.uid, container.name, labels.definition_hash(container))
+        key: Key = (pod.metadata.uid, container.name)
+        form = labels.size_hash(container)
         now = self.clock.now().timestamp()
-        wait = self.backoff.remaining(key, last.finished_at / 1e9, now)
+        wait = self.backoff.remaining(key, last.finished_at / 1e9, now, form)
         if wait > 0:
             tell(
                 "Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {labels.ref(pod)}"
             )
             text = f"back-off {duration(self.backoff.delay(key))} restarting failed container={container.name}"
             raise NotStarted("CrashLoopBackOff", f"{text} pod={labels.ref(pod)}", retry=wait)
-        self.backoff.tried(key, now)
+        self.backoff.tried(key, now, form)
 
     async def prune(self, name: str, facts: PodFacts, *, keep: int = 2) -> None:
         """Keep the last ended instance of a container, for `kubectl logs --previous`, and no older one.

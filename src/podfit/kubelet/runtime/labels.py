@@ -13,6 +13,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import to_dict
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
@@ -46,6 +47,12 @@ def ref(pod: Pod) -> PodRef:
 def definition_hash(container: Container) -> str:
     """Changes when the container has to be replaced: only its name and image count (R-178)."""
     return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
+
+
+def size_hash(container: Container) -> str:
+    """Changes when a container is worth another try after it failed: with its image or its resources, as upstream."""
+    parts = [container.image, to_dict(container.resources)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def pod_labels(pod: Pod, node: str) -> dict[str, str]:
