@@ -2,12 +2,12 @@
 
 BIN := .venv/bin
 # Without root the checks that need a container runtime skip, and say so.
-NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd images)
+NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd images prometheus)
 
 # Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test campaign conformance figures lint quick venv dev node guest etcd images machine \
+.PHONY: help demo test campaign conformance figures lint quick venv dev node guest etcd images prometheus machine \
 	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
@@ -72,6 +72,9 @@ etcd: ## an etcd for the tests of the store, in .etcd/
 
 images: ## images of the distribution's PostgreSQL and Java for tests and examples, in .images/ (root)
 	@scripts/setup-images
+
+prometheus: ## a Prometheus for the tests of the autoscaler, in .prometheus/
+	@scripts/setup-prometheus
 
 UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
 	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build

@@ -35,3 +35,30 @@ _apt_failed() {
     printf '%s' "$apt_error" >&2
     die 3 "apt-get could not install $* (see above; on Ubuntu the 'universe' component has to be enabled)"
 }
+
+# apt_fetch FOLDER PACKAGE…: the files of packages; nothing is installed.
+apt_fetch() {
+    local folder=$1 apt_error=''
+    shift
+    _apt env -C "$folder" apt-get download "$@" && return
+    _apt apt-get update || true
+    _apt env -C "$folder" apt-get download "$@" || _apt_failed "$@"
+}
+
+# unpack_program PROGRAM PACKAGE: into .PROGRAM/, unless it is there or on the PATH; nothing is installed.
+unpack_program() {
+    local program=$1 package=$2 own=.$1/usr/bin/$1 found
+    if found=$(command -v "$program" || command -v "./$own"); then
+        say "$program: nothing is missing ($("$found" --version 2>&1 | sed -n 1p))"
+        return
+    fi
+    command -v apt-get >/dev/null || die 3 "there is no $program, and no apt-get to fetch it; tests of it skip or fail"
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    chmod 755 "$folder"
+    say "fetching $package"
+    apt_fetch "$folder" "$package"
+    rm -rf ".$program"
+    dpkg-deb -x "$folder/$package"_*.deb ".$program"
+    say "$program: $("./$own" --version 2>&1 | sed -n 1p)"
+}

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from podfit.testing.loop import ThreadsLoop
-from support import campaign, etcd, guest, leaks, machine, services
+from support import campaign, etcd, guest, leaks, machine, prometheus, services
 
 pytest_plugins = ["support.conformance", "support.unrecorded"]
 
@@ -66,6 +66,7 @@ REQUIREMENTS: dict[str, Callable[[], str]] = {
     "guest": guest.missing_guest,
     "etcd": etcd.missing_etcd,
     "images": services.missing_images,
+    "prometheus": prometheus.missing_prometheus,
 }
 
 

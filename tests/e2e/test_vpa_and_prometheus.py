@@ -1,0 +1,79 @@
+"""History from a real Prometheus that scrapes a real kubelet, against living samples of the same containers."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podfit.core.quantity import Quantity
+from support.kubelet import KubeletProcess
+from support.prometheus import JOB, ask, prometheus
+from support.up import PODFIT, Up, run
+from support.vpa_processes import DEFINITIONS, RECOMMENDER, deployment, logs, vpa, vpa_process
+
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.kubectl,
+    pytest.mark.prometheus,
+    pytest.mark.xdist_group("node"),
+    pytest.mark.timeout(120),
+]
+BUSY = r"v=$(head -c 60000000 /dev/zero | tr '\0' a); trap 'exit 0' TERM; while :; do :; done"
+HISTORY = (
+    *("--recommender-name=history", "--no-leader-elect", "--storage=prometheus"),
+    *("--history-length=10m", "--history-resolution=15s"),
+    *("--container-pod-name-label=pod", "--container-name-label=container"),
+)
+MARGIN, GROWTH = 1.15, 0.05
+FIRST = {"cpu": 0.01, "memory": 1e7}
+"""A bucket of the histograms is so wide, in cores and bytes, and 5 % of where it begins."""
+
+
+@pytest.fixture
+def up(cluster_dir: Up, tmp_path: Path) -> Iterator[Up]:
+    """A cluster with one real node, which is a process of its own and listens at its address."""
+    cluster_dir.start("--no-vpa", node="none")
+    kubelet = KubeletProcess(tmp_path / "node", cluster_dir.kubeconfig, "n1", ("--port", "0", "--eviction-hard", ""))
+    try:
+        kubelet.start()
+        yield cluster_dir
+    finally:
+        kubelet.end()
+        down = run(PODFIT, "down", "--data", str(kubelet.data), timeout=90)
+    assert down.code == 0, down.err
+
+
+def target(up: Up, name: str, seconds: float) -> dict[str, float]:
+    """The first recommendation of a VPA that has CPU and memory."""
+    end = time.monotonic() + seconds
+    while True:
+        status = up.get("vpa", name).get("status", {})
+        for each in status.get("recommendation", {}).get("containerRecommendations", []):
+            if len(each["target"]) == 2:
+                return {name: Quantity.parse(amount).milli() / 1000 for name, amount in each["target"].items()}
+        assert time.monotonic() < end, json.dumps(status) + logs(up)
+        time.sleep(0.2)
+
+
+def test_vpa_recommends_from_history_what_it_recommends_from_living_samples(up: Up, tmp_path: Path) -> None:
+    """Within one bucket of the histogram, for each resource."""
+    up.ok("apply", "-f", str(DEFINITIONS))
+    up.ok("wait", "--for=condition=Established", "crd/verticalpodautoscalers.autoscaling.k8s.io", "--timeout=30s")
+    resources = {"requests": {"cpu": "10m", "memory": "10Mi"}, "limits": {"cpu": "200m", "memory": "256Mi"}}
+    with prometheus(up, tmp_path / "prometheus") as url:
+        up.apply(deployment("busy", BUSY, resources), vpa("busy"))
+        past = vpa("busy", recommenders=[{"name": "history"}])
+        up.apply({**past, "metadata": {"name": "past"}})
+        with vpa_process(up, "recommender", RECOMMENDER):
+            living = target(up, "busy", 45)
+        scraped = ask(url, f'container_cpu_usage_seconds_total{{job="{JOB}",container="app"}}')
+        assert len(scraped) == 1, ask(url, "up")
+        with vpa_process(up, "recommender", (*RECOMMENDER, *HISTORY, "--prometheus-address", url)):
+            told = target(up, "past", 20)
+            assert "history read samples=" in logs(up)
+    for name, width in FIRST.items():
+        assert abs(told[name] - living[name]) <= MARGIN * (width + GROWTH * max(told[name], living[name])), name
+    assert 0.19 < told["cpu"] < 0.35
+    assert 60e6 < told["memory"] < 90e6
