@@ -14,8 +14,8 @@ from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.rate_limit import Rate
 from podfit.core.times import format_micro
 from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling.updater_conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_USE, TOO_FEW_REPLICAS
 from podfit.vpa.updater.admission_status import AdmissionLease
-from podfit.vpa.updater.carry_out import IN_PLACE_BY_DEFAULT
 from podfit.vpa.updater.updater import Settings, Updater
 from support.vpa_world import NAMESPACE, World, recommending
 
@@ -175,3 +175,45 @@ async def test_vpa_restarts_no_container_against_a_disruption_budget(world: Worl
     await world.client.delete(PodDisruptionBudget, "web", NAMESPACE)
     await world.minutes(1)
     assert LARGE in (await world.requests()).values()
+
+
+async def test_vpa_says_in_the_object_that_the_only_replica_waits(world: World) -> None:
+    await web(world, 1, "InPlaceOrRecreate", restart=True)
+    await updating(world)
+    await world.minutes(1)
+    assert "ReplicaSet web-rs has 1" in (await world.conditions("web"))[TOO_FEW_REPLICAS][1]
+    before = await world.seen("web")
+    await world.minutes(3)
+    assert (await world.seen("web")).metadata.resource_version == before.metadata.resource_version
+    await world.pod("web-1", "web", owner="web-rs", restart=True)
+    await world.minutes(1)
+    assert TOO_FEW_REPLICAS not in await world.conditions("web")
+
+
+async def test_vpa_waits_for_memory_that_is_in_use(world: World) -> None:
+    await web(world, 2, "InPlaceOrRecreate")
+    message = (
+        'cannot decrease memory limits: attempting to set container "app" memory limit (1) below current usage (2)'
+    )
+    for number in range(2):
+        said = {"type": "PodResizeInProgress", "status": "True", "reason": "Error", "message": message}
+        await world.report(f"web-{number}", conditions=[said])
+    await world.recommend("web", *SMALL)
+    await updating(world)
+    await world.minutes(90)
+    pods = (await world.client.list(Pod, NAMESPACE)).items
+    assert [pod.metadata.deletion_timestamp for pod in pods] == [None, None]
+    assert (await world.conditions("web"))[MEMORY_IN_USE][1].startswith("Memory limits of web-0, web-1 stay")
+
+
+async def test_vpa_marks_a_pod_before_its_memory_limit_comes_down(world: World) -> None:
+    await web(world, 2, "InPlaceOrRecreate")
+    limits = {"spec": {"containers": [{"name": "app", "resources": {"limits": {"memory": "900Mi"}}}]}}
+    for number in range(2):
+        await world.client.patch(Pod, f"web-{number}", NAMESPACE, limits, subresource="resize")
+    await world.recommend("web", "100m", "200Mi")
+    await updating(world)
+    await world.minutes(2)
+    pods = (await world.client.list(Pod, NAMESPACE)).items
+    assert [str(pod.spec.containers[0].resources.limits["memory"]) for pod in pods] == ["600Mi", "600Mi"]
+    assert [pod.metadata.annotations["podfit.dev/memory-shrink"] for pod in pods] == ["guarded", "guarded"]

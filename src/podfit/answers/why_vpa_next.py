@@ -6,8 +6,9 @@ from datetime import datetime
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.autoscaling.actions import Evict, Outcome, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.update import Evict, Outcome, Resize, Settings, Skip, View, run
+from podfit.decide.autoscaling.update import Settings, View, run
 
 SETTINGS = Settings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True))
 """As in `podfit up`."""
@@ -21,7 +22,8 @@ def next_steps(
     while True:
         try:
             action = next(actions) if last is None else actions.send(last)
-        except StopIteration:
+        except StopIteration as end:
+            yield from (f"leaves pods as they are. {said}" for said in end.value.conditions.values())
             return
         last = Outcome.DONE
         name = action.pod.metadata.name

@@ -13,21 +13,12 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import format_time, parse_time
+from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.policies import IN_PLACE
-from podfit.decide.autoscaling.update import (
-    Action,
-    Evict,
-    Outcome,
-    RememberInfeasible,
-    Resize,
-    Settings,
-    Skip,
-    View,
-    run,
-)
+from podfit.decide.autoscaling.update import Settings, View, run
 
 START = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

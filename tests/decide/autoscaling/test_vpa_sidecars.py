@@ -7,6 +7,7 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import parse_time
+from podfit.decide.autoscaling.actions import Resize
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
@@ -14,7 +15,7 @@ from podfit.decide.autoscaling.oom import ran_out
 from podfit.decide.autoscaling.patches import admission_patches
 from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.priority import Thresholds, priority
-from podfit.decide.autoscaling.update import Resize, Settings, View, run
+from podfit.decide.autoscaling.update import Settings, View, run
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

@@ -10,19 +10,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
+from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import Owner
-from podfit.decide.autoscaling.update import (
-    Action,
-    Evict,
-    Outcome,
-    RememberInfeasible,
-    Resize,
-    Settings,
-    Skip,
-    View,
-    run,
-)
+from podfit.decide.autoscaling.update import Settings, View, run
 from support.golden import Case
 from support.vpa_golden import replay
 

@@ -3,6 +3,7 @@
 disruptable   what runs, without those disrupted in this run, is above what has to stay: configured - tolerance
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -36,6 +37,12 @@ def owner_of(pod: Pod) -> Owner | None:
     """The controller that made a pod, not what made that."""
     found = next((reference for reference in pod.metadata.owner_references if reference.controller), None)
     return Owner(found.kind, found.name) if found else None
+
+
+def too_small(pods: tuple[Pod, ...], min_replicas: int) -> dict[Owner, int]:
+    """Owners with fewer pods than that, and how many they have."""
+    live = Counter(owner for pod in pods if (owner := owner_of(pod)) is not None)
+    return {owner: number for owner, number in live.items() if number < min_replicas}
 
 
 def groups(

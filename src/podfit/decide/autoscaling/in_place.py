@@ -10,6 +10,7 @@ from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.groups import Group
 from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.priority import any_lower
+from podfit.decide.resize.memory_shrink import CANNOT_LOWER
 
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 LONGEST = {"Deferred": timedelta(minutes=5), "InProgress": timedelta(hours=1)}
@@ -31,6 +32,8 @@ class Decision(Enum):
     EVICT = "Evict"
     INFEASIBLE = "Infeasible"
     INFEASIBLE_CACHED = "InfeasibleCached"
+    WAITS_FOR_MEMORY = "WaitsForMemory"
+    """Not upstream's: only something else than what it waits for is asked of it."""
 
 
 def state_of(pod: Pod) -> State:
@@ -54,7 +57,17 @@ def stalled(state: State, since: datetime | None, now: datetime) -> bool:
     return longest is None or (since is not None and now - since > longest)
 
 
-def evictable(pod: Pod, group: Group | None, since: datetime | None, now: datetime) -> bool:
+def waits_for_memory(pod: Pod) -> bool:
+    """Whether its node does not lower a memory limit below what is used, and tries again."""
+    return state_of(pod) is State.ERROR and any(
+        condition.type == IN_PROGRESS and condition.message.startswith(CANNOT_LOWER)
+        for condition in pod.status.conditions
+    )
+
+
+def evictable(
+    pod: Pod, group: Group | None, since: datetime | None, now: datetime, *, upstream_compatible: bool = False
+) -> bool:
     """Whether a pod may be evicted now (9.3); pending ones do not count as a disruption."""
     if group is None:
         return False
@@ -62,6 +75,7 @@ def evictable(pod: Pod, group: Group | None, since: datetime | None, now: dateti
         return True
     state = state_of(pod)
     waits = state is not State.NONE and not stalled(state, since, now)
+    waits = waits or (waits_for_memory(pod) and not upstream_compatible)
     return not group.below_minimum and not waits and group.disruptable
 
 
@@ -81,13 +95,20 @@ def decide(
     since: datetime | None,
     now: datetime,
     skip_disruption_budget: bool,
+    upstream_compatible: bool = False,
 ) -> Decision:
-    """What becomes of a pod that is to change in place; `infeasible` has, by UID, what a node could never give."""
+    """What becomes of a pod that is to change in place; `infeasible` has, by UID, what a node could never give.
+
+    Upstream evicts a pod whose memory limit its node does not lower below what is used; it would start with that limit.
+    """
     if group is None or pod.status.phase == "Pending" or recommendation is None:
         return Decision.DEFERRED
     before = infeasible.get(pod.metadata.uid)
     if mode == IN_PLACE and before is not None and not any_lower(recommendation, before):
         return Decision.INFEASIBLE_CACHED
+    if waits_for_memory(pod) and not upstream_compatible:
+        free = group.disruptable or restarts_nothing(pod)
+        return Decision.WAITS_FOR_MEMORY if free else Decision.DEFERRED
     state = state_of(pod)
     if state is not State.NONE:
         if mode == IN_PLACE:

@@ -8,8 +8,6 @@ depends on what came of the action before. Nothing here waits or asks; rate limi
 
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
-from enum import Enum
-from typing import TypeAlias
 
 import msgspec
 
@@ -17,71 +15,44 @@ from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAu
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling import boost
+from podfit.decide.autoscaling.actions import (
+    Action,
+    Evict,
+    Outcome,
+    RememberInfeasible,
+    Resize,
+    Run,
+    Skip,
+    Steps,
+    Tally,
+)
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of
-from podfit.decide.autoscaling.in_place import Decision, State, decide, evictable, restarts_nothing, state_of
+from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of, too_small
+from podfit.decide.autoscaling.in_place import (
+    Decision,
+    State,
+    decide,
+    evictable,
+    restarts_nothing,
+    stalled,
+    state_of,
+    waits_for_memory,
+)
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
 from podfit.decide.autoscaling.pod_level import for_pod
-from podfit.decide.autoscaling.policies import IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
+from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
+from podfit.decide.autoscaling.shrinks import differs, guards
+from podfit.decide.autoscaling.updater_conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 
 UPDATED = "vpaInPlaceUpdated"
 
 
-class Outcome(Enum):
-    """`NO_CAPACITY`: the API refused a resize because the node is smaller than that. `UNKNOWN`: it gave no answer, or
-    one that says nothing of the pod, so the next run tries again.
-    """
-
-    DONE = "done"
-    REFUSED = "refused"
-    NO_CAPACITY = "no capacity"
-    UNKNOWN = "unknown"
-
-
-class Tally(msgspec.Struct):
-    """How many pods a run found that are to be evicted, and resized."""
-
-    evictable: int = 0
-    resizable: int = 0
-
-
-class Evict(msgspec.Struct, frozen=True):
-    pod: Pod
-
-
-class Resize(msgspec.Struct, frozen=True):
-    """Patch the resize subresource with `resources`, then, when that is done, the pod with `marks`. `unboosts`: it ends
-    a startup boost."""
-
-    pod: Pod
-    resources: tuple[Operation, ...]
-    marks: tuple[Operation, ...]
-    unboosts: bool = False
-
-
-class Skip(msgspec.Struct, frozen=True):
-    """Say that a pod is not resized, since its node could never give it that much."""
-
-    pod: Pod
-
-
-class RememberInfeasible(msgspec.Struct, frozen=True):
-    """Keep for the pod's UID what its node could not give."""
-
-    pod: Pod
-    recommendation: RecommendedPodResources
-
-
-Action: TypeAlias = Evict | Resize | Skip | RememberInfeasible
-Steps: TypeAlias = Generator[Action, Outcome, None]
-Run: TypeAlias = Generator[Action, Outcome, Tally]
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`upstream_compatible`: Recreate and Auto only evict, too few replicas are left alone altogether, in mode InPlace
-    a pod that should wait is resized at once, and pods change for nothing.
+    a pod that should wait is resized at once, pods change for nothing, no shrink of memory is guarded, and a pod whose
+    memory cannot be lowered is evicted.
     """
 
     gates: Gates = NO_GATES
@@ -117,15 +88,17 @@ class _Run:
         self.pods = tuple(pod for pod in view.pods if _is_live(pod) and owner_of(pod) is not None)
         policy = view.vpa.spec.update_policy
         own = policy.min_replicas if policy else None
+        self.minimum = settings.min_replicas if own is None else own
         below_minimum = settings.skip_disruption_budget or not settings.upstream_compatible
         self.groups = groups(
             self.pods,
             view.configured,
-            min_replicas=settings.min_replicas if own is None else own,
+            min_replicas=self.minimum,
             tolerance=settings.tolerance,
             in_place_below_minimum=below_minimum and self.mode in (IN_PLACE, IN_PLACE_OR_RECREATE),
         )
         self.infeasible = dict(view.infeasible)
+        self.changed: set[str] = set()
 
     def actions(self) -> Run:
         boosts = self.settings.gates.cpu_startup_boost
@@ -147,6 +120,8 @@ class _Run:
                 continue
             if (yield Evict(pod)) is Outcome.DONE and pod.status.phase != "Pending":
                 group.evicted += 1
+        if not self.settings.upstream_compatible:
+            self.tally.conditions = dict(self._held_back(ordinary))
         return self.tally
 
     # ------------------------------------------------------------ resizes
@@ -159,28 +134,35 @@ class _Run:
             decision = self._decide(pod)
             if decision is Decision.INFEASIBLE_CACHED:
                 yield Skip(pod)
-            elif decision is Decision.APPROVED or decision in wanted:
+            elif decision in (Decision.APPROVED, Decision.WAITS_FOR_MEMORY) or decision in wanted:
                 candidates.append(pod)
         evict = []
         ordered = tuple(self._ordered(candidates))
         self.tally.resizable = len(ordered)
         for pod, _ in ordered:
-            decision = self._decide(pod)
-            hasty = self.mode == IN_PLACE and self.settings.upstream_compatible and owner_of(pod) in self.groups
-            waits = (decision is Decision.DEFERRED and not hasty) or self._may_not_restart(pod, decision)
+            decision, resources = self._decide(pod), recommended_resources(pod, self.view.vpa, self.view.limit_ranges)
             if decision is Decision.EVICT:
                 evict.append(pod)
-            elif not waits and decision is not Decision.INFEASIBLE_CACHED:
+            elif not self._waits(pod, decision, resources):
                 if decision is Decision.INFEASIBLE:
                     yield from self._remember(pod)
-                outcome = yield from self._resize(
-                    pod, recommended_resources(pod, self.view.vpa, self.view.limit_ranges)
-                )
+                outcome = yield from self._resize(pod, resources)
                 if outcome in (Outcome.REFUSED, Outcome.NO_CAPACITY) and self.mode == IN_PLACE_OR_RECREATE:
                     evict.append(pod)
                 elif outcome is Outcome.NO_CAPACITY:
                     yield from self._remember(pod)
         return evict
+
+    def _waits(self, pod: Pod, decision: Decision, resources: Mapping[str, Resources]) -> bool:
+        match decision:
+            case Decision.DEFERRED:
+                hasty = self.mode == IN_PLACE and self.settings.upstream_compatible
+                return not hasty or self._group_of(pod) is None
+            case Decision.WAITS_FOR_MEMORY:
+                return not differs(pod, resources)
+            case Decision.INFEASIBLE_CACHED:
+                return True
+        return self._may_not_restart(pod, decision)
 
     def _may_not_restart(self, pod: Pod, decision: Decision) -> bool:
         """Whether what could never be given is tried again only when a container may restart."""
@@ -206,10 +188,14 @@ class _Run:
         )
         if not patches:
             return Outcome.REFUSED
-        outcome = yield Resize(pod, patches, tuple(_marks(pod, ended)), bool(ended))
+        first = () if self.settings.upstream_compatible else guards(pod, wanted)
+        annotated = bool(pod.metadata.annotations or first)
+        outcome = yield Resize(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
         group = self._group_of(pod)
-        if outcome is Outcome.DONE and group is not None:
-            group.resized += 1
+        if outcome is Outcome.DONE:
+            self.changed.add(pod.metadata.uid)
+            if group is not None:
+                group.resized += 1
         return outcome
 
     def _unboost(self, pod: Pod) -> Steps:
@@ -241,14 +227,35 @@ class _Run:
             since=self.view.since.get(pod.metadata.uid),
             now=self.view.now,
             skip_disruption_budget=self.settings.skip_disruption_budget,
+            upstream_compatible=self.settings.upstream_compatible,
         )
+
+    def _held_back(self, pods: list[Pod]) -> Iterator[tuple[str, str]]:
+        """Conditions of the VPA: why pods are not as recommended that this run has left as they are."""
+        if self.mode not in ACTIVE_MODES:
+            return
+        left = [pod for pod in pods if pod.metadata.uid not in self.changed]
+        in_use = sorted(pod.metadata.name for pod in left if waits_for_memory(pod))
+        if in_use:
+            yield MEMORY_IN_USE, memory_in_use(in_use)
+        small = too_small(self.pods, self.minimum)
+        waiting = [pod for pod in left if owner_of(pod) in small and not waits_for_memory(pod) and self._is_due(pod)]
+        owners = {owner for pod, _ in self._ordered(waiting) if (owner := owner_of(pod)) is not None}
+        if owners:
+            yield TOO_FEW_REPLICAS, too_few({owner: small[owner] for owner in owners}, self.minimum)
+
+    def _is_due(self, pod: Pod) -> bool:
+        """Whether no resize of it is on its way."""
+        state = state_of(pod)
+        return state is State.NONE or stalled(state, self.view.since.get(pod.metadata.uid), self.view.now)
 
     def _group_of(self, pod: Pod) -> Group | None:
         owner = owner_of(pod)
         return self.groups.get(owner) if owner else None
 
     def _evictable(self, pod: Pod) -> bool:
-        return evictable(pod, self._group_of(pod), self.view.since.get(pod.metadata.uid), self.view.now)
+        since, old = self.view.since.get(pod.metadata.uid), self.settings.upstream_compatible
+        return evictable(pod, self._group_of(pod), since, self.view.now, upstream_compatible=old)
 
     def _ordered(self, pods: list[Pod]) -> Iterator[tuple[Pod, Priority]]:
         """Those that are accepted and admitted, the most urgent first."""
@@ -268,9 +275,9 @@ def _is_live(pod: Pod) -> bool:
     return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
 
 
-def _marks(pod: Pod, ended: tuple[str, ...]) -> Iterator[Operation]:
+def _marks(ended: tuple[str, ...], *, annotated: bool) -> Iterator[Operation]:
     """Annotations that say what was done, without those of boosts that are over."""
-    if not pod.metadata.annotations:
+    if not annotated:
         yield {"op": "add", "path": "/metadata/annotations", "value": {}}
     yield {"op": "add", "path": f"/metadata/annotations/{UPDATED}", "value": "true"}
     for name in ended:

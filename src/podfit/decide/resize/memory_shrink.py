@@ -10,6 +10,9 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 
+CANNOT_LOWER = "cannot decrease memory limits"
+"""How the condition of a resize begins that waits for memory to be given back, as in Kubernetes."""
+
 
 class Memory(msgspec.Struct, frozen=True):
     """Bytes, for the pod and by container: limits about to be lowered, or usage. None = not asked, or unknown."""
@@ -51,4 +54,4 @@ def refusal(problems: list[str]) -> str:
     if not problems:
         return ""
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return f"cannot decrease memory limits: {listed}"
+    return f"{CANNOT_LOWER}: {listed}"

@@ -1,15 +1,11 @@
 """What the updater decided, done through the API, with what is told of it (V-087, V-090)."""
 
 import logging
+from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
-from podfit.api.autoscaling_k8s.v1 import (
-    VerticalPodAutoscaler,
-    VerticalPodAutoscalerCondition,
-    VerticalPodAutoscalerStatus,
-)
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
@@ -19,18 +15,13 @@ from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
+from podfit.decide.autoscaling.actions import Evict, Outcome, Resize
 from podfit.decide.autoscaling.in_place import restarts_nothing
-from podfit.decide.autoscaling.update import Evict, Outcome, Resize
+from podfit.decide.autoscaling.updater_conditions import IN_PLACE_TEXT, with_conditions
 from podfit.vpa.statuses import write_status
 
 log = logging.getLogger(__name__)
 NORMAL, WARNING = "Normal", "Warning"
-IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
-"""The condition of a VPA whose mode says Recreate and whose pods are resized in place."""
-IN_PLACE_TEXT = (
-    "Its mode is Recreate or Auto; pods are resized in place where that works, and evicted where it does not. The "
-    "annotation podfit.dev/update-mode: upstream makes the updater evict as the mode says."
-)
 FORBIDDEN, CONFLICT, TOO_MANY, SERVER_ERROR = 403, 409, 429, 500
 NODE_CAPACITY = "NodeCapacity"
 
@@ -81,6 +72,12 @@ class Writer:
         if self._asks_first and not restarts_nothing(pod) and not await self._may_restart(pod):
             return Outcome.UNKNOWN
         try:
+            if action.guards:
+                await self._client.patch(Pod, meta.name, meta.namespace, list(action.guards), content_type=JSON_PATCH)
+        except (ApiError, ConnectionError) as error:
+            log.info("pod not resized, since it was not marked pod=%s/%s error=%s", meta.namespace, meta.name, error)
+            return Outcome.UNKNOWN
+        try:
             patch = list(action.resources)
             await self._client.patch(
                 Pod, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="resize"
@@ -99,25 +96,14 @@ class Writer:
         text = "Not resized: the node can never give what is recommended; tried again when less is."
         self._recorder.event(pod, NORMAL, "InPlaceResizeSkipped", text)
 
-    async def say_in_place(self, vpa: VerticalPodAutoscaler, *, first: bool) -> None:
-        """In a condition and, the first time, in an event."""
-        if first:
-            self._recorder.event(vpa, NORMAL, "InPlaceByDefault", IN_PLACE_TEXT)
-        said = VerticalPodAutoscalerCondition(
-            type=IN_PLACE_BY_DEFAULT,
-            status="True",
-            last_transition_time=format_time(self._clock.now()),
-            reason="PodResized",
-            message=IN_PLACE_TEXT,
-        )
+    def announce_in_place(self, vpa: VerticalPodAutoscaler) -> None:
+        self._recorder.event(vpa, NORMAL, "InPlaceByDefault", IN_PLACE_TEXT)
 
-        def saying(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
-            others = (condition for condition in newest.status.conditions if condition.type != IN_PLACE_BY_DEFAULT)
-            conditions = sorted((*others, said), key=lambda condition: condition.type)
-            return replace(newest.status, conditions=tuple(conditions))
-
+    async def say(self, vpa: VerticalPodAutoscaler, wanted: Mapping[str, str]) -> None:
+        """In the conditions of a VPA, by type what there is to say."""
+        now = format_time(self._clock.now())
         try:
-            await write_status(self._client, vpa, saying)
+            await write_status(self._client, vpa, lambda newest: with_conditions(newest.status, wanted, now))
         except (ApiError, ConnectionError) as error:
             text = "condition not written, the next pass tries again vpa=%s/%s error=%s"
             log.info(text, vpa.metadata.namespace, vpa.metadata.name, error)

@@ -7,7 +7,7 @@ It does nothing while no admission controller has renewed its Lease, since an ev
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -22,25 +22,28 @@ from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.groups import Owner, owner_of
 from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
-from podfit.decide.autoscaling.update import Action, Evict, Outcome, RememberInfeasible, Resize, Skip, Tally, View
+from podfit.decide.autoscaling.update import View
+from podfit.decide.autoscaling.updater_conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
-from podfit.vpa.updater.carry_out import IN_PLACE_BY_DEFAULT, Writer
+from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
 from podfit.vpa.updater.turns import Turns
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
 TRIES = 5
-"""How often a condition is written that somebody takes away."""
+"""How often conditions are written that somebody takes away."""
 LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -83,7 +86,7 @@ class Updater:
         self._evictions, self._resizes = (Turns(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
-        self._said: dict[str, int] = {}
+        self._said: dict[str, tuple[frozenset[str], int]] = {}
         self.metrics = metrics or Metrics()
         self._measured = UpdaterMetrics(self.metrics, clock)
 
@@ -115,7 +118,7 @@ class Updater:
         with step("ListVPAs"):
             vpas = self._kept()
             there = {vpa.metadata.uid for vpa in vpas}
-            self._said = {uid: tries for uid, tries in self._said.items() if uid in there}
+            self._said = {uid: said for uid, said in self._said.items() if uid in there}
         with step("ListPods"):
             pods = [pod for pod in self._pods.list() if pod.metadata.deletion_timestamp is None]
             self._note(pods)
@@ -188,18 +191,25 @@ class Updater:
             tally = end.value
         finally:
             told.end(tally.evictable, tally.resizable)
-        await self._say_in_place(vpa, moved=told.moved)
+        await self._say(vpa, tally.conditions, moved=told.moved)
 
-    async def _say_in_place(self, vpa: VerticalPodAutoscaler, *, moved: bool) -> None:
-        """Once for a VPA. A recommender that writes the status at the same time may undo it, so it is tried again."""
-        uid, rules = vpa.metadata.uid, self._settings.rules
-        said = any(condition.type == IN_PLACE_BY_DEFAULT for condition in vpa.status.conditions)
-        if said or not in_place_by_default(vpa, upstream_compatible=rules.upstream_compatible):
+    async def _say(self, vpa: VerticalPodAutoscaler, held_back: Mapping[str, str], *, moved: bool) -> None:
+        """In conditions. A recommender that writes the status at the same time may undo it, so it is tried again."""
+        uid, rules, now = vpa.metadata.uid, self._settings.rules, format_time(self._clock.now())
+        said, tries = self._said.get(uid, (frozenset(), 0))
+        wanted = dict(held_back)
+        by_default = in_place_by_default(vpa, upstream_compatible=rules.upstream_compatible)
+        there = any(condition.type == IN_PLACE_BY_DEFAULT for condition in vpa.status.conditions)
+        if by_default and not there and (moved or IN_PLACE_BY_DEFAULT in said):
+            wanted[IN_PLACE_BY_DEFAULT] = IN_PLACE_TEXT
+            if IN_PLACE_BY_DEFAULT not in said:
+                self._writer.announce_in_place(vpa)
+        if with_conditions(vpa.status, wanted, now) == vpa.status:
             return
-        tries = self._said.get(uid, 0)
-        if (moved or tries) and tries < TRIES:
-            self._said[uid] = tries + 1
-            await self._writer.say_in_place(vpa, first=not tries)
+        tries = tries + 1 if wanted.keys() == said else 1
+        self._said[uid] = frozenset(wanted), tries
+        if tries <= TRIES:
+            await self._writer.say(vpa, wanted)
 
     def _configured(self, pods: tuple[Pod, ...]) -> dict[Owner, int]:
         owners = {(pod.metadata.namespace, owner) for pod in pods if (owner := owner_of(pod)) is not None}

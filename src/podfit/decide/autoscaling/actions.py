@@ -1,0 +1,64 @@
+"""What a run of the updater says is to be done, and what it is told of how that went."""
+
+from collections.abc import Generator
+from enum import Enum
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.autoscaling.patches import Operation
+
+
+class Outcome(Enum):
+    """`NO_CAPACITY`: the API refused a resize because the node is smaller than that. `UNKNOWN`: it gave no answer, or
+    one that says nothing of the pod, so the next run tries again.
+    """
+
+    DONE = "done"
+    REFUSED = "refused"
+    NO_CAPACITY = "no capacity"
+    UNKNOWN = "unknown"
+
+
+class Tally(msgspec.Struct):
+    """How many pods a run found to be evicted, and resized; by condition why others are not as recommended."""
+
+    evictable: int = 0
+    resizable: int = 0
+    conditions: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Evict(msgspec.Struct, frozen=True):
+    pod: Pod
+
+
+class Resize(msgspec.Struct, frozen=True):
+    """Patch the pod with `guards`, its subresource `resize` with `resources`, then, when that is done, the pod with
+    `marks`. `unboosts`: it ends a startup boost.
+    """
+
+    pod: Pod
+    resources: tuple[Operation, ...]
+    marks: tuple[Operation, ...]
+    unboosts: bool = False
+    guards: tuple[Operation, ...] = ()
+
+
+class Skip(msgspec.Struct, frozen=True):
+    """Say that a pod is not resized, since its node could never give it that much."""
+
+    pod: Pod
+
+
+class RememberInfeasible(msgspec.Struct, frozen=True):
+    """Keep for the pod's UID what its node could not give."""
+
+    pod: Pod
+    recommendation: RecommendedPodResources
+
+
+Action: TypeAlias = Evict | Resize | Skip | RememberInfeasible
+Steps: TypeAlias = Generator[Action, Outcome, None]
+Run: TypeAlias = Generator[Action, Outcome, Tally]

@@ -1,0 +1,42 @@
+"""Memory limits that an updater lowers: podfit's nodes are asked to do it step by step (docs/shrink.md)."""
+
+from collections.abc import Mapping
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.resources import MEMORY
+from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.patches import Operation, Resources
+from podfit.decide.resize.guarded_shrink import ANNOTATION, GUARDED
+
+
+def guards(pod: Pod, wanted: Mapping[str, Resources]) -> tuple[Operation, ...]:
+    """How a pod is marked before its memory limit is lowered; nothing where none is, or where it says itself how."""
+    if ANNOTATION in pod.metadata.annotations or not _lowers(pod, wanted):
+        return ()
+    mark: Operation = {"op": "add", "path": f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}", "value": GUARDED}
+    if pod.metadata.annotations:
+        return (mark,)
+    return {"op": "add", "path": "/metadata/annotations", "value": {}}, mark
+
+
+def differs(pod: Pod, wanted: Mapping[str, Resources]) -> bool:
+    """Whether its spec asks for anything else."""
+    for container, *_ in every_container(pod):
+        found = wanted.get(container.name)
+        if found is None:
+            continue
+        asked = container.resources
+        if any(asked.requests.get(name) != amount for name, amount in found.requests.items()):
+            return True
+        if any(asked.limits.get(name) != amount for name, amount in found.limits.items()):
+            return True
+    return False
+
+
+def _lowers(pod: Pod, wanted: Mapping[str, Resources]) -> bool:
+    for container, own, *_ in every_container(pod):
+        limit = wanted[container.name].limits.get(MEMORY) if container.name in wanted else None
+        before = own.limits.get(MEMORY)
+        if limit is not None and before is not None and limit < before:
+            return True
+    return False

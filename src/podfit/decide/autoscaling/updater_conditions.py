@@ -1,0 +1,59 @@
+"""What an updater says of a VPA in its conditions: why pods are not as recommended, and what it does unasked."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition, VerticalPodAutoscalerStatus
+from podfit.decide.autoscaling.groups import Owner
+
+IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
+"""Its mode says Recreate and its pods are resized in place; once said it stays."""
+TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"
+"""Pods wait since a workload has fewer than `minReplicas`."""
+MEMORY_IN_USE = "podfit.dev/MemoryInUse"
+"""A memory limit is to come down, and the node does not lower it below what is used."""
+REASONS = {IN_PLACE_BY_DEFAULT: "PodResized", TOO_FEW_REPLICAS: "MinReplicas", MEMORY_IN_USE: "LimitBelowUsage"}
+PASSING = (TOO_FEW_REPLICAS, MEMORY_IN_USE)
+IN_PLACE_TEXT = (
+    "Its mode is Recreate or Auto; pods are resized in place where that works, and evicted where it does not. The "
+    "annotation podfit.dev/update-mode: upstream makes the updater evict as the mode says."
+)
+NAMED = 5
+"""How many are named; the others are counted."""
+
+
+def too_few(live: Mapping[Owner, int], minimum: int) -> str:
+    """Of workloads and how many pods each has."""
+    found = _some([f"{owner.kind} {owner.name} has {number}" for owner, number in sorted(live.items())])
+    return (
+        f"Fewer pods than minReplicas, {minimum}: {found}. None is evicted, or resized where that restarts a container."
+    )
+
+
+def memory_in_use(pods: Sequence[str]) -> str:
+    """Of pods by name."""
+    return (
+        f"Memory limits of {_some(pods)} stay: more is used than they are to be. The node tries again; pods are not "
+        "evicted for it, since they would start with that limit."
+    )
+
+
+def _some(every: Sequence[str]) -> str:
+    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
+    return ", ".join(every[:NAMED]) + more
+
+
+def with_conditions(
+    status: VerticalPodAutoscalerStatus, wanted: Mapping[str, str], now: str
+) -> VerticalPodAutoscalerStatus:
+    """With those in `wanted`, by type their message, and without those that have passed. What is said already stays."""
+    before = {condition.type: condition for condition in status.conditions}
+    kept = {name: said for name, said in before.items() if name not in PASSING or name in wanted}
+    for name, message in wanted.items():
+        said = before.get(name)
+        since = said.last_transition_time if said is not None and said.status == "True" else now
+        kept[name] = VerticalPodAutoscalerCondition(
+            type=name, status="True", last_transition_time=since, reason=REASONS[name], message=message
+        )
+    return replace(status, conditions=tuple(sorted(kept.values(), key=lambda condition: condition.type)))
