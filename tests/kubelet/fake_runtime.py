@@ -83,6 +83,7 @@ class FakeRuntime:
         self.knows_signals = True
         self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
+        self.removed: Callable[[], object] = lambda: None  # what an image that goes comes to
         self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
@@ -306,8 +307,12 @@ class FakeRuntime:
         self.images[image] = Image(id=f"sha256:{image}", tags=(image,), size=5)
         return self.images[image].id
 
+    async def image_root(self) -> str:
+        return ""
+
     async def remove_image(self, image: str) -> None:
         self._call("rmi", image)
+        self.removed()
         self.images = {name: known for name, known in self.images.items() if image not in (name, known.id)}
 
     async def import_archive(self, archive: Path) -> tuple[str, ...]:

@@ -79,12 +79,9 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     await containerd.stop()
 
 
-EVICTION = "local storage is not measured, so nothing is evicted for using too much of it"
 BEYOND = {
     "sidecar-restarts": "it comes again as its back-off ends, 1.5 s before upstream looks, so its next end is seen too",
     "two-liveness-http-ok-redirect": "whether it is probed before it listens is a matter of milliseconds",
-    "ephemeral-storage-limit-evict": EVICTION,
-    "emptydir-sizelimit-evict": EVICTION,
     "service-env-hosts-resolv": "there are no services",
     "restart-all-containers": "the node does not declare the feature",
     "command-not-executable": "the image has no /etc/passwd",

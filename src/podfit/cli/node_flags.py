@@ -63,6 +63,9 @@ class NodeFlags:
             f"memory.available<100Mi. [default: {DEFAULT}]"
         ),
     ] = None
+    eviction_pressure_transition_period: Annotated[
+        str | None, Parameter(help="How long a pressure outlasts its cause. [default: 5m]")
+    ] = None
     image_gc_high_threshold: Annotated[
         int | None,
         Parameter(help="Percent of the images' disk in use from which unused images go; 100: never. [default: 85]"),

@@ -7,7 +7,7 @@ import msgspec
 
 from podfit.api.meta.base import ResourceList
 from podfit.decide.node.image_gc import ImagePolicy
-from podfit.decide.node.pressure import Threshold
+from podfit.decide.node.pressure import TRANSITION_SECONDS, Threshold
 from podfit.kubelet.managers.config import ManagersConfig
 
 
@@ -15,6 +15,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
     container logs. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
     `simulated` is said on the node object. `api_server` is the URL that containers are told; empty for none.
+    `pressure_transition` is how many seconds a pressure condition outlasts its cause.
     """
 
     name: str
@@ -29,6 +30,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()
+    pressure_transition: float = TRANSITION_SECONDS
     images: ImagePolicy = ImagePolicy()
     managers: ManagersConfig = ManagersConfig()
 

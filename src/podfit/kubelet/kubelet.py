@@ -27,7 +27,9 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
-from podfit.kubelet.eviction import Evictor
+from podfit.kubelet.eviction.evictor import Evictor
+from podfit.kubelet.eviction.local_storage import StorageMeter
+from podfit.kubelet.eviction.reclaim import Reclaimer
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.collector import ImageCollector
 from podfit.kubelet.images.pull_secrets import PullSecrets
@@ -105,7 +107,9 @@ class Kubelet:
         self._events = KubeletEvents(client, config.name, clock=clock, after=event_delay.wait)
         threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
         self._writer = DiskWriter(clock, threads)
-        self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock)
+        self._pressure = PressureMonitor(
+            observe, config.eviction_hard, clock=clock, transition=config.pressure_transition
+        )
         self._agent = NodeAgent(
             client, runtime, config, clock=clock, gates=machine.gates, pressure=self._pressure, writer=self._writer
         )
@@ -207,11 +211,22 @@ class Kubelet:
         )
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
         self._pods = PodManager(context, self._known, self._informer, attempts)
-        self._logs = LogRotation(runtime, None if config.simulated else config.log_root, self._writer, clock)
+        log_root = None if config.simulated else config.log_root
+        self._logs = LogRotation(runtime, log_root, self._writer, clock)
         self._images = ImageCollector(
             runtime, config.images, clock=clock, disk=lambda: self._pressure.seen.get(IMAGES), tell=self._events.node
         )
-        self._evictor = Evictor(runtime, self._pressure, self._known, pods, clock, self._events.pod)
+        self._evictor = Evictor(
+            runtime,
+            self._pressure,
+            self._known,
+            pods,
+            StorageMeter(volumes, log_root, self._writer, clock),
+            Reclaimer(runtime, self._known, self._images, self._writer),
+            clock,
+            self._events.pod,
+            self._events.node,
+        )
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
         )

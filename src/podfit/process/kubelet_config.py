@@ -18,10 +18,13 @@ from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.node import machine as machine_facts
 from podfit.net.addresses import own_address
+from podfit.process.config_file import Rejected, seconds
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.options import KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
 
 log = logging.getLogger(__name__)
+
+TRANSITION = "--eviction-pressure-transition-period"
 
 LOOPBACK = "127.0.0.1"
 SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
@@ -33,7 +36,8 @@ def check(options: KubeletOptions) -> None:
         read_reserved_cpus(options.reserved_cpus)
         read_reserved_memory(options.reserved_memory)
         parse_thresholds(options.eviction_hard)
-    except (ManagerError, BadThreshold) as error:
+        seconds(options.eviction_pressure_transition_period, TRANSITION)
+    except (ManagerError, BadThreshold, Rejected) as error:
         raise UsageError(str(error)) from error
     if not 0 < options.memory_throttling_factor <= 1:
         raise UsageError(
@@ -67,6 +71,7 @@ def kubelet_config(
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
         eviction_hard=thresholds,
+        pressure_transition=seconds(options.kubelet.eviction_pressure_transition_period, TRANSITION),
         images=options.kubelet.images,
         api_server=api_server,
     )

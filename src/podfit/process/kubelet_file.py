@@ -65,6 +65,7 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
     authentication: _Authentication = _Authentication()
     authorization: _Authorization = _Authorization()
     eviction_hard: dict[str, str] | None = None
+    eviction_pressure_transition_period: str | None = None
     image_gc_high_threshold: int | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
     image_gc_low_threshold: int | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
     image_minimum_age: str | None = msgspec.field(default=None, name="imageMinimumGCAge")
@@ -92,6 +93,7 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
             ),
             "swap_behavior": self.memory_swap.swap_behavior if self.memory_swap else None,
             "eviction_hard": None if evict is None else ",".join(f"{name}<{value}" for name, value in evict.items()),
+            "eviction_pressure_transition_period": self.eviction_pressure_transition_period,
             "pod_manifest_path": self.static_pod_path or None,
             "memory_reservation_policy": self.memory_reservation_policy,
             "memory_throttling_factor": self.memory_throttling_factor,
@@ -112,6 +114,7 @@ def read(path: Path) -> KubeletFile:
     """Raises UsageError that names the field."""
     found = config_file.read(path, KubeletFile, api_version=API_VERSION, name=KIND)
     try:
+        _seconds(found.eviction_pressure_transition_period, "evictionPressureTransitionPeriod")
         problem = _problem(found) or found.options().images.problem
     except Rejected as error:
         problem = str(error)

@@ -41,13 +41,14 @@ SHIM_SECONDS = 15.0
 
 
 class NodeBackend(msgspec.Struct, frozen=True):
-    """What a kubelet drives. `containerd` is set where it is our own child."""
+    """What a kubelet drives. `containerd` is set where it is our own child; `images` is where another keeps images."""
 
     runtime: Runtime
     cgroups: Cgroups
     detail: str
     reach: Reach
     containerd: Containerd | None = None
+    images: Path | None = None
 
 
 async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: Clock) -> NodeBackend:
@@ -61,7 +62,7 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
         except MachineError:
             await runtime.close()
             raise
-        return NodeBackend(runtime, found.cgroups, detail, _reach())
+        return NodeBackend(runtime, found.cgroups, detail, _reach(), images=await _image_root(runtime))
     try:
         await containerd.start()
     except ContainerdFailed as error:
@@ -75,6 +76,15 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     except MachineError:
         await _give_up(NodeBackend(runtime, found.cgroups, "", _reach(), containerd))
         raise
+
+
+async def _image_root(runtime: Runtime) -> Path | None:
+    try:
+        found = await runtime.image_root()
+    except CRIError as error:
+        log.warning("the runtime does not say where its images are; taken for the node's disk error=%s", error)
+        return None
+    return Path(found) if found else None
 
 
 async def _give_up(backend: NodeBackend) -> None:
@@ -248,7 +258,7 @@ class ClusterNode:
                 runtime_name="simulated" if simulated else "containerd",
                 observe=observe_nothing
                 if simulated
-                else MachineSignals(nodefs=config.root, imagefs=options.data.containerd),
+                else MachineSignals(nodefs=config.root, imagefs=backend.images or options.data.containerd),
             )
         except ManagerError as error:
             raise MachineError(str(error)) from error

@@ -115,6 +115,7 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     reserved_memory: str = ""
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
     eviction_hard: str = DEFAULT
+    eviction_pressure_transition_period: str = "5m"
     pod_manifest_path: str = ""
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR

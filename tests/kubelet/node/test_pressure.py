@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
+from kubelet.test_eviction import full_until_images_go
 from podfit.decide.node.pressure import Observation, parse
 from podfit.kubelet.node.machine import limits_swap
 from podfit.kubelet.node.pressure import MachineSignals, PressureMonitor, memory
 from support.clock import FakeClock
-
-FULL, EMPTY = Observation(1, 1000), Observation(999, 1000)
 
 
 def condition(node: Node, kind: str) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def sized(cpu: str) -> dict[str, Any]:
 async def test_disk_pressure_defers_a_resize_until_it_is_over(node: Node) -> None:
     node.add(containers=[sized("100m")])
     await node.runs()
-    node.signals["nodefs.available"] = FULL
+    full_until_images_go(node, "nodefs.available")
     await node.advance(10)
     assert told(node, "DiskPressure") == ("True", "KubeletHasDiskPressure", "kubelet has disk pressure")
     node.api.change("web", containers=[sized("200m")])
@@ -47,7 +46,6 @@ async def test_disk_pressure_defers_a_resize_until_it_is_over(node: Node) -> Non
     node.add("late", containers=[sized("100m")])
     await node.until(lambda: node.phase("late") == "Failed")
     assert node.api.status("late")["message"] == "Pod was rejected: The node had condition: [DiskPressure]. "
-    node.signals["nodefs.available"] = EMPTY
     await node.advance(290)
     assert told(node, "DiskPressure")[0] == "True"
     await node.advance(10)

@@ -1,6 +1,7 @@
-"""Which pod ends when the node runs short of memory or of process numbers, as upstream's kubelet ranks them.
+"""Which pod ends when the node runs short of memory, disk or process numbers, as upstream's kubelet ranks them.
 
     memory     who uses more than they requested, before who does not; then the lower priority; then by how much
+    disk       the same, by what is on the disk that is short; nobody can request inodes
     processes  the lower priority
 
 Static, mirror and system-critical pods are not evicted. One pod ends at a time: what it gives back is seen first.
@@ -13,27 +14,19 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import is_critical
+from podfit.decide.node.pod_load import EPHEMERAL, EVERYTHING, INODES, Load, Part, Used
 from podfit.decide.node.pressure import Observation, Threshold
 
 EVICTED = "Evicted"
-RESOURCES = {"memory.available": "memory", "pid.available": "pids"}
-"""Signals for which pods are evicted, and the resource that they are about."""
-
-
-class Load(msgspec.Struct, frozen=True):
-    """A pod at its allocated size, and what its containers use, in bytes by name."""
-
-    pod: Pod
-    memory: Mapping[str, int]
-
-    @property
-    def priority(self) -> int:
-        return self.pod.spec.priority or 0
-
-    @property
-    def over(self) -> int:
-        """Bytes of memory beyond what the pod requested; less than none when it uses less."""
-        return sum(self.memory.values()) - sum(requested(self.pod).values())
+RESOURCES = {
+    "memory.available": "memory",
+    "nodefs.available": EPHEMERAL,
+    "imagefs.available": EPHEMERAL,
+    "nodefs.inodesFree": INODES,
+    "imagefs.inodesFree": INODES,
+    "pid.available": "pids",
+}
+"""The resource that each signal is about, as messages name it."""
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -42,6 +35,14 @@ class Shortage(msgspec.Struct, frozen=True):
     threshold: Threshold
     seen: Observation
 
+    @property
+    def resource(self) -> str:
+        return RESOURCES[self.threshold.signal]
+
+    @property
+    def of_disk(self) -> bool:
+        return self.resource in (EPHEMERAL, INODES)
+
 
 class Eviction(msgspec.Struct, frozen=True):
     pod: Pod
@@ -49,56 +50,85 @@ class Eviction(msgspec.Struct, frozen=True):
 
 
 def shortages(thresholds: Iterable[Threshold], seen: Mapping[str, Observation]) -> tuple[Shortage, ...]:
-    """Those that are met and that pods are evicted for, memory first."""
+    """Thresholds that are met, memory first."""
     met = (
         Shortage(threshold, seen[threshold.signal])
         for threshold in thresholds
-        if threshold.signal in RESOURCES and threshold.signal in seen and threshold.met(seen[threshold.signal])
+        if threshold.signal in seen and threshold.met(seen[threshold.signal])
     )
-    return tuple(sorted(met, key=lambda shortage: shortage.threshold.signal != "memory.available"))
+    return tuple(sorted(met, key=lambda shortage: shortage.resource != "memory"))
 
 
-def ranked(loads: Iterable[Load], resource: str) -> list[Load]:
+def is_split(seen: Mapping[str, Observation]) -> bool:
+    """Whether images and writable layers are on another disk than volumes and logs."""
+    node, images = seen.get("nodefs.available"), seen.get("imagefs.available")
+    return node is not None and images is not None and node.device != images.device
+
+
+def reclaims(short: Shortage, *, split: bool) -> bool:
+    """Whether removing unused images and ended containers may help."""
+    return short.of_disk and (not split or short.threshold.signal.startswith("imagefs"))
+
+
+def measured(short: Shortage, *, split: bool) -> tuple[Part, ...]:
+    """What of a pod's storage is on the disk that is short."""
+    if not split:
+        return EVERYTHING
+    return ("roots",) if short.threshold.signal.startswith("imagefs") else ("logs", "volumes")
+
+
+def ranked(loads: Iterable[Load], short: Shortage, *, split: bool = False) -> list[Load]:
     """Who goes first comes first."""
     may_go = [load for load in loads if not is_critical(load.pod)]
-    if resource == "memory":
-        return sorted(may_go, key=lambda load: (load.over <= 0, load.priority, -load.over))
-    return sorted(may_go, key=lambda load: load.priority)
+    if short.resource == "pids":
+        return sorted(may_go, key=lambda load: load.priority)
+    parts = measured(short, split=split)
+
+    def over(load: Load) -> int:
+        return load.storage_over(parts, short.resource) if short.of_disk else load.memory_over
+
+    return sorted(may_go, key=lambda load: (over(load) <= 0, load.priority, -over(load)))
 
 
-def eviction(short: Sequence[Shortage], loads: Iterable[Load]) -> Eviction | None:
+def eviction(short: Sequence[Shortage], loads: Iterable[Load], *, split: bool = False) -> Eviction | None:
     """What is to be done about the first shortage; None when there is none, or nobody may go."""
     if not short:
         return None
-    first = short[0]
-    resource = RESOURCES[first.threshold.signal]
-    candidates = ranked(loads, resource)
-    return Eviction(candidates[0].pod, message(first, candidates[0], resource)) if candidates else None
+    candidates = ranked(loads, short[0], split=split)
+    return Eviction(candidates[0].pod, message(short[0], candidates[0])) if candidates else None
 
 
-def message(short: Shortage, load: Load, resource: str) -> str:
+def message(short: Shortage, load: Load) -> str:
     """In upstream's words."""
-    threshold, available = short.threshold.of(short.seen.capacity), short.seen.available
+    resource, seen = short.resource, short.seen
+    threshold, available = Quantity.of_bytes(short.threshold.of(seen.capacity)), _said(seen.available, resource)
     text = f"The node was low on resource: {resource}. "
-    text += f"Threshold quantity: {_said(threshold, resource)}, available: {_said(available, resource)}. "
-    if resource != "memory":
-        return text
-    asked = requested(load.pod)
-    for name, used in load.memory.items():
-        if used > asked.get(name, 0):
+    text += f"Threshold quantity: {threshold}, available: {available}. "
+    for name, used in _by_container(load, resource).items():
+        asked = _requested(load.pod, name, resource)
+        if used > asked:
             text += f"Container {name} was using {_said(used, resource)}, "
-            text += f"request is {_said(asked.get(name, 0), resource)}, has larger consumption of memory. "
+            text += f"request is {_said(asked, resource)}, has larger consumption of {resource}. "
     return text
 
 
-def requested(pod: Pod) -> dict[str, int]:
-    """Bytes of memory that each container requests."""
-    found = {}
+def _by_container(load: Load, resource: str) -> Mapping[str, int]:
+    """Of the resources that containers can request."""
+    if resource == "memory":
+        return load.memory
+    if resource != EPHEMERAL:
+        return {}
+    logs = load.storage.logs
+    return {name: (used + logs.get(name, Used())).bytes for name, used in load.storage.roots.items()}
+
+
+def _requested(pod: Pod, name: str, resource: str) -> int:
     for container in (*pod.spec.init_containers, *pod.spec.containers):
-        amount = container.resources.requests.get("memory")
-        found[container.name] = amount.value() if amount is not None else 0
-    return found
+        amount = container.resources.requests.get(resource)
+        if container.name == name and amount is not None:
+            return amount.value()
+    return 0
 
 
 def _said(amount: int, resource: str) -> str:
-    return str(Quantity.of_bytes(amount) if resource == "memory" and amount % 1024 == 0 else amount)
+    return str(Quantity.of_bytes(amount) if resource in ("memory", EPHEMERAL) else Quantity.of(amount))

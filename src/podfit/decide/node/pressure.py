@@ -3,8 +3,8 @@
     memory.available   nodefs.available   nodefs.inodesFree   imagefs.available   imagefs.inodesFree   pid.available
     MemoryPressure     DiskPressure                                                                     PIDPressure
 
-A threshold is an amount or a share of the capacity. A condition stays for five minutes after its last threshold was
-met, so that a node at the brink does not flap.
+A threshold is an amount or a share of the capacity. A condition stays for a while after its last threshold was met,
+five minutes unless told otherwise, so that a node at the brink does not flap.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,10 +30,11 @@ class BadThreshold(ValueError):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """Bytes, inodes or processes."""
+    """Bytes, inodes or processes. `device` is the number of a file system's, 0 for what is none."""
 
     available: int
     capacity: int
+    device: int = 0
 
 
 class Threshold(msgspec.Struct, frozen=True):
@@ -84,14 +85,21 @@ class Pressure(msgspec.Struct, frozen=True):
 
     met: Mapping[str, float]
 
-    def look(self, thresholds: Iterable[Threshold], seen: Mapping[str, Observation], now: float) -> "Pressure":
-        """What is not observed says nothing."""
+    def look(
+        self,
+        thresholds: Iterable[Threshold],
+        seen: Mapping[str, Observation],
+        now: float,
+        *,
+        transition: float = TRANSITION_SECONDS,
+    ) -> "Pressure":
+        """What is not observed says nothing. A condition stays for `transition` seconds."""
         met = {
             CONDITIONS[threshold.signal]: now
             for threshold in thresholds
             if threshold.signal in seen and threshold.met(seen[threshold.signal])
         }
-        lasting = {name: at for name, at in self.met.items() if now - at < TRANSITION_SECONDS}
+        lasting = {name: at for name, at in self.met.items() if now - at < transition}
         return Pressure({**lasting, **met})
 
     @property

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from podfit.core.clock import Clock
-from podfit.decide.node.pressure import CALM, Observation, Threshold
+from podfit.decide.node.pressure import CALM, TRANSITION_SECONDS, Observation, Threshold
 from podfit.kubelet.node.machine import existing, meminfo
 
 log = logging.getLogger(__name__)
@@ -36,10 +36,12 @@ class MachineSignals:
     def __call__(self) -> Mapping[str, Observation]:
         found = {"memory.available": memory(meminfo()), "pid.available": _processes()}
         for name, path in self._places.items():
-            disk = os.statvfs(existing(path))
-            found[f"{name}.available"] = Observation(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
+            place = existing(path)
+            disk, device = os.statvfs(place), place.stat().st_dev
+            size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+            found[f"{name}.available"] = Observation(free, size, device)
             if disk.f_files:
-                found[f"{name}.inodesFree"] = Observation(disk.f_favail, disk.f_files)
+                found[f"{name}.inodesFree"] = Observation(disk.f_favail, disk.f_files, device)
         return found
 
 
@@ -58,8 +60,10 @@ def _processes() -> Observation:
 class PressureMonitor:
     """`look` once before the first pod; `run` until cancelled. `changed` is set when the conditions changed."""
 
-    def __init__(self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock) -> None:
-        self._observe, self._clock = observe, clock
+    def __init__(
+        self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock, transition: float = TRANSITION_SECONDS
+    ) -> None:
+        self._observe, self._clock, self._transition = observe, clock, transition
         self.thresholds = tuple(thresholds)
         self.seen: Mapping[str, Observation] = {}
         """By the last look."""
@@ -79,7 +83,7 @@ class PressureMonitor:
             log.warning("cannot see what is left of the node error=%s", error)
             return
         self.seen = seen
-        self._state = self._state.look(self.thresholds, seen, self._clock.monotonic())
+        self._state = self._state.look(self.thresholds, seen, self._clock.monotonic(), transition=self._transition)
         if self.conditions != before:
             log.warning("node pressure conditions=%s before=%s", self.conditions, before)
             self.changed.set()

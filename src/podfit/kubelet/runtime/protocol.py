@@ -102,6 +102,9 @@ class Images(Protocol):
     async def remove_image(self, image: str) -> None:
         """Remove the image with every tag it has."""
 
+    async def image_root(self) -> str:
+        """A directory of the file system that holds images and writable layers; empty when nobody says."""
+
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
         """Load a docker-save or OCI archive; returns its image names, e.g. `docker.io/library/busybox:1.36`."""
 

@@ -186,7 +186,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerStats(Usage, frozen=True, kw_only=True):
+    """`layer_bytes` and `layer_inodes` are what it has written beside its volumes, None where nobody counts."""
+
     name: str = ""
+    layer_bytes: int | None = None
+    layer_inodes: int | None = None
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 

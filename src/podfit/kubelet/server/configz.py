@@ -28,6 +28,7 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "evictionHard": {
             threshold.signal: _threshold(threshold.amount, threshold.share) for threshold in config.eviction_hard
         },
+        "evictionPressureTransitionPeriod": f"{config.pressure_transition:g}s",
         "imageGCHighThresholdPercent": config.images.high,
         "imageGCLowThresholdPercent": config.images.low,
         "imageMinimumGCAge": f"{config.images.least_age:g}s",

@@ -73,6 +73,11 @@ class Volumes(msgspec.Struct, frozen=True):
     def pod_directory(self, uid: str) -> Path:
         return self.root / "pods" / component(uid)
 
+    def volume_directory(self, uid: str, volume: Volume) -> Path:
+        """Of a volume that the kubelet makes. Raises Unsupported for another."""
+        kind, _, _ = _kind(volume)
+        return self.pod_directory(uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
+
     def make_directory(self, uid: str, *names: str) -> Path:
         """A directory below the pod's. Only root may enter the pod's own. Raises Outside, OSError."""
         below = "/".join((component(uid), *(component(name) for name in names)))
@@ -112,7 +117,7 @@ class Volumes(msgspec.Struct, frozen=True):
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         if payload is not None and group is not None:
             payload = {name: of_group(file, group) for name, file in payload.items()}
-        path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
+        path = self.volume_directory(pod.metadata.uid, volume)
         for file in payload.values() if payload is not None else ():
             room.take(file)
         now = self.now()

@@ -173,8 +173,15 @@ def _usage(message: pb.ContainerStats | pb.LinuxPodSandboxStats) -> _Usage:
 
 def container_stats(message: pb.ContainerStats) -> ContainerStats:
     attributes = message.attributes
-    name, labels = attributes.metadata.name, dict(attributes.labels)
-    return ContainerStats(id=attributes.id, name=name, labels=labels, **_usage(message))
+    layer = message.writable_layer
+    return ContainerStats(
+        id=attributes.id,
+        name=attributes.metadata.name,
+        labels=dict(attributes.labels),
+        layer_bytes=layer.used_bytes.value if layer.HasField("used_bytes") else None,
+        layer_inodes=layer.inodes_used.value if layer.HasField("inodes_used") else None,
+        **_usage(message),
+    )
 
 
 def sandbox_stats(message: pb.PodSandboxStats) -> SandboxStats:

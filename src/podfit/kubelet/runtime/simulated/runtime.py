@@ -244,6 +244,9 @@ class SimulatedRuntime(SimulatedState):
     async def remove_image(self, image: str) -> None:
         """There is nothing to remove."""
 
+    async def image_root(self) -> str:
+        return ""
+
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
         raise Unimplemented("a simulated node needs no images")
 

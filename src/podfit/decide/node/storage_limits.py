@@ -1,0 +1,50 @@
+"""Whether a pod uses more local storage than it may: upstream's three limits, in its order and words.
+
+volumes[].emptyDir.sizeLimit             one volume
+limits of ephemeral-storage, all          writable layers, logs and local volumes of the pod
+limits of ephemeral-storage, each         writable layer and logs of the container
+"""
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node.pod_load import EPHEMERAL, EVERYTHING, Load, Used, is_local
+from podfit.decide.pod.requests import pod_limits
+
+
+def is_limited(pod: Pod) -> bool:
+    """Whether any of the three is set, so that the pod has to be measured."""
+    sizes = (volume.empty_dir.size_limit for volume in pod.spec.volumes if volume.empty_dir and is_local(volume))
+    return any(sizes) or EPHEMERAL in pod_limits(pod)
+
+
+def exceeded(load: Load, *, split: bool) -> str:
+    """Which limit is exceeded, for people; empty when none is. `split`: images and writable layers have a disk of
+    their own, and then a container's layer does not count for its limit.
+    """
+    return _volume(load) or _pod(load) or _container(load, split=split)
+
+
+def _volume(load: Load) -> str:
+    for volume in load.pod.spec.volumes:
+        limit = volume.empty_dir.size_limit if volume.empty_dir is not None else None
+        used = load.storage.volumes.get(volume.name, Used()).bytes
+        if limit is not None and 0 < limit.value() < used:
+            return f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{limit}". '
+    return ""
+
+
+def _pod(load: Load) -> str:
+    limit = pod_limits(load.pod).get(EPHEMERAL)
+    if limit is None or load.stored(EVERYTHING).bytes <= limit.value():
+        return ""
+    return f"Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "
+
+
+def _container(load: Load, *, split: bool) -> str:
+    for container in load.pod.spec.containers:
+        limit = container.resources.limits.get(EPHEMERAL)
+        used = load.storage.logs.get(container.name, Used())
+        if not split:
+            used += load.storage.roots.get(container.name, Used())
+        if limit is not None and 0 < limit.value() < used.bytes:
+            return f'Container {container.name} exceeded its local ephemeral storage limit "{limit}". '
+    return ""

@@ -1,0 +1,134 @@
+"""Ends pods that use more local storage than they may, and pods of a node that runs short of something.
+
+    StorageMeter ───────────▶ decide.node.storage_limits ──▶ the pod's worker: Failed, Evicted
+    PressureMonitor.seen ───▶ decide.node.eviction ────────▶ the same, one pod at a time
+
+Every ten seconds, with what the last look of the monitor saw. Before a pod has to go for a disk, unused images and
+ended containers go. While a pod that was told to go is still ending, nobody else is told for a shortage: what it gives
+back has not been seen yet.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.clock import Clock
+from podfit.decide.cgroup.container_resources import is_critical
+from podfit.decide.node.eviction import EVICTED, Shortage, eviction, is_split, reclaims, shortages
+from podfit.decide.node.pod_load import Load, Used
+from podfit.decide.node.storage_limits import exceeded, is_limited
+from podfit.kubelet.eviction.local_storage import StorageMeter
+from podfit.kubelet.eviction.reclaim import Reclaimer
+from podfit.kubelet.node.pressure import LOOK_SECONDS, PressureMonitor
+from podfit.kubelet.pods.known import AllocatedPods, KnownPods
+from podfit.kubelet.runtime import labels
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerStats
+from podfit.kubelet.status.inputs import Failure
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 1
+THRESHOLD_MET = "EvictionThresholdMet"
+
+
+class Evictor(msgspec.Struct):
+    """`emit` records an event of a pod: pod, type, reason, message, field path; `tell` one of the node."""
+
+    runtime: Runtime
+    pressure: PressureMonitor
+    known: KnownPods
+    pods: AllocatedPods
+    meter: StorageMeter
+    reclaimer: Reclaimer
+    clock: Clock
+    emit: Callable[[Pod, str, str, str, str], None]
+    tell: Callable[[str, str, str], None]
+    going: set[str] = msgspec.field(default_factory=set)
+    """UIDs of the pods that were told to go and are still ending."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.clock.sleep(LOOK_SECONDS)
+            try:
+                await self._look()
+            except (CRIError, OSError) as error:
+                log.warning("cannot see which pods use what error=%s", error)
+
+    async def _look(self) -> None:
+        """Raises CRIError, OSError."""
+        active = list(self.pods.active())
+        self.going &= {pod.metadata.uid for pod in active}
+        if await self._too_large(active) or self.going:
+            return
+        short = shortages(self.pressure.thresholds, self.pressure.seen)
+        if short:
+            self.tell("Warning", THRESHOLD_MET, f"Attempting to reclaim {short[0].resource}")
+            short = await self._after_reclaim(short)
+        if short:
+            await self._relieve(short, active)
+
+    async def _too_large(self, active: Iterable[Pod]) -> bool:
+        """End all pods that exceed a limit of theirs; whether there is one. Raises CRIError, OSError."""
+        limited = [
+            pod for pod in active if pod.metadata.uid not in self.going and not is_critical(pod) and is_limited(pod)
+        ]
+        if not limited or not self.meter.measures:
+            return False
+        split, found = is_split(self.pressure.seen), False
+        for load in await self._loads(limited, stored=True):
+            if message := exceeded(load, split=split):
+                self._evict(load.pod, message, disruption="")
+                found = True
+        return found
+
+    async def _after_reclaim(self, short: tuple[Shortage, ...]) -> tuple[Shortage, ...]:
+        """What the node is still short of when what nobody needs is gone."""
+        if not reclaims(short[0], split=is_split(self.pressure.seen)):
+            return short
+        await self.reclaimer.reclaim()
+        self.pressure.look()
+        return shortages(self.pressure.thresholds, self.pressure.seen)
+
+    async def _relieve(self, short: tuple[Shortage, ...], active: list[Pod]) -> None:
+        """Raises CRIError, OSError."""
+        loads = await self._loads(active, stored=short[0].of_disk)
+        found = eviction(short, loads, split=is_split(self.pressure.seen))
+        if found is None:
+            log.warning("the node is short and nobody may be evicted signal=%s", short[0].threshold.signal)
+            return
+        log.warning("evicting pod pod=%s signal=%s", labels.ref(found.pod), short[0].threshold.signal)
+        self._evict(found.pod, found.message, disruption=found.message)
+
+    def _evict(self, pod: Pod, message: str, *, disruption: str) -> None:
+        self.going.add(pod.metadata.uid)
+        self.emit(pod, "Warning", EVICTED, message, "")
+        self.known.fail(pod.metadata.uid, Failure(EVICTED, message, disruption=disruption, grace=GRACE_SECONDS))
+
+    async def _loads(self, pods: list[Pod], *, stored: bool) -> list[Load]:
+        """`stored`: with what they have on disks. Raises CRIError, OSError."""
+        by_pod: dict[str, list[ContainerStats]] = {pod.metadata.uid: [] for pod in pods}
+        for stats in await self.runtime.list_container_stats():
+            if (of_pod := by_pod.get(stats.labels.get(labels.POD_UID, ""))) is not None:
+                of_pod.append(stats)
+        loads = []
+        for pod in pods:
+            found = by_pod[pod.metadata.uid]
+            load = Load(pod, {stats.name: stats.memory_working_set or 0 for stats in found})
+            if stored:
+                load = msgspec.structs.replace(load, storage=await self.meter.storage(pod, _roots(found)))
+            loads.append(load)
+        return loads
+
+
+def _roots(found: Iterable[ContainerStats]) -> Mapping[str, Used]:
+    """The writable layers of a pod's containers; several instances of one add up."""
+    roots: dict[str, Used] = {}
+    for stats in found:
+        layer = Used(stats.layer_bytes or 0, stats.layer_inodes or 0)
+        roots[stats.name] = roots.get(stats.name, Used()) + layer
+    return roots
