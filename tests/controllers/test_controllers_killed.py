@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
+from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.claims import controller_of
 from podfit.net.wire import Identity
@@ -61,7 +62,11 @@ class Node:
         if pod is None or pod.metadata.uid != seen.metadata.uid:
             return
         if pod.metadata.deletion_timestamp:
-            await self._server.client.delete(Pod, pod.metadata.name, "default", grace=0, uid=pod.metadata.uid)
+            try:
+                await self._server.client.delete(Pod, pod.metadata.name, "default", grace=0, uid=pod.metadata.uid)
+            except ApiError as error:
+                if error.code != 404:  # a pod without a node shows itself as going and goes
+                    raise
         elif pod.status.phase == "Pending":
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self._clock.now())}
             status = {"status": {"phase": "Running", "conditions": [ready]}}

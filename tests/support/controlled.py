@@ -44,6 +44,8 @@ FOLLOWED = (
     ("discovery.k8s.io", "v1", "endpointslices"),
 )
 FOREIGN = "openshift"
+TOGETHER = 3
+"""Milliseconds in which no controller got round to anything: objects made so close are made at once."""
 SECONDS_AFTER = 14.0
 """Of the test's time after the last request."""
 _TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime")
@@ -88,11 +90,25 @@ def _calls(changes: Sequence[Document]) -> Iterator[tuple[str, float, float]]:
             marks["start"] = now
             yield "start_container", now, now - marks.get("ready", now)
             yield "run_sandbox", marks.get("placed", now), marks.get("ready", now) - marks.get("placed", now)
-        if told.get("phase") in ("Succeeded", "Failed") and "stop" in marks and "end" not in marks:
-            marks["end"] = now
-            yield "stop_container", marks["stop"], now - marks["stop"]
+        yield from _ends(told, now, marks)
         if change["watch"] == "DELETED" and "end" in marks:
-            yield "stop_sandbox", marks["end"], now - marks["end"]
+            yield "remove_sandbox", marks["end"], now - marks["end"]
+
+
+def _ends(told: Document, now: float, marks: dict[str, float]) -> Iterator[tuple[str, float, float]]:
+    """Of a container by itself and then of its sandbox, or of a pod that was asked to stop."""
+    over = told.get("phase") in ("Succeeded", "Failed")
+    states = {state for *_, state in told.get("containers", ())}
+    if "running" in states:
+        marks.setdefault("run", now)
+    if "terminated" in states and not over and "run" in marks:
+        marks["ended"] = now
+        yield "run", marks["run"], now - marks.pop("run")
+    if over and "ended" in marks:
+        yield "stop_sandbox", marks["ended"], now - marks.pop("ended")
+    if over and "stop" in marks and "end" not in marks:
+        marks["end"] = now
+        yield "stop_container", marks["stop"], now - marks["stop"]
 
 
 class Answer(NamedTuple):
@@ -127,11 +143,11 @@ class Scenario:
         cluster.run(self._foreign())
         cluster.settle()
         cluster.clock.advance(PHASE - cluster.clock.elapsed % 1 + 1)
-        began, answers = cluster.clock.elapsed, []
-        for request in self._case["requests"]:
-            cluster.clock.advance(began + request["t_ms"] / 1000 - cluster.clock.elapsed)
+        began, answers = cluster.clock.elapsed, list[Answer]()
+        for together in _together(self._case["requests"]):
+            cluster.clock.advance(began + together[0]["t_ms"] / 1000 - cluster.clock.elapsed)
             self._learn()
-            answers.append(cluster.run(self._send(request)))
+            answers += cluster.run(self._send_all(together))
         cluster.clock.advance(SECONDS_AFTER)
         self._learn()
         cluster.run(self._end())
@@ -163,6 +179,9 @@ class Scenario:
     def _seen(self, resource: str, obj: Document, state: Document | None) -> None:
         self._objects.setdefault(f"{resource}/{obj['metadata']['name']}", []).append(state)
 
+    async def _send_all(self, requests: Sequence[Document]) -> list[Answer]:
+        return await asyncio.gather(*map(self._send, requests))
+
     async def _send(self, request: Document) -> Answer:
         path, body = self._said(request["path"]), request["body"]
         data = b"" if body is None else self._said(json.dumps(body)).encode()
@@ -191,6 +210,18 @@ class Scenario:
                 for group, value in found.groupdict().items():
                     self._names.setdefault(f"{{{group}}}", value)
                 break
+
+
+def _together(requests: Sequence[Document]) -> Iterator[list[Document]]:
+    together: list[Document] = []
+    for request in requests:
+        makes = request["method"] == "POST" and together and together[-1]["method"] == "POST"
+        if together and not (makes and request["t_ms"] - together[-1]["t_ms"] <= TOGETHER):
+            yield together
+            together = []
+        together.append(request)
+    if together:
+        yield together
 
 
 def _pattern(recorded: str, names: Mapping[str, str]) -> re.Pattern[str]:

@@ -75,6 +75,37 @@ async def test_a_sleep_ends_when_its_time_is_over(world: World) -> None:
     assert (ended.state, ended.exit_code, ended.reason) == (ContainerState.EXITED, 0, "Completed")
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "after"),
+    [
+        (["sleep", "60"], 137, 3),
+        (["sh", "-c", "sleep infinity"], 137, 3),
+        (["sh", "-c", "sleep 1; trap 'exit 0' TERM; while :; do sleep 1; done"], 0, 0),
+        (["sleep", "2"], 0, 2),
+        (["serve"], 0, 0),
+    ],
+)
+async def test_a_sleep_has_to_be_killed(world: World, command: list[str], code: int, after: float) -> None:
+    container_id = await world.start(*command)
+    stopping = asyncio.create_task(world.runtime.stop_container(container_id, grace_seconds=3))
+    await world.clock.advance(after - 0.1 if after else 0)
+    assert ((await world.runtime.container_status(container_id)).state is ContainerState.RUNNING) is (after > 0)
+    await world.clock.advance(3)
+    await stopping
+    ended = await world.runtime.container_status(container_id)
+    assert (ended.state, ended.exit_code) == (ContainerState.EXITED, code)
+    assert ended.finished_at - ended.started_at == after * 10**9
+
+
+async def test_how_long_a_command_runs_can_be_told(world: World) -> None:
+    world.runtime.delays["run"] = 2
+    container_id = await world.start("false")
+    await world.clock.advance(1.9)
+    assert (await world.runtime.container_status(container_id)).state is ContainerState.RUNNING
+    await world.clock.advance(0.1)
+    assert (await world.runtime.container_status(container_id)).exit_code == 1
+
+
 async def test_an_update_reaches_the_group_and_keeps_the_rest(world: World) -> None:
     container_id = await world.start("serve", memory=64 << 20)
     await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=30_000, cpu_period=100_000))

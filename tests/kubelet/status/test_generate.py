@@ -12,7 +12,7 @@ from podfit.api.core.v1.pods.types import Pod, PodCondition, PodReadinessGate, P
 from podfit.api.meta import codec
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, LinuxResources, SandboxState, SandboxStatus
-from podfit.kubelet.status.generate import finished, generate, rejected
+from podfit.kubelet.status.generate import generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 from support.clock import EPOCH
 from support.placed import placed
@@ -158,15 +158,16 @@ def test_running() -> None:
 def test_phase_follows_exits_and_policy(policy: str, codes: list[int | None], phase: str) -> None:
     given = placed(pod(*(container(f"c{n}") for n in range(len(codes))), restart_policy=policy))
     seen = facts(given, *(instance(f"c{n}", code=code) for n, code in enumerate(codes)))
-    assert generate(seen).phase == phase
-    assert finished(seen) is (phase in ("Succeeded", "Failed"))
+    assert generate(replace(seen, observed=replace(seen.observed, sandbox=NO_BOX))).phase == phase
+    lags = phase in ("Succeeded", "Failed")
+    assert generate(seen).phase == ("Pending" if lags else phase), "while the sandbox comes down"
+    assert generate(seen, freed=True).phase == phase
 
 
 def test_success_is_said_by_conditions_first_and_by_the_phase_when_the_sidecar_ends() -> None:
     job = placed(pod(container("main"), init=(sidecar("s1"),), restart_policy="Never"))
     before = msgspec.structs.replace(job.status, phase="Running")
     ending = facts(job, instance("main", code=0), instance("s1"), previous=before)
-    assert finished(ending)
     assert generate(ending).phase == "Running"
     assert "Ready=False(PodCompleted)" in holds(generate(ending))
     done = generate(facts(job, instance("main", code=0), instance("s1", code=0), box=NO_BOX, previous=before))
@@ -182,9 +183,9 @@ def test_success_is_said_by_conditions_first_and_by_the_phase_when_the_sidecar_e
 
 def test_a_deleted_pod_ends_by_its_exit_codes() -> None:
     assert generate(facts(WEB, instance(), ended=True)).phase == "Running"
-    assert generate(facts(WEB, instance(code=0), ended=True)).phase == "Succeeded"
-    assert generate(facts(WEB, instance(code=143), ended=True)).phase == "Failed"
-    never_started = generate(facts(WEB, ended=True))
+    assert generate(facts(WEB, instance(code=0), box=NO_BOX, ended=True)).phase == "Succeeded"
+    assert generate(facts(WEB, instance(code=143), box=NO_BOX, ended=True)).phase == "Failed"
+    never_started = generate(facts(WEB, box=None, ended=True))
     assert never_started.phase == "Failed"
     assert codec.to_dict(never_started.container_statuses[0].state) == {
         "terminated": {
@@ -210,7 +211,7 @@ def test_ended_from_outside() -> None:
     during = generate(facts(WEB, instance(), previous=running, failure=late))
     assert (during.phase, during.reason) == ("Running", "")
     assert "Ready=False(PodFailed)" in holds(during)
-    after = generate(facts(WEB, instance(code=0), previous=running, failure=late))
+    after = generate(facts(WEB, instance(code=0), box=NO_BOX, previous=running, failure=late))
     assert (after.phase, after.reason, after.message) == ("Failed", *why)
 
 
@@ -272,9 +273,8 @@ def test_initialisation() -> None:
     assert "Initialized=True" in holds(through)
     assert through.phase == "Pending"
     assert [each.ready for each in through.init_container_statuses] == [True, True, True]
-    failed = facts(given, instance("i1", code=2))
+    failed = facts(given, instance("i1", code=2), box=NO_BOX)
     assert generate(failed).phase == "Failed"
-    assert finished(failed)
 
 
 @pytest.mark.row("R-176")

@@ -79,8 +79,8 @@ async def remove(
             info, await Stored[Object](context.store, info).update(leaving, expected=record.mod_revision)
         )
     if not dry:
-        if meta.deletion_timestamp and meta.deletion_grace_period_seconds:  # as upstream, watchers see its last moment
-            going = marked(context, obj, 0)
+        going = marked(context, obj, 0) if strategy.shown_as_marked or meta.deletion_timestamp else obj
+        if going is not obj:  # as upstream, watchers see its last moment
             record = await Stored[Object](context.store, info).update(going, expected=record.mod_revision)
         expected = record.mod_revision
         async with allocated(context, None, obj, dry=dry):

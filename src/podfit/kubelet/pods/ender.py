@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
 from podfit.kubelet.pods.configs import log_directory
-from podfit.kubelet.pods.facts import PodFacts, observe
+from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
@@ -48,19 +48,14 @@ class PodEnd:
         await killer.stop_pod(allocated, facts, self._grace(pod, gone=gone))
         self._context.probes.forget(uid)
         facts = await observe(self._context.runtime, uid)
-        await self._free(pod, facts)
+        if not self._reporter.was_rejected:
+            await self._reporter.freed(pod, facts)
         await killer.stop_sandboxes(facts)
-        await self._free(pod, await observe(self._context.runtime, uid))
+        facts = await observe(self._context.runtime, uid)
+        if not self._reporter.was_rejected:  # of such a pod there is nothing to add
+            await self._reporter.report(lambda: pod, facts, ending=True)
         await self._context.volumes.remove(uid)
         await remove_cgroup(self._context.cgroups, self._context.actuator.cgroups.path(pod), self._context.clock.sleep)
-
-    async def _free(self, pod: Pod, facts: PodFacts) -> None:
-        """Nothing runs any more: the status says so, and the room is free although the object is still there.
-
-        Of a pod that was rejected there is nothing to add.
-        """
-        if not self._reporter.was_rejected:
-            await self._reporter.report(lambda: pod, facts, ending=True)
 
     async def delete(self, pod: Pod, *, gone: bool) -> None:
         """After `stop`: remove what is left, and let the API object go."""

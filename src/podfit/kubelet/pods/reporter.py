@@ -51,16 +51,25 @@ class Reporter:
         Allocation hears of it before the API does, so room that came free is given away at once. A pod that is over
         keeps the size with which it ended, whatever is asked of it afterwards.
         """
-        running = [container.name for container in facts.running]
-        seen = await self._context.allocation.begin_sync(newest, running)
-        if self.ended and self._sized is not None:
-            seen = replace(seen, pod=self._sized)
-        self._sized = seen.pod
+        seen = await self._seen(newest, facts)
         status = generate(self._input(seen, facts, ending=ending))
         self.writer.set(status)
         await self._context.allocation.reconcile(seen.desired.metadata.uid, status)
         self._count_start(status)
         return replace(seen.pod, status=status)
+
+    async def freed(self, pod: Pod, facts: PodFacts) -> None:
+        """Nothing of it runs any more: allocation hears of it while the sandbox comes down, the API after that."""
+        seen = await self._seen(lambda: pod, facts)
+        status = generate(self._input(seen, facts, ending=True), freed=True)
+        await self._context.allocation.reconcile(pod.metadata.uid, status)
+
+    async def _seen(self, newest: Callable[[], Pod], facts: PodFacts) -> Allocated:
+        seen = await self._context.allocation.begin_sync(newest, [container.name for container in facts.running])
+        if self.ended and self._sized is not None:
+            seen = replace(seen, pod=self._sized)
+        self._sized = seen.pod
+        return seen
 
     def rejected(self, pod: Pod, reason: str, message: str) -> None:
         self.writer.set(rejected(pod, reason, message, self._context.clock.now()))

@@ -104,9 +104,10 @@ class PodSync:
             if not progress:
                 break
         pod = await self._reporter.report(newest, facts)
-        if not self._reporter.ended:
+        over = self._reporter.ended or plan(pod, facts).over
+        if not over:
             await self._refresh(pod)
-        return Turn(over=self._reporter.ended, again=min(retries, default=None))
+        return Turn(over=over, again=min(retries, default=None))
 
     async def _observed(self, newest: Callable[[], Pod], facts: PodFacts) -> Observed | None:
         if self._volumes is None:

@@ -3,7 +3,6 @@
 
     facts = StatusInput(pod=…, allocated=…, previous=…, observed=Observation(…), machine=…, node_ip=…, now=…, …)
     generate(facts) -> PodStatus          the status as it should stand in the API now
-    finished(facts) -> bool               the pod has reached its end: stop what still runs of it
     rejected(pod, reason, message, now)   the status of a pod that was not admitted
 
 `observed` holds the runtime's own types; `previous` is the status last generated (or the API's after a start).

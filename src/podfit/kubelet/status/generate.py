@@ -14,15 +14,17 @@ from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL, phase_of
 
 
-def generate(facts: StatusInput) -> PodStatus:
+def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
     """The status as it should stand in the API now.
 
-    A terminal phase is reported once nothing runs any more; the conditions, and `finished`, say it before. A pod never
-    leaves a terminal phase.
+    A terminal phase is reported once nothing runs any more and the sandbox is down, as upstream's status manager delays
+    it; the conditions say it before. With `freed` the sandbox does not count: it holds no room. A pod never leaves a
+    terminal phase.
     """
     init, regular = container_statuses(facts, init=True), container_statuses(facts, init=False)
     amounts_to = _phase(facts, init, regular)
-    lags = amounts_to in TERMINAL and facts.observed.anything_runs
+    stands = facts.observed.anything_runs or (facts.observed.sandbox_stands and not freed)
+    lags = amounts_to in TERMINAL and stands
     phase = facts.previous.phase or "Pending" if lags else amounts_to
     reason, message = _failure(facts) if phase == "Failed" else ("", "")
     known, pod, ips = facts.previous, facts.pod, _pod_ips(facts)
@@ -44,12 +46,6 @@ def generate(facts: StatusInput) -> PodStatus:
         allocated_resources=dict(pod_allocated(facts.allocated, facts.machine)) if _reports_pod_level(facts) else {},
         resources=_resources(facts, phase),
     )
-
-
-def finished(facts: StatusInput) -> bool:
-    """Whether the pod has reached its end, so that what still runs of it (its sidecars) is to be stopped."""
-    init, regular = container_statuses(facts, init=True), container_statuses(facts, init=False)
-    return _phase(facts, init, regular) in TERMINAL
 
 
 def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:

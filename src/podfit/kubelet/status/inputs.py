@@ -29,9 +29,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         return any(container.state is ContainerState.RUNNING for container in self.containers)
 
     @property
+    def sandbox_stands(self) -> bool:
+        return self.sandbox is not None and self.sandbox.state is SandboxState.READY
+
+    @property
     def sandbox_ready(self) -> bool:
+        """Whether containers can be started in it."""
         sandbox = self.sandbox
-        return sandbox is not None and sandbox.state is SandboxState.READY and bool(sandbox.host_network or sandbox.ips)
+        return sandbox is not None and self.sandbox_stands and bool(sandbox.host_network or sandbox.ips)
 
 
 class Failure(msgspec.Struct, frozen=True):

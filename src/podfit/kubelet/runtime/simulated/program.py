@@ -1,6 +1,8 @@
 """What a simulated container's command would do, as far as its first words tell.
 
 `sleep N`, `true`, `false` and `exit N` end as they say, also behind `sh -c`; everything else runs until it is stopped.
+A `sleep` does not stop when it is asked to: it handles no signal, and the kernel keeps from the first process of a
+container those that it does not handle. So it is killed at the end of its grace period, as on any node.
 """
 
 import re
@@ -21,10 +23,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 def ending(command: Sequence[str]) -> Ending | None:
     """None when the command runs until it is stopped."""
-    words = list(command)
-    if len(words) >= 3 and words[0].rpartition("/")[2] in ("sh", "ash", "bash") and words[1] == "-c":
-        words = _words(words[2])
-    match words:
+    match _words(command):
         case ["sleep", seconds] if _SECONDS.match(seconds):
             return Ending(float(seconds), 0)
         case ["true"]:
@@ -38,7 +37,23 @@ def ending(command: Sequence[str]) -> Ending | None:
     return None
 
 
-def _words(script: str) -> list[str]:
+def has_to_be_killed(command: Sequence[str]) -> bool:
+    """Whether it does not end when it is asked to."""
+    match _words(command):
+        case ["sleep", _]:
+            return True
+    return False
+
+
+def _words(command: Sequence[str]) -> list[str]:
+    """Of the command, or of the script that its shell is given."""
+    words = list(command)
+    if len(words) >= 3 and words[0].rpartition("/")[2] in ("sh", "ash", "bash") and words[1] == "-c":
+        return _script(words[2])
+    return words
+
+
+def _script(script: str) -> list[str]:
     lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|<>()")
     lexer.whitespace_split = True
     try:

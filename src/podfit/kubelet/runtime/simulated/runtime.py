@@ -22,7 +22,7 @@ from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
-from podfit.kubelet.runtime.simulated.program import ending
+from podfit.kubelet.runtime.simulated.program import ending, has_to_be_killed
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
@@ -49,7 +49,8 @@ NOTHING_RUNS = "a container of a simulated node runs nothing: there is no proces
 
 
 class SimulatedRuntime(SimulatedState):
-    """`faults` and `delays` make calls fail or take longer, by the call's name or `*` for all."""
+    """`faults` and `delays` make calls fail or take longer, by the call's name or `*` for all. The delay `run` is how
+    long a command that ends by itself runs, whatever it says."""
 
     def __init__(self, clock: Clock, cgroups: MemoryCgroups) -> None:
         super().__init__(clock, cgroups)
@@ -149,12 +150,19 @@ class SimulatedRuntime(SimulatedState):
         self._change(container_id, state=ContainerState.RUNNING, started_at=self._now())
         self._tell(container_id, EventKind.STARTED)
         if (plan := ending([*config.command, *config.args])) is not None:
-            self._timers[container_id] = self._clock.call_later(plan.seconds, lambda: self.end(container_id, plan.code))
+            seconds = self.delays.get("run", plan.seconds)
+            self._timers[container_id] = self._clock.call_later(seconds, lambda: self.end(container_id, plan.code))
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         await self._may("stop_container")
+        if container_id not in self._containers:
+            return
+        status, config, _ = self._containers[container_id]
+        killed = has_to_be_killed([*config.command, *config.args])
+        if killed and status.state is ContainerState.RUNNING:
+            await self._clock.sleep(grace_seconds)
         if container_id in self._containers:
-            self.end(container_id, 0 if grace_seconds else KILLED)
+            self.end(container_id, KILLED if killed or not grace_seconds else 0)
 
     async def remove_container(self, container_id: str) -> None:
         await self._may("remove_container")
