@@ -101,6 +101,15 @@ async def test_what_capped_it(policy: dict[str, Any] | None, uncapped: str, targ
     assert bool(chain.capped) == bool(capped)
 
 
+async def test_the_largest_node_capped_it() -> None:
+    found = recommended(uncappedTarget={"cpu": "80"}, target={"cpu": "64"})
+    said = {"type": "podfit.dev/CappedToNode", "status": "True", "message": "cpu of app"}
+    document = vpa(recommendation={"containerRecommendations": [found]}, conditions=[said])
+    answer = await asked(cluster(document))
+    assert answer.chains[0].capped == "what the largest node has"
+    assert answer.conditions == ("podfit.dev/CappedToNode (cpu of app)",)
+
+
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}
 
 

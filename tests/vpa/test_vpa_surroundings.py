@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
-from podfit.decide.autoscaling.surroundings import HELD
+from podfit.decide.autoscaling.surroundings import CAPPED, HELD
 from support.vpa_world import NAMESPACE, World, recommending
 
 
@@ -74,3 +76,21 @@ async def test_vpa_sizes_sidecars_unless_as_upstream(world: World, compatible: b
     await world.start(upstream_compatible=compatible)
     await world.minutes(2)
     assert set(await world.sizes("web")) == expected
+
+
+async def test_vpa_says_that_no_node_is_large_enough(world: World) -> None:
+    await web(world, "100")
+    await world.start()
+    await world.minutes(2)
+    (status, message) = (await world.conditions("web"))[CAPPED]
+    assert (status, message.partition(":")[0]) == ("True", "cpu of app")
+    assert message.endswith("would be recommended, the largest node has 64")
+    node = await world.client.get(Node, "n", "")
+    cordoned = replace(node, spec=replace(node.spec, unschedulable=True))
+    await world.client.update(cordoned)
+    await world.minutes(1)
+    assert (await world.sizes("web"))["app"].target["cpu"].milli() == 64_000
+    larger = {"status": {"allocatable": {"cpu": "640"}}}
+    await world.client.patch(Node, "n", "", larger, subresource="status")
+    await world.minutes(1)
+    assert CAPPED not in await world.conditions("web")

@@ -26,6 +26,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
+from podfit.decide.autoscaling.surroundings import CAPPED
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {
@@ -147,7 +148,10 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     """`steps` are those of its targets, from its checkpoints."""
     vpa = facts.vpa
     found = vpa.status.recommendation.container_recommendations
-    chains = tuple(chain for target in found for chain in _chains(target, vpa.policy(target.container_name)))
+    capped = any(condition.type == CAPPED and condition.status == "True" for condition in vpa.status.conditions)
+    chains = tuple(
+        chain for target in found for chain in _chains(target, vpa.policy(target.container_name), capped_to_node=capped)
+    )
     return VpaWhy(
         vpa=vpa.metadata.name,
         namespace=vpa.metadata.namespace,
@@ -166,7 +170,7 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     )
 
 
-def _chains(recommended: Recommended, policy: ContainerPolicy) -> Iterator[Chain]:
+def _chains(recommended: Recommended, policy: ContainerPolicy, *, capped_to_node: bool) -> Iterator[Chain]:
     for resource in RESOURCES:
         if resource in recommended.target:
             yield Chain(
@@ -176,11 +180,11 @@ def _chains(recommended: Recommended, policy: ContainerPolicy) -> Iterator[Chain
                 lower=_text(recommended.lower_bound, resource),
                 target=_text(recommended.target, resource),
                 upper=_text(recommended.upper_bound, resource),
-                capped=_capped(recommended, policy, resource),
+                capped=_capped(recommended, policy, resource, capped_to_node=capped_to_node),
             )
 
 
-def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str) -> str:
+def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str, *, capped_to_node: bool) -> str:
     """Which end of the policy the target lies at, when it is not what was seen."""
     target, seen = recommended.target[resource], recommended.uncapped_target.get(resource)
     if seen is None or seen == target:
@@ -191,6 +195,8 @@ def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str) ->
         return f"maxAllowed {most} of {whose}"
     if target > seen and least is not None and target == least:
         return f"minAllowed {least} of {whose}"
+    if target < seen and capped_to_node:
+        return "what the largest node has"
     way = "lowered" if target < seen else "raised"
     return f"{way} by something that this object does not name, such as a flag of the recommender"
 

@@ -13,15 +13,16 @@ from podfit.api.autoscaling_k8s.v1 import (
     CrossVersionObjectReference,
     RecommendedContainerResources,
     RecommendedPodResources,
-    VerticalPodAutoscalerCondition,
     VerticalPodAutoscalerStatus,
 )
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.base import ResourceList
 from podfit.core.resources import CPU, MEMORY
+from podfit.decide.autoscaling.conditions import with_condition
 from podfit.decide.autoscaling.status import PROVIDED
 
 HELD = "podfit.dev/HorizontalAutoscaler"
+CAPPED = "podfit.dev/CappedToNode"
 UTILIZATION = "Utilization"
 
 
@@ -46,37 +47,40 @@ def _relative(metric: MetricSpec) -> str:
 
 
 def largest(nodes: Iterable[Node]) -> ResourceList:
-    """The most that a container could get anywhere."""
+    """The most that a container could get anywhere. Cordoned nodes count: sizes do not fall for a drain."""
     found: ResourceList = {}
     for node in nodes:
         for name in (CPU, MEMORY):
             amount = node.status.allocatable.get(name)
-            if amount is not None and (name not in found or amount > found[name]) and not node.spec.unschedulable:
+            if amount is not None and (name not in found or amount > found[name]):
                 found[name] = amount
     return found
 
 
 def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], now: str) -> VerticalPodAutoscalerStatus:
     """Nothing of what an HPA scales on, and a condition that says so while it does."""
-    others = [condition for condition in status.conditions if condition.type != HELD]
-    if not held:
-        return replace(status, conditions=tuple(others))
-    before = next((condition for condition in status.conditions if condition.type == HELD), None)
-    kept = _kept(status.recommendation, held)
-    if kept is None:
-        others = [replace(other, status="False") if other.type == PROVIDED else other for other in others]
-    said = VerticalPodAutoscalerCondition(
-        type=HELD,
-        status="True",
-        last_transition_time=before.last_transition_time if before is not None else now,
-        reason="SameResource",
-        message="; ".join(
-            f"HorizontalPodAutoscaler {name} scales on {resource}, which is therefore not recommended"
-            for resource, name in sorted(held.items())
-        ),
+    text = "; ".join(
+        f"HorizontalPodAutoscaler {name} scales on {resource}, which is therefore not recommended"
+        for resource, name in sorted(held.items())
     )
-    conditions = sorted((*others, said), key=lambda condition: condition.type)
-    return replace(status, recommendation=kept, conditions=tuple(conditions))
+    if held:
+        kept, conditions = _kept(status.recommendation, held), status.conditions
+        if kept is None:
+            conditions = tuple(replace(said, status="False") if said.type == PROVIDED else said for said in conditions)
+        status = replace(status, recommendation=kept, conditions=conditions)
+    return with_condition(status, HELD, "SameResource", text, now)
+
+
+def capped_to_nodes(status: VerticalPodAutoscalerStatus, most: ResourceList, now: str) -> VerticalPodAutoscalerStatus:
+    """With a condition that says what a larger node would be recommended for; `most` is what the largest one has."""
+    found = status.recommendation.container_recommendations if status.recommendation else ()
+    short = [
+        f"{name} of {recommended.container_name}: {wanted} would be recommended, the largest node has {most[name]}"
+        for recommended in found
+        for name, wanted in recommended.uncapped_target.items()
+        if name in most and wanted > most[name] and recommended.target.get(name) == most[name]
+    ]
+    return with_condition(status, CAPPED, "NoNodeIsLarger", "; ".join(short), now)
 
 
 def _kept(recommendation: RecommendedPodResources | None, held: Mapping[str, str]) -> RecommendedPodResources | None:

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition, VerticalPodAutoscalerStatus
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
+from podfit.decide.autoscaling.conditions import with_condition
 from podfit.decide.autoscaling.groups import Owner
 
 IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
@@ -48,12 +47,6 @@ def with_conditions(
     status: VerticalPodAutoscalerStatus, wanted: Mapping[str, str], now: str
 ) -> VerticalPodAutoscalerStatus:
     """With those in `wanted`, by type their message, and without those that have passed. What is said already stays."""
-    before = {condition.type: condition for condition in status.conditions}
-    kept = {name: said for name, said in before.items() if name not in PASSING or name in wanted}
-    for name, message in wanted.items():
-        said = before.get(name)
-        since = said.last_transition_time if said is not None and said.status == "True" else now
-        kept[name] = VerticalPodAutoscalerCondition(
-            type=name, status="True", last_transition_time=since, reason=REASONS[name], message=message
-        )
-    return replace(status, conditions=tuple(sorted(kept.values(), key=lambda condition: condition.type)))
+    for name in (*PASSING, *wanted):
+        status = with_condition(status, name, REASONS[name], wanted.get(name, ""), now)
+    return status

@@ -33,7 +33,7 @@ from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
 from podfit.decide.autoscaling.status import Found, Seen, provided, status
-from podfit.decide.autoscaling.surroundings import without_held
+from podfit.decide.autoscaling.surroundings import capped_to_nodes, without_held
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import replay
@@ -216,7 +216,8 @@ class Recommender:
         held = self._around.held(vpa) if self._around else {}
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
-            return without_held(status(newest, seen, format_time(now), bounds), held, format_time(now))
+            bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), nodes, format_time(now))
+            return without_held(bounded, held, format_time(now))
 
         try:
             new = await write_status(self._client, vpa, made)
