@@ -204,7 +204,7 @@ async def test_default_roles_and_bindings_get_back_what_they_lack_and_keep_what_
     await send(server, "PATCH", binding, {"subjects": [someone]}, kind=MERGE_PATCH)
     await bootstrap(server.context)
     assert (await send(server, "GET", role))[1]["rules"] == [extra, rule("list watch", "endpoints services")]
-    names = [each["name"] for each in (await send(server, "GET", binding))[1]["subjects"]]
+    names = [subject["name"] for subject in (await send(server, "GET", binding))[1]["subjects"]]
     assert names == ["dns", "kube-dns"]
 
 

@@ -127,11 +127,11 @@ async def test_who_may_not_is_not_passed_on(server: Server, backend: Backend) ->
 async def test_discovery_shows_it(server: Server) -> None:
     await server.client.create(registration())
     await available(server, "True")
-    assert GROUP in [each["name"] for each in (await page(server, "/apis"))["groups"]]
+    assert GROUP in [group["name"] for group in (await page(server, "/apis"))["groups"]]
     assert (await page(server, f"/apis/{GROUP}"))["preferredVersion"]["version"] == "v1beta1"
     assert (await page(server, PATH))["resources"][0]["name"] == "pods"
     items = (await page(server, "/apis", AGGREGATED))["items"]
-    version = next(each for each in items if each["metadata"]["name"] == GROUP)["versions"][0]
+    version = next(item for item in items if item["metadata"]["name"] == GROUP)["versions"][0]
     assert version["freshness"] == "Current"
     assert version["resources"][0]["responseKind"]["kind"] == "PodMetrics"
 
@@ -152,7 +152,7 @@ async def test_discovery_stands_whatever_a_backend_lists(
     await server.client.create(registration())
     assert (await available(server, "True" if reason == "Passed" else "False")).reason == reason
     items = (await page(server, "/apis", AGGREGATED))["items"]
-    assert [each["freshness"] for each in items[-1]["versions"]] == [freshness]
+    assert [version["freshness"] for version in items[-1]["versions"]] == [freshness]
 
 
 async def test_while_it_is_away(server: Server, backend: Backend, clock: FakeClock) -> None:
@@ -182,7 +182,7 @@ async def test_a_service_that_nobody_knows(server: Server) -> None:
 async def test_what_is_served_here_is_listed_as_local(server: Server) -> None:
     await server.api.publish("https://192.0.2.1:6443")
     await server.api.publish("https://192.0.2.1:6443")
-    found = {each.metadata.name: each for each in (await server.client.list(APIService)).items}
+    found = {apiservice.metadata.name: apiservice for apiservice in (await server.client.list(APIService)).items}
     assert {"v1.", "v1.apps", "v1.storage.k8s.io"} <= found.keys()
     info = info_for(APIService)
     assert info.row is not None

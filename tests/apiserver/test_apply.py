@@ -48,7 +48,7 @@ def stored(made: Applied) -> Applied:
 
 
 def owned(made: Applied) -> dict[str, Any]:
-    return {each.manager: each.fields_v1 for each in made.entries}
+    return {entry.manager: entry.fields_v1 for entry in made.entries}
 
 
 def containers(made: Applied) -> list[dict[str, Any]]:
@@ -63,9 +63,9 @@ def container(**members: Any) -> dict[str, Any]:
 def test_lists_of_items_with_keys_merge_item_by_item() -> None:
     first = applied(None, "a", spec=container(env=[{"name": "A", "value": "1"}, {"name": "Z", "value": "1"}]))
     both = applied(first, "b", spec=container(env=[{"name": "B", "value": "2"}, {"name": "Z", "value": "1"}]))
-    assert [each["name"] for each in containers(both)[0]["env"]] == ["A", "B", "Z"]
+    assert [variable["name"] for variable in containers(both)[0]["env"]] == ["A", "B", "Z"]
     rest = applied(both, "a", spec=container(env=[]))
-    assert [each["name"] for each in containers(rest)[0]["env"]] == ["B", "Z"]
+    assert [variable["name"] for variable in containers(rest)[0]["env"]] == ["B", "Z"]
     assert owned(rest)["a"] == {"f:spec": {"f:containers": {CONTAINER: {".": {}, "f:name": {}}}}}
 
 
@@ -104,7 +104,7 @@ def test_the_same_value_is_shared_and_outlives_one_of_its_owners() -> None:
     first = applied(None, "a", kind=ConfigMap, data={"k": "1"})
     both = applied(first, "b", kind=ConfigMap, data={"k": "1"})
     assert owned(both) == {"a": {"f:data": {"f:k": {}}}, "b": {"f:data": {"f:k": {}}}}
-    assert [each.time for each in both.entries if each.manager == "b"] == [None]  # it changed nothing
+    assert [entry.time for entry in both.entries if entry.manager == "b"] == [None]  # it changed nothing
     left = applied(both, "a", kind=ConfigMap)
     assert left.document["data"] == {"k": "1"}
     assert "data" not in applied(left, "b", kind=ConfigMap).document
@@ -344,10 +344,10 @@ async def test_too_many_writers_become_one(server: Server) -> None:
             "PATCH", f"{MAPS}/a?fieldManager=w{number:02}", change, content_type="application/merge-patch+json"
         )
     entries = document(await (await server.ask("GET", f"{MAPS}/a")).read())["metadata"]["managedFields"]
-    updaters = [each["manager"] for each in entries if each["operation"] == "Update"]
+    updaters = [entry["manager"] for entry in entries if entry["operation"] == "Update"]
     assert len(updaters) == 10
     assert updaters.count("ancient-changes") == 1
-    fields = next(each["fieldsV1"] for each in entries if each["manager"] == "ancient-changes")
+    fields = next(entry["fieldsV1"] for entry in entries if entry["manager"] == "ancient-changes")
     assert fields == {"f:data": {f"f:k{number}": {} for number in range(4)}}
 
 
@@ -359,7 +359,7 @@ def client_side(**data: str) -> Applied:
     last = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": data})
     meta = {"name": "p", "annotations": {LAST: last}}
     made = applied(None, "kubectl-client-side-apply", kind=ConfigMap, metadata=meta, data=data)
-    return Applied(document=made.document, entries=tuple(replace(each, operation="Update") for each in made.entries))
+    return Applied(document=made.document, entries=tuple(replace(entry, operation="Update") for entry in made.entries))
 
 
 def test_kubectl_goes_over_to_the_servers_apply_without_conflict() -> None:

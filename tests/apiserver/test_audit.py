@@ -40,7 +40,7 @@ class Audited:
         self, method: str, path: str, body: bytes = b"", who: Identity = ADMIN, *, headers: dict[str, str] | None = None
     ) -> bytes:
         path, _, text = path.partition("?")
-        query = {name: (value,) for name, _, value in (each.partition("=") for each in text.split("&") if each)}
+        query = {name: (value,) for name, _, value in (part.partition("=") for part in text.split("&") if part)}
         sent = {"content-type": "application/json", "user-agent": "test/1"} | (headers or {})
         request = Request(method, path, query, sent, body, identity=who, remote="10.0.0.1")
         return await (await answer(self.api.handler, request)).read()
@@ -132,8 +132,8 @@ async def test_a_watch_is_told_when_it_begins_and_when_it_ends(tmp_path: Path) -
         watching = await answer(made.api.handler, request)
         await watching.body.aclose()  # type: ignore[union-attr]  # every body that is streamed has it
         found = await made.lines()
-    assert [each["stage"] for each in found] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
-    assert len({each["auditID"] for each in found}) == 1
+    assert [event["stage"] for event in found] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+    assert len({event["auditID"] for event in found}) == 1
 
 
 async def test_nobody_else_may_read_it_and_it_may_be_moved_away(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_a_full_disk_stops_nobody_and_is_said(
         for _ in range(3):
             assert b"gitVersion" in await made.ask("GET", "/version")
             await made.log.supervisor.finish()
-        said = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
+        said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
         assert len(said) == 1
         assert "No space left on device" in said[0]
         monkeypatch.setattr(made.log, "_append", whole)

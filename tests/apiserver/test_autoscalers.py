@@ -95,7 +95,9 @@ async def test_each_version_reads_what_the_other_wrote(server: Server) -> None:
     await send(server, "PATCH", f"{FIRST}/h", {"spec": {"maxReplicas": 9}}, MERGE)
     second = await send(server, "GET", f"{SECOND}/h")
     assert second["spec"]["maxReplicas"] == 9
-    assert sorted(each["type"] for each in second["spec"]["metrics"]) == sorted(each["type"] for each in METRICS)
+    assert sorted(metric["type"] for metric in second["spec"]["metrics"]) == sorted(
+        metric["type"] for metric in METRICS
+    )
     listed = await send(server, "GET", FIRST)
     assert (listed["kind"], listed["apiVersion"], len(listed["items"])) == (
         "HorizontalPodAutoscalerList",
@@ -123,7 +125,7 @@ async def test_a_refusal_of_the_first_version_is_that_of_the_second(server: Serv
 
 @needs("api/defaulting.json")
 async def test_the_second_version_is_read_as_the_first_as_recorded(server: Server) -> None:
-    case = next(each for each in cases("api/defaulting.json") if each["id"] == "hpa-v2-read-as-v1")
+    case = next(case for case in cases("api/defaulting.json") if case["id"] == "hpa-v2-read-as-v1")
     replay = Replay(server)
     await replay.prepare(case)
     got = document(await (await replay.send(case["request"])).read())

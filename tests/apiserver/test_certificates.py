@@ -22,8 +22,8 @@ async def made(server: Server, who: Identity | None = None, **spec: Any) -> Any:
     return found
 
 
-def condition(*each: dict[str, str], certificate: str = "") -> dict[str, Any]:
-    return {"status": {"conditions": list(each), **({"certificate": certificate} if certificate else {})}}
+def condition(*conditions: dict[str, str], certificate: str = "") -> dict[str, Any]:
+    return {"status": {"conditions": list(conditions), **({"certificate": certificate} if certificate else {})}}
 
 
 async def put(server: Server, door: str, change: dict[str, Any], who: Identity | None = None) -> tuple[int, Any]:

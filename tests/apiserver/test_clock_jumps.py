@@ -102,7 +102,7 @@ def event(name: str, when: str) -> Event:
 
 
 async def _names(server: Server) -> list[str]:
-    return [each.metadata.name for each in (await server.client.list(Event, "default")).items]
+    return [event.metadata.name for event in (await server.client.list(Event, "default")).items]
 
 
 @every_jump

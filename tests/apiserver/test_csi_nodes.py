@@ -35,7 +35,7 @@ async def test_drivers_come_and_go_by_their_names(server: Server) -> None:
     more = {"spec": {"drivers": [{"name": "other.example.com", "nodeID": "x", "topologyKeys": None}]}}
     status, changed = await send(server, "PATCH", f"{NODES}/n1", more, kind=STRATEGIC_PATCH)
     assert status == 200
-    assert {each["name"] for each in changed["spec"]["drivers"]} == {"d.example.com", "other.example.com"}
+    assert {driver["name"] for driver in changed["spec"]["drivers"]} == {"d.example.com", "other.example.com"}
     less = {"spec": {"drivers": [{"$patch": "delete", "name": "d.example.com"}]}}
     _, changed = await send(server, "PATCH", f"{NODES}/n1", less, kind=STRATEGIC_PATCH)
     assert changed["spec"]["drivers"] == [{"name": "other.example.com", "nodeID": "x", "topologyKeys": None}]
@@ -45,7 +45,7 @@ async def test_the_table_counts_drivers(server: Server) -> None:
     await send(server, "POST", NODES, csi_node(driver(), driver("e.example.com")))
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     table = document(await (await server.ask("GET", NODES, accept=accept)).read())
-    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Drivers", "Age"]
+    assert [definition["name"] for definition in table["columnDefinitions"]] == ["Name", "Drivers", "Age"]
     assert table["rows"][0]["cells"][:2] == ["n1", 2]
 
 

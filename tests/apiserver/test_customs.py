@@ -64,7 +64,9 @@ async def test_a_kind_is_served_from_the_answer_to_its_definition_on(server: Ser
     await send(server, "GET", FOOS, status=404)
     await send(server, "POST", DEFINITIONS, definition(shortNames=["fo"], categories=["all"]), 201)
     made = await send(server, "GET", f"{DEFINITIONS}/foos.example.com")
-    conditions = {each["type"]: (each["status"], each["reason"]) for each in made["status"]["conditions"]}
+    conditions = {
+        condition["type"]: (condition["status"], condition["reason"]) for condition in made["status"]["conditions"]
+    }
     assert conditions == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("True", "InitialNamesAccepted")}
     assert made["status"]["acceptedNames"]["listKind"] == "FooList"
     assert made["status"]["storedVersions"] == ["v1"]
@@ -76,7 +78,7 @@ async def test_a_kind_is_served_from_the_answer_to_its_definition_on(server: Ser
         {"size": 1, "mode": "slow"},
     )
     found = await send(server, "GET", "/apis/example.com/v1")
-    assert [(each["name"], each["shortNames"], each["categories"]) for each in found["resources"]] == [
+    assert [(resource["name"], resource["shortNames"], resource["categories"]) for resource in found["resources"]] == [
         ("foos", ["fo"], ["all"])
     ]
     groups = await send(server, "GET", "/apis")
@@ -91,7 +93,7 @@ async def test_a_kind_goes_with_its_definition_and_takes_its_objects_along(serve
     gone = await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
     assert gone["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     left = await send(server, "GET", FOOS)
-    assert [each["metadata"]["name"] for each in left["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
     refused = await send(server, "POST", FOOS, foo("c"), 405)
     assert refused["message"] == "create not allowed while custom resource definition is terminating"
     await send(server, "PATCH", f"{FOOS}/b", {"metadata": {"finalizers": None}}, content_type=MERGE)
@@ -113,10 +115,10 @@ async def test_looks_at_the_same_time_await_the_end_of_a_kind_once(server: Serve
     tasks = Supervisor("another server")
     other = CustomTable(replace(server.context, supervisor=tasks))
     await asyncio.gather(other.refresh(), other.refresh(), other.refresh())
-    ends = [each for each in asyncio.all_tasks() if each.get_name() == "end of foos.example.com"]
+    ends = [task for task in asyncio.all_tasks() if task.get_name() == "end of foos.example.com"]
     assert len(ends) == 2, "one of each server"
     await tasks.stop()
-    assert sum(each.done() for each in ends) == 1
+    assert sum(task.done() for task in ends) == 1
 
 
 async def test_the_end_of_a_definition_leaves_a_later_one_of_its_name_alone(server: Server) -> None:
@@ -130,7 +132,7 @@ async def test_the_end_of_a_definition_leaves_a_later_one_of_its_name_alone(serv
     assert info is not None
     assert not await remove_all(server.context, old, info)
     await release(server.context, old)
-    assert [each["metadata"]["name"] for each in (await send(server, "GET", FOOS))["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in (await send(server, "GET", FOOS))["items"]] == ["a"]
 
 
 async def test_objects_end_with_a_definition_that_is_not_served(server: Server) -> None:
@@ -182,7 +184,10 @@ async def test_a_watch_ends_when_its_kind_is_served_no_more(server: Server) -> N
     await send(server, "POST", FOOS, foo("a"), 201)
     await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
     events = [json.loads(line) for line in (await watch.read()).splitlines()]
-    assert [(each["type"], each["object"]["metadata"]["name"]) for each in events] == [("ADDED", "a"), ("DELETED", "a")]
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [
+        ("ADDED", "a"),
+        ("DELETED", "a"),
+    ]
 
 
 async def test_names_belong_to_who_asked_first(server: Server) -> None:
@@ -190,7 +195,8 @@ async def test_names_belong_to_who_asked_first(server: Server) -> None:
     await send(server, "POST", DEFINITIONS, definition(kind="Bar", shortNames=["fo"]), 201)
     second = await send(server, "GET", f"{DEFINITIONS}/bars.example.com")
     conditions = {
-        each["type"]: (each["status"], each["reason"], each["message"]) for each in second["status"]["conditions"]
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in second["status"]["conditions"]
     }
     assert conditions == {
         "NamesAccepted": ("False", "ShortNamesConflict", '"fo" is already in use'),
@@ -216,12 +222,12 @@ async def test_every_version_shows_the_same_objects_by_its_own_schema(server: Se
     await send(server, "PATCH", f"{FOOS}/a", {"spec": {"size": 2}}, content_type=MERGE)
     assert not isinstance(watch.body, bytes)
     lines = [json.loads(await anext(aiter(watch.body))) for _ in range(2)]
-    assert [(each["type"], each["object"]["apiVersion"], each["object"]["spec"]["size"]) for each in lines] == [
+    assert [(line["type"], line["object"]["apiVersion"], line["object"]["spec"]["size"]) for line in lines] == [
         ("ADDED", "example.com/v1beta1", 1),
         ("MODIFIED", "example.com/v1beta1", 2),
     ]
     found = await send(server, "GET", "/apis/example.com")
-    assert [each["version"] for each in found["versions"]] == ["v1", "v1beta1"]
+    assert [version["version"] for version in found["versions"]] == ["v1", "v1beta1"]
     refused = await send(server, "POST", path, foo(), 400)
     assert refused["message"] == (
         "the API version in the data (example.com/v1) does not match the expected API version (example.com/v1beta1)"
@@ -272,10 +278,10 @@ async def test_columns_and_selectable_fields(server: Server) -> None:
     await send(server, "POST", FOOS, foo("a", size=3, mode="fast") | {"status": status}, 201)
     await send(server, "POST", FOOS, foo("b"), 201)
     table = await send(server, "GET", FOOS, accept=TABLE)
-    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Size", "Ready"]
-    assert [each["cells"] for each in table["rows"]] == [["a", 3, "True"], ["b", None, None]]
+    assert [definition["name"] for definition in table["columnDefinitions"]] == ["Name", "Size", "Ready"]
+    assert [row["cells"] for row in table["rows"]] == [["a", 3, "True"], ["b", None, None]]
     chosen = await send(server, "GET", f"{FOOS}?fieldSelector=spec.mode%3Dfast")
-    assert [each["metadata"]["name"] for each in chosen["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in chosen["items"]] == ["a"]
     refused = await send(server, "GET", f"{FOOS}?fieldSelector=spec.size%3D3", status=400)
     assert refused["message"] == "field label not supported: spec.size"
 

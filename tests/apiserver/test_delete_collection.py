@@ -49,7 +49,7 @@ async def fill(server: Server, count: int, **meta: Any) -> None:
 
 
 async def names(server: Server) -> list[str]:
-    return [each.metadata.name for each in (await server.client.list(ConfigMap, "default")).items]
+    return [config_map.metadata.name for config_map in (await server.client.list(ConfigMap, "default")).items]
 
 
 async def test_several_at_a_time_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

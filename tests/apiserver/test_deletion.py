@@ -128,9 +128,9 @@ async def test_a_collection_is_deleted_as_far_as_it_is_selected(server: Server) 
     for name, colour in (("a", "red"), ("b", "blue"), ("c", "red")):
         await send(server, "POST", MAPS, {"metadata": {"name": name, "labels": {"colour": colour}}})
     found = await send(server, "DELETE", f"{MAPS}?labelSelector=colour=red")
-    assert [each["metadata"]["name"] for each in found["items"]] == ["a", "c"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["a", "c"]
     left = await send(server, "GET", MAPS)
-    assert [each["metadata"]["name"] for each in left["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
 
 
 async def test_finalizers_of_a_namespace_are_names(server: Server) -> None:

@@ -24,16 +24,16 @@ async def test_both_forms_name_every_kind_and_every_subresource(server: Server) 
     plain: set[tuple[str, str]] = set()
     for version in ["/api/v1", *[f"/apis/{info.group_version}" for info in resources() if info.group]]:
         found = await get(server, version)
-        plain |= {(found["groupVersion"], each["name"]) for each in found["resources"]}
+        plain |= {(found["groupVersion"], resource["name"]) for resource in found["resources"]}
     aggregated: set[tuple[str, str]] = set()
     for root in ("/api", "/apis"):
         for item in (await get(server, root, AGGREGATED))["items"]:
             for version in item["versions"]:
                 group_version = "/".join(filter(None, (item["metadata"].get("name"), version["version"])))
-                for each in version["resources"]:
+                for resource in version["resources"]:
                     names = [
-                        each["resource"],
-                        *[f"{each['resource']}/{sub['subresource']}" for sub in each.get("subresources", ())],
+                        resource["resource"],
+                        *[f"{resource['resource']}/{sub['subresource']}" for sub in resource.get("subresources", ())],
                     ]
                     aggregated |= {(group_version, name) for name in names}
     assert plain == aggregated
@@ -50,7 +50,7 @@ async def test_the_aggregated_form_says_that_it_is(server: Server) -> None:
 
 
 async def test_what_kubectl_needs_to_know_of_a_pod(server: Server) -> None:
-    listed = {each["name"]: each for each in (await get(server, "/api/v1"))["resources"]}
+    listed = {resource["name"]: resource for resource in (await get(server, "/api/v1"))["resources"]}
     assert listed["pods"] == {
         "name": "pods",
         "singularName": "pod",

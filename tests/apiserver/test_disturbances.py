@@ -99,7 +99,7 @@ async def test_a_deletion_takes_what_the_other_wrote(
 async def test_many_at_once_lose_nothing(server: Server) -> None:
     await send(server, "POST", MAPS, {"metadata": {"name": "a"}})
     patches = [send(server, "PATCH", f"{MAPS}/a", {"data": {f"k{n}": "1"}}, MERGE_PATCH) for n in range(ATTEMPTS)]
-    assert {each["http"] for each in await asyncio.gather(*patches)} == {200}
+    assert {answer["http"] for answer in await asyncio.gather(*patches)} == {200}
     assert len((await send(server, "GET", f"{MAPS}/a"))["data"]) == ATTEMPTS
 
 

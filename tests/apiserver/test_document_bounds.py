@@ -167,13 +167,13 @@ async def test_of_many_conflicts_the_first_are_listed(tmp_path: Path) -> None:
 def test_an_apply_of_many_keys_that_many_own() -> None:
     """One turn of the loop: each key is looked at a few times, whoever owns it."""
     document = config(MOST_BUILT_IN - 2000)
-    info = next(each for each in resources() if each.type is ConfigMap)
+    info = next(resource for resource in resources() if resource.type is ConfigMap)
     entries: Entries = ()
     for manager in ("a", "b", "c", "a"):
         wanted = Application(document=document, manager=manager, subresource="", reset={}, force=True, now="")
         assert cpu_ms(partial(wanted.to, info, document, entries)) < TURN_MS
         entries = wanted.to(info, document, entries).entries
-    check = msgspec.json.encode([each.fields_v1 for each in entries])
+    check = msgspec.json.encode([entry.fields_v1 for entry in entries])
     assert cpu_ms(lambda: check_encoded(check, 60_000)) < TURN_MS
 
 

@@ -39,7 +39,7 @@ async def test_what_one_group_writes_the_other_shows(server: Server) -> None:
     await server.client.create(old)
     found = await server.client.get(Event, "old", "default")
     assert (found.note, found.regarding.name, found.deprecated_count) == ("m", "q", 2)
-    assert {each.metadata.name for each in (await server.client.list(Event, "default")).items} == {"new", "old"}
+    assert {event.metadata.name for event in (await server.client.list(Event, "default")).items} == {"new", "old"}
 
 
 async def test_selected_by_the_names_of_the_group(server: Server) -> None:

@@ -44,7 +44,7 @@ async def test_a_budget_lets_one_go_and_keeps_the_other(server: Server) -> None:
     going = await send(server, "GET", f"{PODS}/a")
     assert going["metadata"]["deletionTimestamp"]
     assert ("DisruptionTarget", "EvictionByEvictionAPI") in [
-        (each["type"], each.get("reason")) for each in going["status"]["conditions"]
+        (condition["type"], condition.get("reason")) for condition in going["status"]["conditions"]
     ]
     charged = (await send(server, "GET", f"{BUDGETS}/b"))["status"]
     assert (charged["disruptionsAllowed"], list(charged["disruptedPods"])) == (0, ["a"])

@@ -30,7 +30,7 @@ from podfit.net.wire import Identity, Request, Response
 from support.clock import FakeClock
 from support.server import Server, running_server
 
-JANE, JOHN = (Identity(each, ("system:authenticated",)) for each in ("jane", "john"))
+JANE, JOHN = (Identity(name, ("system:authenticated",)) for name in ("jane", "john"))
 FLOOD = Path(__file__).parent.parent / "support" / "flood.py"
 CONNECTIONS, PATCHES = 200, 25
 TIMES = 25.0  # as much may be done until a patch is answered in the flood; 3 to 6 are; without seats it times out
@@ -227,7 +227,7 @@ async def test_a_flood_does_not_starve_the_kubelet(tmp_path: Path) -> None:
         await patches(kubelet)
         quiet = await patches(kubelet)
         jane = authority.client("jane", user="jane", groups=())
-        paths = [tmp_path / each for each in ("ca", "jane.crt", "jane.key")]
+        paths = [tmp_path / name for name in ("ca", "jane.crt", "jane.key")]
         for path, text in zip(paths, (authority.certificate, jane.certificate, jane.key), strict=True):
             path.write_bytes(text)
         flood = await asyncio.create_subprocess_exec(

@@ -38,7 +38,7 @@ def test_who_asks_has_a_header_for_each_value() -> None:
 
 
 def test_several_servers_are_believed(authorities: tuple[str, ...]) -> None:
-    a, b, c = (each.strip() + "\n" for each in authorities)
+    a, b, c = (authority.strip() + "\n" for authority in authorities)
     first = with_front_proxy(proxy(a, b), {})
     assert first == {
         "client-ca-file": b,

@@ -65,7 +65,9 @@ async def test_apply_of_a_resize_answers_as_recorded(server: Server, case: Case)
         return
     assert answer.status == expect["code"], got
     assert not list(differences(expect["managedFields"], _timeless(got["metadata"]["managedFields"])))
-    assert {each["name"]: each["resources"] for each in got["spec"]["containers"]} == expect["spec_resources"]
+    assert {container["name"]: container["resources"] for container in got["spec"]["containers"]} == expect[
+        "spec_resources"
+    ]
     assert got["spec"].get("resources") == expect.get("podResources")
     assert got["spec"]["containers"][0]["image"] == expect["containers"][0]["image"]
     assert (got["metadata"]["generation"], got["status"]["qosClass"]) == (expect["generation"], expect["qosClass"])
@@ -82,7 +84,7 @@ def _named(case: Case) -> Case:
 
 
 def _timeless(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in each.items() if name != "time"} for each in entries]
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
 
 
 def _compare_refusal(got: dict[str, Any], status: int, expect: dict[str, Any]) -> None:

@@ -57,25 +57,30 @@ def _served(body: Any) -> Any:
     kept = dict(body)
     match body.get("kind"):
         case "APIGroupList":
-            kept["groups"] = [each for each in body["groups"] if each["name"] in GROUPS]
+            kept["groups"] = [group for group in body["groups"] if group["name"] in GROUPS]
         case "APIResourceList":
-            kept["resources"] = [each for each in body["resources"] if each["name"] in NAMES]
+            kept["resources"] = [resource for resource in body["resources"] if resource["name"] in NAMES]
         case "APIGroupDiscoveryList":
-            kept["items"] = [_group(each) for each in body["items"] if each["metadata"].get("name", "") in GROUPS]
+            kept["items"] = [_group(item) for item in body["items"] if item["metadata"].get("name", "") in GROUPS]
     return kept
 
 
 def _group(group: dict[str, Any]) -> dict[str, Any]:
     versions = [
-        version | {"resources": [_resource(each) for each in version["resources"] if each["resource"] in NAMES]}
+        version
+        | {"resources": [_resource(resource) for resource in version["resources"] if resource["resource"] in NAMES]}
         for version in group["versions"]
     ]
-    return group | {"versions": [each for each in versions if each["resources"]]}
+    return group | {"versions": [version for version in versions if version["resources"]]}
 
 
 def _resource(resource: dict[str, Any]) -> dict[str, Any]:
     if "subresources" not in resource:
         return resource
-    kept = [each for each in resource["subresources"] if f"{resource['resource']}/{each['subresource']}" in NAMES]
+    kept = [
+        subresource
+        for subresource in resource["subresources"]
+        if f"{resource['resource']}/{subresource['subresource']}" in NAMES
+    ]
     rest = {name: value for name, value in resource.items() if name != "subresources"}
     return rest | ({"subresources": kept} if kept else {})

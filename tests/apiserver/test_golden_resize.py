@@ -189,10 +189,10 @@ def _compare_refusal(got: dict[str, Any], expect: dict[str, Any]) -> None:
 
 def _compare_pod(got: dict[str, Any], expect: dict[str, Any]) -> None:
     spec, status, meta = got["spec"], got["status"], got["metadata"]
-    containers = {each["name"]: each for each in (*spec["containers"], *spec.get("initContainers", []))}
-    for each in (*expect.get("containers", []), *expect.get("initContainers", [])):
-        mine = containers[each["name"]]
-        assert {key: mine.get(key) for key in each} == each
+    containers = {container["name"]: container for container in (*spec["containers"], *spec.get("initContainers", []))}
+    for container in (*expect.get("containers", []), *expect.get("initContainers", [])):
+        mine = containers[container["name"]]
+        assert {key: mine.get(key) for key in container} == container
     for where, names in (
         (meta, ("generation", "labels", "annotations", "finalizers")),
         (status, ("qosClass", "phase", "observedGeneration")),

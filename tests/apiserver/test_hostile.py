@@ -162,5 +162,5 @@ async def test_an_object_is_stored_as_what_it_is(server: Server, said: dict[str,
         await server.ask(method, path, json.dumps(body).encode(), content_type=kind)
     found = document(await (await server.ask("GET", MAPS)).read())
     one = document(await (await server.ask("GET", f"{MAPS}/a")).read())
-    names = [each["metadata"]["name"] for each in found["items"]]
+    names = [item["metadata"]["name"] for item in found["items"]]
     assert (names, one["kind"], one["apiVersion"]) == (["a"], "ConfigMap", "v1")

@@ -112,7 +112,7 @@ async def test_every_way_of_reading_shows_it_and_the_store_does_not_have_it(lega
         _, found = await send(legacy, "GET", path)
         assert found["status"]["resize"] == "Deferred"
     _, listed = await send(legacy, "GET", PODS)
-    assert [each["status"]["resize"] for each in listed["items"]] == ["Deferred"]
+    assert [item["status"]["resize"] for item in listed["items"]] == ["Deferred"]
     table = "application/json;as=Table;g=meta.k8s.io;v=v1"
     _, rows = await send(legacy, "GET", f"{PODS}?includeObject=Object", accept=table)
     assert rows["rows"][0]["object"]["status"]["resize"] == "Deferred"
@@ -192,7 +192,7 @@ async def test_a_resize_through_the_pod_obeys_the_rules_of_resizes(legacy: Serve
     whole["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1500m"
     code, found = await send(legacy, "PUT", POD, whole)
     assert (code, cpu(found), found["metadata"]["generation"]) == (200, "1500m", 2)
-    assert [each.get("subresource") for each in found["metadata"]["managedFields"]] == [None, "resize"]
+    assert [field.get("subresource") for field in found["metadata"]["managedFields"]] == [None, "resize"]
 
 
 @pytest.mark.row("H-07")

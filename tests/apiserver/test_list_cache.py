@@ -18,8 +18,8 @@ HEAD = b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":['
 def records(count: int, size: int = 10) -> list[Record]:
     start = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{'
     return [
-        Record(f"/{each}", start + b'"name":"%d"},"data":{"k":"%s"}}' % (each, b"x" * size), 1, each + 1)
-        for each in range(count)
+        Record(f"/{number}", start + b'"name":"%d"},"data":{"k":"%s"}}' % (number, b"x" * size), 1, number + 1)
+        for number in range(count)
     ]
 
 

@@ -257,7 +257,7 @@ def test_no_bytes_make_the_server_fail(body: bytes) -> None:
             async with running_server(Path(folder)) as server:
                 kinds = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
                 bodies = [(kind, body) for kind in kinds] + [(kinds[2], b"k8s\x00\n\x0b\n\x02v1\x12\x03Pod\x12" + body)]
-                return [(await server.ask("POST", PODS, each, content_type=kind)).status for kind, each in bodies]
+                return [(await server.ask("POST", PODS, body, content_type=kind)).status for kind, body in bodies]
 
     assert all(400 <= status < 500 for status in asyncio.run(send()))
 

@@ -136,7 +136,7 @@ async def test_the_manager_is_the_parameter_else_the_agents_name(server: Server)
     named = await send(server, "POST", f"{MAPS}?fieldManager=me", {"metadata": {"name": "a"}, "data": {"k": "1"}})
     agent = await send(server, "POST", MAPS, {"metadata": {"name": "b"}, "data": {"k": "1"}}, who="curl")
     nameless = await send(server, "POST", MAPS, {"metadata": {"name": "c"}, "data": {"k": "1"}}, who="")
-    assert [list(owners(each)) for each in (named, agent, nameless)] == [["me"], ["curl"], ["unknown"]]
+    assert [list(owners(written)) for written in (named, agent, nameless)] == [["me"], ["curl"], ["unknown"]]
 
 
 async def test_a_managers_name_has_bounds(server: Server) -> None:

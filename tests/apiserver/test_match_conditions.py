@@ -15,7 +15,9 @@ GROWS = f"quantity(object.{CPU}).isGreaterThan(quantity(oldObject.{CPU}))"
 
 def conditions(*expressions: str, **more: Any) -> dict[str, Any]:
     return {
-        "matchConditions": [{"name": f"c{number}", "expression": each} for number, each in enumerate(expressions)],
+        "matchConditions": [
+            {"name": f"c{number}", "expression": expression} for number, expression in enumerate(expressions)
+        ],
         **more,
     }
 
@@ -67,4 +69,4 @@ async def test_what_is_not_there_is_null(server: Server, hooks: Hooks) -> None:
     await register(server, "validating", hooks.webhook("/w", "pods", operations=["CREATE", "DELETE"], **only))
     assert (await send(server, "POST", PODS, made))[0] == 201
     assert (await send(server, "DELETE", f"{PODS}/q"))[0] == 200
-    assert [each["operation"] for each in hooks.requests("/w")] == ["CREATE", "DELETE"]
+    assert [request["operation"] for request in hooks.requests("/w")] == ["CREATE", "DELETE"]

@@ -59,14 +59,14 @@ def test_schemas_are_those_of_upstream(kind: str) -> None:
     for name in mine.keys() & theirs.keys():
         short = name.rpartition(".")[2]
         ours, recorded = mine[name].get("properties", {}), theirs[name].get("properties", {})
-        missing = {(short, each) for each in recorded.keys() - ours.keys()}
+        missing = {(short, key) for key in recorded.keys() - ours.keys()}
         assert missing <= NOT_SERVED
         assert not ours.keys() - recorded.keys(), name
-        for each in recorded.keys() & ours.keys():
-            if (short, each) not in FREE_FORM and isinstance(recorded[each], dict):
-                wanted = _shown(recorded[each])
+        for key in recorded.keys() & ours.keys():
+            if (short, key) not in FREE_FORM and isinstance(recorded[key], dict):
+                wanted = _shown(recorded[key])
                 if wanted["type"] != "{continue}":
-                    assert _shown(ours[each]) == wanted, f"{name}.{each}"
+                    assert _shown(ours[key]) == wanted, f"{name}.{key}"
                 compared += 1
     assert compared > (600 if kind in ("v2", "api/v1") else 20)
 
@@ -81,10 +81,10 @@ async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
     assert answer.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     top = {number: value for number, _, value in fields_of(await answer.read())}
     assert top[1] == b"2.0"
-    named = [dict(_pairs(each)) for _, each in _pairs(top[9])]
-    pod = next(dict(_pairs(each[2])) for each in named if each[1] == b"io.k8s.api.core.v1.Pod")
+    named = [dict(_pairs(pair)) for _, pair in _pairs(top[9])]
+    pod = next(dict(_pairs(definition[2])) for definition in named if definition[1] == b"io.k8s.api.core.v1.Pod")
     assert b'{"group":"","version":"v1","kind":"Pod"}' in pod[31]
-    properties = {dict(_pairs(each))[1]: dict(_pairs(dict(_pairs(each))[2])) for _, each in _pairs(pod[25])}
+    properties = {dict(_pairs(pair))[1]: dict(_pairs(dict(_pairs(pair))[2])) for _, pair in _pairs(pod[25])}
     assert properties[b"spec"] == {1: b"#/definitions/io.k8s.api.core.v1.PodSpec"}
     assert len(named) == len(v2.definitions(resources()))
 
@@ -150,7 +150,7 @@ DEFINITION = {
 async def _documents(server: Server) -> list[dict[str, Any]]:
     """Version 2, and every document of version 3."""
     index = document(await (await server.ask("GET", "/openapi/v3")).read())["paths"]
-    addresses = ["/openapi/v2", *(each["serverRelativeURL"] for each in index.values())]
+    addresses = ["/openapi/v2", *(entry["serverRelativeURL"] for entry in index.values())]
     return [document(await (await server.ask("GET", address)).read()) for address in addresses]
 
 
@@ -164,11 +164,15 @@ async def test_every_variable_of_a_path_is_a_parameter(server: Server) -> None:
     seen = 0
     for found in await _documents(server):
         for path, item in found["paths"].items():
-            declared = [each["name"] for each in item["parameters"] if each["in"] == "path" and each["required"]]
+            declared = [
+                parameter["name"]
+                for parameter in item["parameters"]
+                if parameter["in"] == "path" and parameter["required"]
+            ]
             assert sorted(declared) == sorted(re.findall(r"{(\w+)}", path)), path
             for method in METHODS:
-                for each in item.get(method, {}).get("parameters", ()):
-                    assert each["in"] == "body" or each.get("type") or each["schema"]["type"]
+                for parameter in item.get(method, {}).get("parameters", ()):
+                    assert parameter["in"] == "body" or parameter.get("type") or parameter["schema"]["type"]
                     seen += 1
     assert seen > 1000
 
@@ -177,7 +181,7 @@ async def test_query_parameters_are_those_of_upstream(server: Server) -> None:
     paths = document(await (await server.ask("GET", "/openapi/v3/api/v1")).read())["paths"]
 
     def names(path: str, method: str) -> list[str]:
-        return [each["name"] for each in paths[path][method]["parameters"]]
+        return [parameter["name"] for parameter in paths[path][method]["parameters"]]
 
     pods, pod = "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}"
     assert names(pods, "get") == [
@@ -202,7 +206,7 @@ async def test_query_parameters_are_those_of_upstream(server: Server) -> None:
     ]
     assert names(pod, "get") == []
     assert "tailLines" in names(f"{pod}/log", "get")
-    assert [each["name"] for each in paths[pod]["parameters"]] == ["name", "namespace", "pretty"]
+    assert [parameter["name"] for parameter in paths[pod]["parameters"]] == ["name", "namespace", "pretty"]
     body = paths[pods]["post"]["requestBody"]["content"]["application/json"]
     assert body == {"schema": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"}}
 
@@ -222,7 +226,7 @@ async def test_a_resource_that_preserves_anything_is_an_object_in_version_2_and_
     two, *three = await _documents(server)
     kind = [{"group": "x.example", "version": "v1", "kind": "Waffle"}]
     assert two["definitions"]["example.x.v1.Waffle"] == {"type": "object", "x-kubernetes-group-version-kind": kind}
-    (waffle,) = (found for each in three if (found := each["components"]["schemas"].get("example.x.v1.Waffle")))
+    (waffle,) = (found for page in three if (found := page["components"]["schemas"].get("example.x.v1.Waffle")))
     assert waffle["x-kubernetes-preserve-unknown-fields"]
     assert waffle["description"] == "anything"
     assert waffle["properties"]["metadata"]["description"] == "Standard object's metadata."

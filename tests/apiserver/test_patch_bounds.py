@@ -92,7 +92,7 @@ SCALARS = [f"example.com/{number}" for number in range(MANY)]
     ("document", "patch"),
     [
         ({"spec": {"containers": NAMED}}, {"spec": {"containers": NAMED[::-1]}}),
-        ({"spec": {"containers": NAMED}}, {"spec": {"containers": [{"$patch": "delete", **each} for each in NAMED]}}),
+        ({"spec": {"containers": NAMED}}, {"spec": {"containers": [{"$patch": "delete", **item} for item in NAMED]}}),
         ({"spec": {"containers": NAMED}}, {"spec": {"$setElementOrder/containers": NAMED[::-1]}}),
         ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"finalizers": [*SCALARS[::2], *SCALARS[::-2]]}}),
         ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": SCALARS[::-1]}}),
@@ -112,6 +112,6 @@ def test_an_order_of_some_leaves_the_others_between_their_neighbours(
     document = {"spec": {"containers": [{"name": name} for name in live[first:]]}}
     wanted = [name for name in order[last:] if name in live[first:]]
     patch = {"spec": {"$setElementOrder/containers": [{"name": name} for name in wanted]}}
-    merged = [each["name"] for each in strategic.apply(document, patch, Pod)["spec"]["containers"]]
+    merged = [container["name"] for container in strategic.apply(document, patch, Pod)["spec"]["containers"]]
     assert sorted(merged) == sorted(live[first:])
     assert [name for name in merged if name in wanted] == wanted

@@ -267,12 +267,12 @@ CONTAINERS = st.lists(NAMES, unique=True, max_size=5).map(lambda names: [{"name"
 @given(CONTAINERS, CONTAINERS, st.sets(NAMES))
 def test_strategic_merge_against_its_meaning(live: Json, added: Json, deleted: set[str]) -> None:
     """As a set of names: what was there, and what is patched in, without what is deleted."""
-    patch = [each for each in added if each["name"] not in deleted]
+    patch = [item for item in added if item["name"] not in deleted]
     patch += [{"name": name, "$patch": "delete"} for name in sorted(deleted)]
     merged = strategic.apply(_pod(*live), _pod(*patch), Pod)["spec"]["containers"]
-    names = [each["name"] for each in merged]
-    assert sorted(names) == sorted(({each["name"] for each in (*live, *added)}) - deleted)
-    untouched = [each["name"] for each in live if each["name"] in names and each not in added]
+    names = [item["name"] for item in merged]
+    assert sorted(names) == sorted(({item["name"] for item in (*live, *added)}) - deleted)
+    untouched = [item["name"] for item in live if item["name"] in names and item not in added]
     assert [name for name in names if name in untouched] == untouched
 
 
@@ -280,7 +280,7 @@ def test_strategic_merge_against_its_meaning(live: Json, added: Json, deleted: s
 def test_the_order_asked_for_is_the_order_given(live: Json, order: list[str]) -> None:
     patch = {"spec": {"$setElementOrder/containers": [{"name": name} for name in order]}}
     merged = strategic.apply(_pod(*live), patch, Pod)["spec"]["containers"]
-    assert [each["name"] for each in merged] == [name for name in order if {"name": name} in live]
+    assert [item["name"] for item in merged] == [name for name in order if {"name": name} in live]
 
 
 @given(JSON, st.dictionaries(st.sampled_from(["data", "metadata", "x"]), JSON, max_size=3))

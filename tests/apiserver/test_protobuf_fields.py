@@ -163,8 +163,8 @@ UNPUBLISHED = {("PodSpec", "schedulingGroup"), ("PodStatus", "nodeAllocatableRes
 def _parts(hint: Any) -> Iterator[type[Struct]]:
     if isinstance(hint, type) and issubclass(hint, Struct):
         yield hint
-    for each in get_args(hint):
-        yield from _parts(each)
+    for arg in get_args(hint):
+        yield from _parts(arg)
 
 
 def _numbered(kind: type[Struct]) -> set[str]:

@@ -16,11 +16,11 @@ LATER = {("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("apiregistrat
 
 
 def test_kubectl_knows_the_others() -> None:
-    assert {each for each in KINDS if descriptor(*each) is None} == LATER
+    assert {kind for kind in KINDS if descriptor(*kind) is None} == LATER
 
 
 @pytest.mark.row("R-020")
-@pytest.mark.parametrize("kind", [each for each in KINDS if each not in LATER], ids="/".join)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LATER], ids="/".join)
 def test_a_kind_with_everything_and_with_nothing(kind: tuple[str, str]) -> None:
     message = descriptor(*kind)
     assert message is not None

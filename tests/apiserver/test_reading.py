@@ -32,7 +32,7 @@ async def listed(server: Server, query: str = "") -> dict[str, Any]:
 
 
 def names(found: dict[str, Any]) -> list[str]:
-    return [each["metadata"]["name"] for each in found["items"]]
+    return [item["metadata"]["name"] for item in found["items"]]
 
 
 class Watching:
@@ -50,7 +50,7 @@ class Watching:
     async def brief(self, count: int) -> list[str]:
         """`ADDED a` for each of the next events."""
         events = [await self.next() for _ in range(count)]
-        return [f"{each['type']} {each['object']['metadata'].get('name', '')}".strip() for each in events]
+        return [f"{event['type']} {event['object']['metadata'].get('name', '')}".strip() for event in events]
 
     async def ended(self) -> bool:
         try:
@@ -80,9 +80,9 @@ async def test_a_list_in_parts_shows_one_moment(server: Server) -> None:
     await server.ask("DELETE", f"{MAPS}/d")
     second = await listed(server, f"limit=2&continue={first['metadata']['continue']}")
     third = await listed(server, f"continue={second['metadata']['continue']}")
-    assert [names(each) for each in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
-    assert [each["metadata"].get("remainingItemCount") for each in (first, second, third)] == [3, 1, None]
-    assert len({each["metadata"]["resourceVersion"] for each in (first, second, third)}) == 1
+    assert [names(page) for page in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert [page["metadata"].get("remainingItemCount") for page in (first, second, third)] == [3, 1, None]
+    assert len({page["metadata"]["resourceVersion"] for page in (first, second, third)}) == 1
 
 
 async def test_a_selected_list_in_parts(server: Server) -> None:
@@ -258,7 +258,7 @@ async def test_tables(server: Server) -> None:
     await put(server, "a", colour="red")
     answer = await server.ask("GET", MAPS, accept=TABLE)
     table = document(await answer.read())
-    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert [definition["name"] for definition in table["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert [row["cells"] for row in table["rows"]] == [["a", 0, "0s"]]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
     for include, kind in (("Object", "ConfigMap"), ("None", None)):

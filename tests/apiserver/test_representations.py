@@ -42,7 +42,7 @@ async def test_metadata_of_a_list(server: Server) -> None:
     _, found = await send(server, "GET", f"{MAPS}?labelSelector=t%3Dx", accept=PARTIAL_LIST)
     assert (found["kind"], found["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     assert found["metadata"]["resourceVersion"]
-    assert [each["metadata"] for each in found["items"]] == [whole["metadata"]]
+    assert [item["metadata"] for item in found["items"]] == [whole["metadata"]]
     assert found["items"][0]["kind"] == "PartialObjectMetadata"
 
 

@@ -35,7 +35,7 @@ async def test_it_shows_the_pod_itself(server: Server) -> None:
 @pytest.mark.row("R-002")
 async def test_discovery_lists_its_three_verbs(server: Server) -> None:
     _, found = await send(server, "GET", "/api/v1")
-    (listed,) = (each for each in found["resources"] if each["name"] == "pods/resize")
+    (listed,) = (resource for resource in found["resources"] if resource["name"] == "pods/resize")
     assert (listed["kind"], sorted(listed["verbs"])) == ("Pod", ["get", "patch", "update"])
 
 
@@ -212,7 +212,7 @@ async def test_every_fault_is_named_once_with_a_cause_each(server: Server) -> No
     texts = [f"{where[0]}: {negative}", f"{where[1]}: {negative}", f"spec: {qos}", f"spec: {only}"]
     assert (code, body["reason"], body["details"]["name"]) == (422, "Invalid", "p")
     assert body["message"] == f'Pod "p" is invalid: [{", ".join(texts)}]'
-    assert [f"{each['field']}: {each['message']}" for each in body["details"]["causes"]] == [*texts, f"spec: {only}"]
+    assert [f"{cause['field']}: {cause['message']}" for cause in body["details"]["causes"]] == [*texts, f"spec: {only}"]
 
 
 @pytest.mark.row("R-049")

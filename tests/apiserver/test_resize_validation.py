@@ -335,7 +335,7 @@ async def test_a_static_pod_is_its_nodes(server: Server) -> None:
     for patch in (asking(c="1"), asking(c="-1")):
         code, body = await resize(server, patch)
         assert (code, body["message"]) == (422, 'Pod "p" is invalid: []: Forbidden: static pods cannot be resized')
-        assert [each["message"] for each in body["details"]["causes"]] == ["Forbidden: static pods cannot be resized"]
+        assert [cause["message"] for cause in body["details"]["causes"]] == ["Forbidden: static pods cannot be resized"]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ async def test_a_token_of_a_pod_names_pod_and_node(server: Server) -> None:
     extra = answer["user"]["extra"]
     prefix = "authentication.kubernetes.io/"
     assert (extra[f"{prefix}pod-name"], extra[f"{prefix}node-name"]) == (["p"], ["n1"])
-    assert extra.keys() == {f"{prefix}{each}" for each in ("credential-id", "pod-name", "pod-uid", "node-name")}
+    assert extra.keys() == {f"{prefix}{key}" for key in ("credential-id", "pod-name", "pod-uid", "node-name")}
 
 
 async def test_what_is_wrong_with_a_token_is_said(server: Server) -> None:
@@ -168,7 +168,7 @@ NOT_FOUND = (
 
 
 def projecting(*audiences: str) -> list[dict[str, Any]]:
-    sources = [{"serviceAccountToken": {"path": f"t{each}", "audience": each}} for each in audiences]
+    sources = [{"serviceAccountToken": {"path": f"t{audience}", "audience": audience}} for audience in audiences]
     return [{"name": "t", "projected": {"sources": sources}}]
 
 
@@ -188,9 +188,9 @@ async def test_a_node_gets_tokens_for_its_pods_only(
     server: Server, name: str, audiences: list[str], uid: bool, text: str
 ) -> None:
     uids = {}
-    for each, node in (("mine", "n1"), ("theirs", "n2")):
-        await pod(server, each, node, volumes=projecting("", "vault"))
-        uids[each] = (await send(server, "GET", f"{PODS}/{each}"))[1]["metadata"]["uid"]
+    for pod_name, node in (("mine", "n1"), ("theirs", "n2")):
+        await pod(server, pod_name, node, volumes=projecting("", "vault"))
+        uids[pod_name] = (await send(server, "GET", f"{PODS}/{pod_name}"))[1]["metadata"]["uid"]
     ref = {"kind": "Pod", "apiVersion": "v1", "name": name} | ({"uid": uids.get(name, "")} if uid else {})
     spec = {"audiences": audiences} | ({"boundObjectRef": ref} if name else {})
     status, answer = await send(server, "POST", TOKEN, {"spec": spec}, who=NODE)

@@ -97,7 +97,7 @@ async def test_scales(server: Server) -> None:
 
 def _managers(answer: Any) -> list[tuple[str, str, Any]]:
     entries = answer.body["metadata"].get("managedFields", [])
-    return [(each["manager"], each["operation"], each["fieldsV1"]) for each in entries]
+    return [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in entries]
 
 
 async def test_a_new_object_keeps_the_managers_that_its_client_names(server: Server) -> None:

@@ -34,7 +34,7 @@ async def test_pods_are_selected(server: Server, query: str, names: list[str]) -
     await server.namespace(NAMESPACE)
     await made(server, PODS, pod("bound", nodeName="n1"), pod("free", restartPolicy="Never"))
     answer = await asked(server, "GET", f"{PODS}?fieldSelector={query.replace('=', '%3D').replace('!', '%21')}")
-    assert (answer.code, [each["metadata"]["name"] for each in answer.body.get("items", ())]) == (200, names)
+    assert (answer.code, [item["metadata"]["name"] for item in answer.body.get("items", ())]) == (200, names)
 
 
 @pytest.mark.parametrize(

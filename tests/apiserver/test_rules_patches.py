@@ -71,7 +71,7 @@ async def test_containers(server: Server, patch: dict[str, Any], names: str) -> 
         assert answer.code == 400
         return
     assert answer.code == 200, answer.message
-    found = [each["name"] for each in answer.body["spec"]["template"]["spec"]["containers"]]
+    found = [container["name"] for container in answer.body["spec"]["template"]["spec"]["containers"]]
     assert found == list(names)
 
 

@@ -63,7 +63,7 @@ def _token(version: str, revision: int, start: str) -> str:
 async def test_lists(server: Server, query: str, names: str) -> None:
     await _three(server)
     answer = await asked(server, "GET", f"{CONFIGMAPS}?{query}")
-    assert (answer.code, [each["metadata"]["name"] for each in answer.body["items"]]) == (200, list(names))
+    assert (answer.code, [item["metadata"]["name"] for item in answer.body["items"]]) == (200, list(names))
 
 
 MATCH, SENT = "resourceVersionMatch", "sendInitialEvents"
@@ -232,4 +232,4 @@ async def test_a_token_whose_moment_is_gone_comes_with_one_for_the_present(serve
 
 
 def _names(body: dict[str, Any]) -> list[str]:
-    return [each["metadata"]["name"] for each in body["items"]]
+    return [item["metadata"]["name"] for item in body["items"]]

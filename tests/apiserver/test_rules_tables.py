@@ -21,7 +21,7 @@ async def rows(server: Server, path: str) -> list[dict[str, Any]]:
     """The rows of a list, each with its cells by column."""
     answer = await asked(server, "GET", f"{path}?includeObject=None", accept=TABLE)
     assert answer.code == 200, answer
-    names = [each["name"] for each in answer.body["columnDefinitions"]]
+    names = [definition["name"] for definition in answer.body["columnDefinitions"]]
     return [row | {"cells": dict(zip(names, row["cells"], strict=True))} for row in answer.body["rows"]]
 
 
@@ -53,7 +53,7 @@ async def test_ingresses_and_network_policies(server: Server) -> None:
         "behind": ["a.b", "c.d", "e.f", ""],
         "more": ["a.b", "c.d", "e.f", "g.h", "i.j"],
     }
-    rules = {name: [{"host": each} if each else {} for each in found] for name, found in hosts.items()}
+    rules = {name: [{"host": host} if host else {} for host in found] for name, found in hosts.items()}
     await made(server, path, *(_named(n, spec={"defaultBackend": backend, "rules": r}) for n, r in rules.items()))
     assert await cells(server, path, "Hosts") == {
         "none": "*",
@@ -178,7 +178,7 @@ async def test_events_quotas_autoscalers_and_classes(server: Server) -> None:
         "cpu": {"type": "Resource", "resource": {"name": "cpu", "target": target}},
     }
     ref = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 3}
-    await made(server, path, *(_named(name, spec=ref | {"metrics": [each]}) for name, each in metrics.items()))
+    await made(server, path, *(_named(name, spec=ref | {"metrics": [metric]}) for name, metric in metrics.items()))
     assert await cells(server, path, "Targets") == {
         "pods": "<unknown>/10",
         "outside": "<unknown>/10 (avg)",
@@ -212,12 +212,14 @@ async def test_pods(server: Server) -> None:
     }
 
 
-@pytest.mark.parametrize("info", [each for each in resources() if each.stored], ids=lambda each: each.path())
+@pytest.mark.parametrize(
+    "info", [resource for resource in resources() if resource.stored], ids=lambda info: info.path()
+)
 def test_columns_of_every_kind(info: Any) -> None:
     """One cell for each column; the first that shows a name says so; all types and formats are those of OpenAPI."""
     cells = info.row(info.type(), "2026-01-01T00:00:00Z")
     assert len(cells) == len(info.columns)
-    assert [each.name for each in info.columns if each.format] == ["Name"]
-    assert {each.type for each in info.columns} <= {"string", "integer", "boolean", "date"}
-    assert len({each.name for each in info.columns}) == len(info.columns)
-    assert {each.priority for each in info.columns} <= {0, 1}
+    assert [column.name for column in info.columns if column.format] == ["Name"]
+    assert {column.type for column in info.columns} <= {"string", "integer", "boolean", "date"}
+    assert len({column.name for column in info.columns}) == len(info.columns)
+    assert {column.priority for column in info.columns} <= {0, 1}

@@ -39,7 +39,7 @@ async def test_a_scale_is_a_view_of_its_deployment(server: Server) -> None:
 async def test_a_scale_is_shown_as_a_table(server: Server) -> None:
     await deployed(server)
     seen = await body_of(await server.ask("GET", SCALE, accept="application/json;as=Table;v=v1;g=meta.k8s.io"))
-    assert [each["name"] for each in seen["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert [definition["name"] for definition in seen["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
     assert seen["rows"][0]["cells"][:3] == ["web", 2, 0]
 
 
@@ -63,9 +63,9 @@ async def test_scaling_changes_the_deployment_and_who_owns_the_number(
     assert (after["spec"]["replicas"], after["metadata"]["generation"]) == (5, 2)
     assert after["metadata"]["resourceVersion"] == scaled["metadata"]["resourceVersion"]
     owners = {
-        (each["manager"], each.get("subresource"))
-        for each in after["metadata"]["managedFields"]
-        if "f:replicas" in each["fieldsV1"].get("f:spec", {})
+        (field["manager"], field.get("subresource"))
+        for field in after["metadata"]["managedFields"]
+        if "f:replicas" in field["fieldsV1"].get("f:spec", {})
     }
     assert owners == {("scaler", "scale")}
 

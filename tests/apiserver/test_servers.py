@@ -81,11 +81,11 @@ async def told(context: Context) -> set[str]:
     """Whom Endpoints and slices name, which has to be the same."""
     endpoints = await context.find(Endpoints, "kubernetes", "default")
     assert endpoints is not None
-    named = {f"{each.ip}:{subset.ports[0].port}" for subset in endpoints.subsets for each in subset.addresses}
+    named = {f"{address.ip}:{subset.ports[0].port}" for subset in endpoints.subsets for address in subset.addresses}
     sliced = {
-        f"{address}:{(each.ports or ())[0].port}"
-        for each in await context.all(EndpointSlice, "default")
-        for one in (each.endpoints or ())
+        f"{address}:{(endpoint_slice.ports or ())[0].port}"
+        for endpoint_slice in await context.all(EndpointSlice, "default")
+        for one in (endpoint_slice.endpoints or ())
         for address in one.addresses
     }
     assert named == sliced
@@ -134,17 +134,20 @@ async def test_other_ports_and_families_have_slices_of_their_own(
     context: Context, clock: FakeClock, closing: AsyncExitStack
 ) -> None:
     await begun(closing, context, A)
-    more = [await begun(closing, context, each) for each in (B, C, SIX)]
-    slices = {each.metadata.name: each for each in await context.all(EndpointSlice, "default")}
-    assert {name: (each.address_type, (each.ports or ())[0].port) for name, each in slices.items()} == {
-        "kubernetes": ("IPv4", 6443),
-        "kubernetes-ipv4-7443": ("IPv4", 7443),
-        "kubernetes-ipv6-6443": ("IPv6", 6443),
+    more = [await begun(closing, context, address) for address in (B, C, SIX)]
+    slices = {
+        endpoint_slice.metadata.name: endpoint_slice for endpoint_slice in await context.all(EndpointSlice, "default")
     }
+    assert {
+        name: (endpoint_slice.address_type, (endpoint_slice.ports or ())[0].port)
+        for name, endpoint_slice in slices.items()
+    } == {"kubernetes": ("IPv4", 6443), "kubernetes-ipv4-7443": ("IPv4", 7443), "kubernetes-ipv6-6443": ("IPv6", 6443)}
     assert [one.addresses for one in slices["kubernetes"].endpoints or ()] == [("192.0.2.1",), ("192.0.2.2",)]
-    for each in more:
-        await each.end()
-    assert [each.metadata.name for each in await context.all(EndpointSlice, "default")] == ["kubernetes"]
+    for servers in more:
+        await servers.end()
+    assert [endpoint_slice.metadata.name for endpoint_slice in await context.all(EndpointSlice, "default")] == [
+        "kubernetes"
+    ]
 
 
 async def test_while_the_store_is_away_nobody_is_dead(

@@ -20,14 +20,14 @@ async def created(server: Server, **spec: Any) -> dict[str, Any]:
 
 
 def mounts(container: dict[str, Any]) -> list[str]:
-    return [each["name"] for each in container.get("volumeMounts", [])]
+    return [mount["name"] for mount in container.get("volumeMounts", [])]
 
 
 async def test_every_container_finds_a_token_in_its_place(server: Server) -> None:
     spec = await created(server, initContainers=[{"name": "i", "image": "i"}], volumes=[{"name": "v", "emptyDir": {}}])
     name = spec["volumes"][-1]["name"]
     assert name.startswith("kube-api-access-")
-    assert [mounts(each) for each in (*spec["containers"], *spec["initContainers"])] == [[name], [name]]
+    assert [mounts(container) for container in (*spec["containers"], *spec["initContainers"])] == [[name], [name]]
     assert spec["containers"][0]["volumeMounts"] == [{"name": name, "readOnly": True, "mountPath": PLACE}]
     assert spec["volumes"][-1]["projected"] == {
         "defaultMode": 0o644,
@@ -62,10 +62,10 @@ async def test_who_decides_about_the_token(
 async def test_what_is_mounted_there_already_stays_and_a_volume_of_that_name_is_used(server: Server) -> None:
     own = {"name": "c", "image": "i", "volumeMounts": [{"name": "mine", "mountPath": PLACE}]}
     spec = await created(server, containers=[own], volumes=[{"name": "mine", "emptyDir": {}}])
-    assert [each["name"] for each in spec["volumes"]] == ["mine"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["mine"]
     await send(server, "DELETE", f"{PODS}/p")
     spec = await created(server, volumes=[{"name": "kube-api-access-me", "emptyDir": {}}])
-    assert [each["name"] for each in spec["volumes"]] == ["kube-api-access-me"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["kube-api-access-me"]
     assert mounts(spec["containers"][0]) == ["kube-api-access-me"]
 
 

@@ -39,8 +39,8 @@ async def test_many_at_once_get_different_addresses(server: Server) -> None:
     other = Client(Local(ApiServer(server.context, signing_key=Path("/nonexistent")).handler, ADMIN))
     clients = (server.client, other)
     made = await asyncio.gather(*(clients[n % 2].create(service(f"s{n}", type="NodePort")) for n in range(40)))
-    assert len({each.spec.cluster_ip for each in made}) == 40
-    assert len({each.spec.ports[0].node_port for each in made}) == 40
+    assert len({service.spec.cluster_ip for service in made}) == 40
+    assert len({service.spec.ports[0].node_port for service in made}) == 40
     assert len(await keys(server)) == 80
 
 
@@ -89,7 +89,7 @@ async def test_a_range_can_be_full(tmp_path: Path) -> None:
     ranges = ServiceRanges(ip_network("10.0.0.0/30"), 30000, 30001)
     async with running_server(tmp_path, ranges=ranges) as server:
         made = [await server.client.create(service(f"s{n}")) for n in range(2)]
-        assert {each.spec.cluster_ip for each in made} == {"10.0.0.1", "10.0.0.2"}
+        assert {service.spec.cluster_ip for service in made} == {"10.0.0.1", "10.0.0.2"}
         with pytest.raises(ApiError) as refused:
             await server.client.create(service("more"))
         assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
@@ -140,7 +140,7 @@ async def test_the_server_finds_itself_as_kubernetes(server: Server) -> None:
     found = await server.client.get(Service, "kubernetes", "default")
     assert (found.spec.cluster_ip, found.spec.ports[0].name) == ("10.96.0.1", "https")
     endpoints = await server.client.get(Endpoints, "kubernetes", "default")
-    assert [each.ip for subset in endpoints.subsets for each in subset.addresses] == ["192.0.2.2"]
+    assert [address.ip for subset in endpoints.subsets for address in subset.addresses] == ["192.0.2.2"]
     slice_ = await server.client.get(EndpointSlice, "kubernetes", "default")
     assert ((slice_.ports or ())[0].port, slice_.metadata.generation) == (7443, 1)
     with pytest.raises(ApiError):
@@ -152,7 +152,7 @@ async def test_servers_that_start_together_make_it_once(server: Server) -> None:
     clock = server.context.clock
     assert isinstance(clock, FakeClock)
     addresses = [f"https://192.0.2.{number}:6443" for number in range(1, 6)]
-    publishing = asyncio.gather(*(server.api.publish(each) for each in addresses))
+    publishing = asyncio.gather(*(server.api.publish(address) for address in addresses))
     while not publishing.done():
         await clock.advance(own_service.GLANCE)
     await publishing

@@ -196,10 +196,9 @@ async def test_a_new_pod_has_what_admission_gives(server: Server) -> None:
     spec = (await made(server, PODS, POD))["spec"]
     assert spec["serviceAccountName"] == "default"
     assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
-    assert {(each["key"], each["effect"], each["tolerationSeconds"]) for each in spec["tolerations"]} == {
-        ("node.kubernetes.io/not-ready", "NoExecute", 300),
-        ("node.kubernetes.io/unreachable", "NoExecute", 300),
-    }
+    assert {
+        (toleration["key"], toleration["effect"], toleration["tolerationSeconds"]) for toleration in spec["tolerations"]
+    } == {("node.kubernetes.io/not-ready", "NoExecute", 300), ("node.kubernetes.io/unreachable", "NoExecute", 300)}
 
 
 async def test_priority_comes_from_a_class(server: Server) -> None:
@@ -242,7 +241,9 @@ async def test_a_pod_is_bound_once(server: Server) -> None:
     )
     bound = document(await (await server.ask("GET", f"{PODS}/p")).read())
     assert bound["spec"]["nodeName"] == "n1"
-    assert [(each["type"], each["status"]) for each in bound["status"]["conditions"]] == [("PodScheduled", "True")]
+    assert [(condition["type"], condition["status"]) for condition in bound["status"]["conditions"]] == [
+        ("PodScheduled", "True")
+    ]
 
 
 async def test_events_are_kept_for_an_hour(server: Server) -> None:
@@ -257,7 +258,7 @@ async def test_events_are_kept_for_an_hour(server: Server) -> None:
         await clock.advance(300)
         await made(server, MAPS, {"metadata": {"generateName": "after-"}})  # the store's thread gets a turn
     found = document(await (await server.ask("GET", path)).read())
-    assert [each["metadata"]["name"] for each in found["items"]] == ["new"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["new"]
 
 
 async def test_tolerations_given_by_default_come_back_when_the_list_is_replaced(server: Server) -> None:
@@ -267,7 +268,7 @@ async def test_tolerations_given_by_default_come_back_when_the_list_is_replaced(
         server, "PATCH", f"{PODS}/p", {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}}, STRATEGIC_PATCH
     )
     assert status == 200, pod
-    assert [each["key"] for each in pod["spec"]["tolerations"]] == [
+    assert [toleration["key"] for toleration in pod["spec"]["tolerations"]] == [
         "k",
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",

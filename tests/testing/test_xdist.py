@@ -46,7 +46,7 @@ def test_both_at_once(half, cluster, clock, worker_id):
     meet("changed", worker_id)
     assert cluster.pod("same").actual.cpu == (0.7 if worker_id == "gw0" else 0.1)
     assert (clock.elapsed >= 600) == (worker_id == "gw0"), "each has a time of its own"
-    told = [MEETING.joinpath(f"url-{each}").read_text().split() for each in WORKERS]
+    told = [MEETING.joinpath(f"url-{worker}").read_text().split() for worker in WORKERS]
     assert len({url for url, _ in told}) == len({path for _, path in told}) == 2
     meet("done", worker_id)  # both clusters are there until both have looked
 
