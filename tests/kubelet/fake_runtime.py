@@ -93,7 +93,9 @@ class FakeRuntime:
 
     def config(self, name: str) -> ContainerConfig:
         """Of the newest instance."""
-        return max((c for _, s, c in self.containers.values() if s.name == name), key=lambda each: each.attempt)
+        return max(
+            (c for _, s, c in self.containers.values() if s.name == name), key=lambda container: container.attempt
+        )
 
     def exit(self, name: str, code: int, reason: str = "") -> None:
         key = self.running(name).id
@@ -147,7 +149,7 @@ class FakeRuntime:
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         self.boxes.pop(sandbox_id, None)
-        self.containers = {key: each for key, each in self.containers.items() if each[0] != sandbox_id}
+        self.containers = {key: container for key, container in self.containers.items() if container[0] != sandbox_id}
 
     async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         self._call("list", "")
@@ -296,7 +298,7 @@ class FakeRuntime:
         return tuple(self.images.values())
 
     async def image_status(self, image: str) -> Image | None:
-        return next((each for name, each in self.images.items() if image in (name, each.id)), None)
+        return next((known for name, known in self.images.items() if image in (name, known.id)), None)
 
     async def pull_image(self, image: str, credential: Credential | None = None) -> str:
         self._call("pull", image if credential is None else f"{image} as {credential.username}")
@@ -356,7 +358,7 @@ class FakeRuntime:
         box = self.boxes.get(sandbox_id)
         if box is not None:
             box.sandbox = replace(box.sandbox, state=SandboxState.NOT_READY)
-            for key in [key for key, each in self.containers.items() if each[0] == sandbox_id]:
+            for key in [key for key, container in self.containers.items() if container[0] == sandbox_id]:
                 self._end(key, 137)
 
 
@@ -426,7 +428,9 @@ class FakeCgroups:
 
     def remove(self, path: str) -> None:
         self._group(path)
-        self.groups = {key: each for key, each in self.groups.items() if key != path and not key.startswith(path + "/")}
+        self.groups = {
+            key: group for key, group in self.groups.items() if key != path and not key.startswith(path + "/")
+        }
 
     def list_pods(self) -> tuple[PodCgroup, ...]:
         return tuple(

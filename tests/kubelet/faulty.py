@@ -102,7 +102,7 @@ class FaultyNode(Node):
         runtime = self.runtime.real
         boxes = {key for key, (status, _) in runtime._sandboxes.items() if status.uid == uid}
         found = (status for status, _, box in runtime._containers.values() if box in boxes)
-        return next((each for each in found if each.state is ContainerState.RUNNING), None)
+        return next((container for container in found if container.state is ContainerState.RUNNING), None)
 
     def end(self, name: str, *, oom: bool = False) -> bool:
         """Its container crashes, or is killed for want of memory; False when none runs."""
@@ -147,7 +147,11 @@ class FaultyNode(Node):
         if status.get("phase") != "Running" or live is None or "running" not in state.get("state", {}):
             return [f"{name} does not run: {status.get('phase')} {status.get('message')} {state.get('state')}"]
         desired = pod["spec"]["containers"][0]["resources"]
-        conditions = {each["type"]: each for each in status["conditions"] if each["type"].startswith("PodResize")}
+        conditions = {
+            condition["type"]: condition
+            for condition in status["conditions"]
+            if condition["type"].startswith("PodResize")
+        }
         pending = conditions.pop("PodResizePending", None)
         if conditions:
             wrong.append(f"{name} has {conditions}")
@@ -186,7 +190,9 @@ class FaultyNode(Node):
 
     def _refusal(self, pod: Document, pods: list[Document]) -> str:
         """What a true refusal says; empty when there is room."""
-        used = sum(_milli(each["status"]["containerStatuses"][0]["allocatedResources"]) for each in pods if each != pod)
+        used = sum(
+            _milli(other["status"]["containerStatuses"][0]["allocatedResources"]) for other in pods if other != pod
+        )
         asked = _milli(pod["spec"]["containers"][0]["resources"]["requests"])
         if used + asked <= CAPACITY:
             return ""
@@ -194,7 +200,7 @@ class FaultyNode(Node):
 
     def _leaked(self, pods: list[Document]) -> list[str]:
         uids = {pod["metadata"]["uid"] for pod in pods}
-        groups = {each.uid for each in self.cgroups.list_pods()}
+        groups = {pod.uid for pod in self.cgroups.list_pods()}
         boxes = Counter(status.uid for status, _ in self.runtime.real._sandboxes.values())
         stray = [box for _, _, box in self.runtime.real._containers.values() if box not in self.runtime.real._sandboxes]
         wrong = [] if groups == uids else [f"cgroups of {groups}, pods are {uids}"]
@@ -207,7 +213,7 @@ class FaultyNode(Node):
 def _never_admitted(pod: Document) -> bool:
     """A pod for which there was no room when it came, so that it failed without having begun."""
     status = pod.get("status", {})
-    begun = any("containerID" in each for each in status.get("containerStatuses", []))
+    begun = any("containerID" in container for container in status.get("containerStatuses", []))
     return status.get("reason") == "OutOfcpu" and not begun
 
 

@@ -144,10 +144,12 @@ class Node:
         """The status of one container."""
         status = self.api.status(name)
         known = (*status.get("containerStatuses", []), *status.get("initContainerStatuses", []))
-        return next((each for each in known if each["name"] == which), {})
+        return next((status for status in known if status["name"] == which), {})
 
     def condition(self, kind: str, name: str = "web") -> Document | None:
-        return next((each for each in self.api.status(name).get("conditions", []) if each["type"] == kind), None)
+        return next(
+            (condition for condition in self.api.status(name).get("conditions", []) if condition["type"] == kind), None
+        )
 
     async def runs(self, name: str = "web") -> None:
         await self.until(lambda: self.phase(name) == "Running", f"{name} never ran: {self.api.status(name)}")

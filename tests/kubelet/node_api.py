@@ -67,8 +67,8 @@ class NodeApi:
 
     def events(self) -> list[str]:
         """`reason message` of each, in order; a repeated one once."""
-        found = [each for (resource, _, _), each in self.objects.items() if resource == "events"]
-        return [f"{each['reason']} {each['message']}" for each in found]
+        found = [obj for (resource, _, _), obj in self.objects.items() if resource == "events"]
+        return [f"{event['reason']} {event['message']}" for event in found]
 
     # ------------------------------------------------------------------ the handler
 
@@ -134,7 +134,7 @@ def merge(old: Any, patch: Any) -> Any:
         if key == "conditions":
             result[key] = _conditions(old.get(key, []), value, patch.get("$setElementOrder/conditions") or value)
         elif isinstance(value, list):
-            result[key] = [each for each in value if each != {"$patch": "replace"}]
+            result[key] = [item for item in value if item != {"$patch": "replace"}]
         elif value is None:
             result.pop(key, None)
         else:
@@ -143,14 +143,14 @@ def merge(old: Any, patch: Any) -> Any:
 
 
 def _conditions(old: list[Document], patch: list[Document], order: list[Document]) -> list[Document]:
-    found = {each["type"]: each for each in old}
-    for each in patch:
-        if each.get("$patch") == "delete":
-            found.pop(each["type"], None)
+    found = {item["type"]: item for item in old}
+    for item in patch:
+        if item.get("$patch") == "delete":
+            found.pop(item["type"], None)
         else:
-            found[each["type"]] = merge(found.get(each["type"], {}), each)
-    ranks = {each["type"]: place for place, each in enumerate(order)}
-    return sorted(found.values(), key=lambda each: ranks.get(each["type"], -1))
+            found[item["type"]] = merge(found.get(item["type"], {}), item)
+    ranks = {item["type"]: place for place, item in enumerate(order)}
+    return sorted(found.values(), key=lambda item: ranks.get(item["type"], -1))
 
 
 def _place(path: str) -> tuple[str, str, str]:

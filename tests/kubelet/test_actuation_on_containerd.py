@@ -110,7 +110,7 @@ async def test_a_restart_happens_once_and_only_where_the_policy_asks(node: RealN
 
 def _kinds(node: RealNode, pod: Pod, resource: str) -> list[str]:
     """Who was told about this resource, in order: `pod` or a container's name. Repetitions are one."""
-    names = {short_id(status(pod, each.name)): each.name for each in pod.spec.containers}
+    names = {short_id(status(pod, container.name)): container.name for container in pod.spec.containers}
     said: list[str] = []
     for line in node.calls.about(pod.metadata.uid, *names):
         who = next((name for id_, name in names.items() if id_ in line), "pod")

@@ -110,7 +110,7 @@ async def test_a_recorded_resize(case: Case, stage: tuple[Simulated, Client]) ->
 async def test_a_recorded_refusal_of_a_static_pod(stage: tuple[Simulated, Client]) -> None:
     """Its answer is all that was recorded."""
     _, client = stage
-    case = next(each for each in everything() if each["id"] == "static-pod")
+    case = next(recorded for recorded in everything() if recorded["id"] == "static-pod")
     name = case["message"].split('"')[1]
     mirror = {"kubernetes.io/config.mirror": "hash", "kubernetes.io/config.source": "file"}
     spec = {"nodeName": NODE, "containers": [{"name": "c1", "image": "app:1", "resources": LIMITED}]}
@@ -163,9 +163,9 @@ async def test_a_decision_is_told_with_its_generation_also_when_a_turn_is_under_
         await node.clock.advance(10)
         await node.wait(lambda: not replay.states[-1]["resizeConditions"], "it never came to an end")
     seen = [
-        (state["observedGeneration"], each["observedGeneration"])
+        (state["observedGeneration"], condition["observedGeneration"])
         for state in replay.states
-        for each in state["resizeConditions"]
+        for condition in state["resizeConditions"]
     ]
     assert seen
     assert all(told >= decided for told, decided in seen), seen
@@ -186,12 +186,12 @@ async def test_a_pod_that_is_over_keeps_the_size_with_which_it_ended(stage: tupl
         await node.clock.advance(10)
         await node.rest()
     assert replay.states[-1] == {**ended, "generation": 2}
-    assert [each["reason"] for each in replay.events][-1] == "ResizeStarted"
+    assert [event["reason"] for event in replay.events][-1] == "ResizeStarted"
 
 
 @asynccontextmanager
 async def following(replay: Replay) -> AsyncIterator[Replay]:
-    tasks = [asyncio.create_task(each.run()) for each in replay.informers]
+    tasks = [asyncio.create_task(informer.run()) for informer in replay.informers]
     try:
         yield replay
     finally:

@@ -71,7 +71,7 @@ async def wait(holds: Callable[[], object], what: str) -> None:
 
 
 def used(cgroups: Cgroups) -> int:
-    return sum(cgroups.memory_usage(each.path) or 0 for each in cgroups.list_pods())
+    return sum(cgroups.memory_usage(pod.path) or 0 for pod in cgroups.list_pods())
 
 
 async def no_later(milliseconds: int) -> None:
@@ -83,7 +83,7 @@ async def no_later(milliseconds: int) -> None:
 async def test_a_recorded_resize(case: Case, stage: tuple[Client, Cgroups]) -> None:
     client, cgroups = stage
     replay = Replay(client, SystemClock(), wait, case)
-    following = [asyncio.create_task(each.run()) for each in replay.informers]
+    following = [asyncio.create_task(informer.run()) for informer in replay.informers]
     try:
         await replay.set_up()
         if "head -c" in str(case["pod"]):

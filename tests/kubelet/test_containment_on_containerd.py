@@ -44,24 +44,25 @@ class Tally:
     escaped: int = 0
 
     def count(self, pod: Pod) -> None:
-        for each in pod.status.container_statuses:
-            if each.name == "turn":
+        for shown in pod.status.container_statuses:
+            if shown.name == "turn":
                 continue
-            over = each.state.terminated
+            over = shown.state.terminated
             self.started += over is not None
             self.refused += over is None
             self.escaped += over is not None and SECRET in over.message
 
 
 def restarted(pod: Pod) -> bool:
-    return any(each.restart_count for each in pod.status.container_statuses)
+    return any(status.restart_count for status in pod.status.container_statuses)
 
 
 def over(pod: Pod) -> bool:
     """Every container that looks has looked, or was refused."""
-    found = [each for each in pod.status.container_statuses if each.name != "turn"]
+    found = [status for status in pod.status.container_statuses if status.name != "turn"]
     return len(found) == VICTIMS and all(
-        each.state.terminated or (each.state.waiting and each.state.waiting.reason.endswith("Error")) for each in found
+        status.state.terminated or (status.state.waiting and status.state.waiting.reason.endswith("Error"))
+        for status in found
     )
 
 

@@ -60,7 +60,7 @@ async def test_damaged_files_are_set_aside_with_an_event_and_rebuilt(node: Node,
     await node.crash(lambda: damage(node, content))
     await node.start()
     await node.rest()
-    told = [each for each in node.api.events() if each.startswith("CheckpointSetAside")]
+    told = [event for event in node.api.events() if event.startswith("CheckpointSetAside")]
     assert len(told) == 2
     assert "allocated_pods_state.damaged" in told[0]
     assert [(node.config.root / f"{name}.damaged").read_bytes() for name in FILES] == [content, content]
@@ -83,7 +83,7 @@ async def test_a_resize_that_was_under_way_when_both_files_were_lost_is_complete
     node.runtime.fail.clear()
     await node.start()
     await node.until(lambda: done(node) and node.state()["resources"]["limits"]["cpu"] == "2")
-    assert [node.state(which=each)["restartCount"] for each in ("c1", "c2")] == [0, 0]
+    assert [node.state(which=name)["restartCount"] for name in ("c1", "c2")] == [0, 0]
 
 
 async def test_a_full_disk_defers_resizes_with_the_reason_and_keeps_everything_else(disk: Disk, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_full_disk_defers_resizes_with_the_reason_and_keeps_everything_e
     assert pending["message"].endswith("allocated_pods_state: No space left on device")
     assert node.state()["allocatedResources"]["cpu"] == "1"
     assert node.cgroups.read_cpu("/kubepods/burstable/podweb").quota == 100_000, "not half done"
-    await node.until(lambda: any(each.startswith("FailedSaveAllocation") for each in node.api.events()))
+    await node.until(lambda: any(event.startswith("FailedSaveAllocation") for event in node.api.events()))
     assert "sandbox late" not in node.runtime.calls
     node.runtime.exit("c1", 1)
     await node.advance(1)

@@ -11,7 +11,7 @@ from podfit.kubelet.pods.facts import FILE_BYTES, read_message
 
 def conditions(node: Node) -> dict[str, tuple[str, str]]:
     found = node.api.status("web").get("conditions", [])
-    return {each["type"]: (each["status"], each.get("reason", "")) for each in found}
+    return {condition["type"]: (condition["status"], condition.get("reason", "")) for condition in found}
 
 
 async def test_a_pod_that_is_active_for_too_long_fails(node: Node) -> None:
@@ -24,7 +24,7 @@ async def test_a_pod_that_is_active_for_too_long_fails(node: Node) -> None:
     text = "Pod was active on the node longer than the specified deadline"
     status = node.api.status("web")
     assert (status["reason"], status["message"]) == ("DeadlineExceeded", text)
-    assert [each for each in node.api.events() if "c1" in each or "Pod was" in each] == [
+    assert [event for event in node.api.events() if "c1" in event or "Pod was" in event] == [
         f"DeadlineExceeded {text}",
         "Killing Stopping container c1",
     ]
@@ -65,7 +65,7 @@ async def test_what_others_say_of_a_pod_is_kept_and_can_make_it_ready(node: Node
     await node.until(lambda: conditions(node)["Ready"] == ("True", ""))
     assert conditions(node)["example.com/x"] == ("True", "")
     pod = node.api.get("pods", "web") or {}
-    rest = [each for each in pod["status"]["conditions"] if each["type"] != "example.com/x"]
+    rest = [condition for condition in pod["status"]["conditions"] if condition["type"] != "example.com/x"]
     node.api.put("pods", {**pod, "status": {**pod["status"], "conditions": rest}})
     await node.until(lambda: conditions(node)["Ready"] == ("False", "ReadinessGatesNotReady"))
     assert "example.com/x" not in conditions(node)
@@ -100,7 +100,7 @@ async def test_a_pod_deleted_before_it_began_ends_as_unready_as_it_was(node: Nod
     last = next(obj["status"] for _, kind, _, obj in reversed(node.api.history) if kind == "DELETED")
     assert last["phase"] == "Failed"
     assert last["containerStatuses"][0]["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
-    found = {each["type"]: each.get("reason") for each in last["conditions"]}
+    found = {condition["type"]: condition.get("reason") for condition in last["conditions"]}
     assert found["Ready"] == found["ContainersReady"] == "ContainersNotReady"
 
 

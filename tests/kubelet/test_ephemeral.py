@@ -18,7 +18,7 @@ def sized(cpu: str) -> Document:
 
 def of(node: Node, name: str = "dbg") -> Document:
     statuses = node.api.status("web").get("ephemeralContainerStatuses", [])
-    return next((each for each in statuses if each["name"] == name), {})
+    return next((status for status in statuses if status["name"] == name), {})
 
 
 async def visited(node: Node, **spec: Any) -> None:
@@ -73,7 +73,7 @@ async def test_a_resize_leaves_the_guest_alone(node: Node) -> None:
     await node.rest()
     assert of(node) == before
     assert node.runtime.calls.count("update dbg") == 0
-    assert "PodResizeInProgress" not in [each["type"] for each in node.api.status("web")["conditions"]]
+    assert "PodResizeInProgress" not in [condition["type"] for condition in node.api.status("web")["conditions"]]
 
 
 @pytest.mark.row("R-177")

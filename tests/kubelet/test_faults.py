@@ -65,7 +65,7 @@ async def test_a_resize_without_an_answer_says_so_and_completes(node: FaultyNode
     node.runtime.kinds.clear()
     await node.advance(3)
     assert not node.problems(), "an outage is over when the next try works, not ten seconds later"
-    said = next(each for each in node.api.events() if each.startswith("ResizeError"))
+    said = next(event for event in node.api.events() if event.startswith("ResizeError"))
     assert "update_container_resources: the runtime did not answer within 30 s" in said
 
 

@@ -24,5 +24,5 @@ def test_every_field_is_told(table: str, types: tuple[type, ...]) -> None:
     text = PAGE.read_text().partition("## What a pod asks of its node")[2]
     rows = re.split(r"\n\n", text.partition(f"| {table}")[2])[0].splitlines()[2:]
     told = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    declared = {name for each in types for name in each.__struct_encode_fields__}  # type: ignore[attr-defined]  # Structs
+    declared = {name for struct in types for name in struct.__struct_encode_fields__}  # type: ignore[attr-defined]  # Structs
     assert told == declared

@@ -46,8 +46,8 @@ class HangingFile:
 def hanging() -> Iterator[list[HangingFile]]:
     held: list[HangingFile] = []
     yield held
-    for each in held:
-        each.close()
+    for file in held:
+        file.close()
 
 
 def pending(node: Node, name: str) -> Any:
@@ -56,7 +56,14 @@ def pending(node: Node, name: str) -> Any:
 
 def disk(node: Node) -> Any:
     conditions = (node.api.get("nodes", "n1", "") or {})["status"]["conditions"]
-    return next(((each["status"], each["reason"]) for each in conditions if each["type"] == "UnresponsiveDisk"), None)
+    return next(
+        (
+            (condition["status"], condition["reason"])
+            for condition in conditions
+            if condition["type"] == "UnresponsiveDisk"
+        ),
+        None,
+    )
 
 
 async def hang(node: Node, which: str) -> HangingFile:
@@ -84,14 +91,14 @@ async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, h
     assert pending(node, "web")["message"].endswith(f"allocated_pods_state: {TEXT}")
     assert node.state("web", "web")["allocatedResources"]["cpu"] == "150m"
     await node.until(lambda: disk(node) == ("True", "DiskDoesNotAnswer"), "the node does not say so")
-    assert any(each.startswith("DiskDoesNotAnswer") and each.endswith(TEXT) for each in node.api.events())
+    assert any(event.startswith("DiskDoesNotAnswer") and event.endswith(TEXT) for event in node.api.events())
 
     now = node.clock.monotonic()
     node.api.change("other", containers=[sized("300m", name="other")])
     await node.until(lambda: pending(node, "other"), "the next resize waits for the disk")
     assert node.clock.monotonic() == now, "it is refused at once"
     node.add("new", containers=[sized("100m", name="new")])
-    await node.until(lambda: any(each.startswith("FailedSaveAllocation") for each in node.api.events()))
+    await node.until(lambda: any(event.startswith("FailedSaveAllocation") for event in node.api.events()))
     node.runtime.exit("other", 1)
     await node.advance(1)
     await node.until(lambda: node.state("other", "other").get("restartCount") == 1, "a container that ended stays so")

@@ -61,7 +61,7 @@ async def test_the_hook_before_the_end_runs_first_and_takes_of_the_grace_period(
     await node.runs()
     node.api.delete("web", 10)
     await node.until(lambda: node.api.get("pods", "web") is None)
-    calls = [each for each in node.runtime.calls if each.startswith(("exec", "stop c1"))]
+    calls = [call for call in node.runtime.calls if call.startswith(("exec", "stop c1"))]
     assert calls == ["exec c1 do it", "stop c1 10s"]
     assert told(node, "FailedPreStopHook") == []
 
@@ -82,7 +82,7 @@ async def test_a_hook_that_takes_longer_than_the_grace_period_ends_with_the_cont
     await node.runs()
     node.api.delete("web", 3)
     await node.rest()
-    assert [each for each in node.runtime.calls if each.startswith("stop c1")] == []
+    assert [call for call in node.runtime.calls if call.startswith("stop c1")] == []
     await node.advance(3)
     await node.until(lambda: node.api.get("pods", "web") is None)
     assert "stop c1 2s" in node.runtime.calls
@@ -95,7 +95,7 @@ async def test_a_hook_runs_before_a_restart_too(node: Node) -> None:
     node.add(containers=[{**hooks(preStop=EXEC), "livenessProbe": checks}])
     await node.runs()
     await node.advance(1.5)
-    calls = [each for each in node.runtime.calls if each.startswith(("exec c1 do", "stop c1"))]
+    calls = [call for call in node.runtime.calls if call.startswith(("exec c1 do", "stop c1"))]
     assert calls[:2] == ["exec c1 do it", "stop c1 30s"]
 
 

@@ -9,7 +9,7 @@ from podfit.kubelet.runtime.types import ContainerState
 
 
 def calls(node: Node, *kinds: str) -> list[str]:
-    return [each for each in node.runtime.calls if each.split()[0] in kinds]
+    return [call for call in node.runtime.calls if call.split()[0] in kinds]
 
 
 async def test_a_pod_runs(node: Node) -> None:
@@ -31,7 +31,7 @@ async def test_a_running_pod_that_nothing_happens_to_costs_no_writes(node: Node)
     await node.runs()
     before = len(node.api.patches)
     await node.advance(300)
-    assert [each for each in node.api.patches[before:] if "status" in each] == []
+    assert [patch for patch in node.api.patches[before:] if "status" in patch] == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_a_pod_cgroup_that_vanished_brings_the_pod_down_and_up_again(node:
     """Its containers run outside of their limits."""
     node.add()
     await node.runs()
-    node.cgroups.groups = {path: each for path, each in node.cgroups.groups.items() if "/pod" not in path}
+    node.cgroups.groups = {path: group for path, group in node.cgroups.groups.items() if "/pod" not in path}
     await node.advance(100)
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
     assert len(node.cgroups.list_pods()) == 1

@@ -58,7 +58,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock, certificate=True) as served:
         recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
         scheduler = Scheduler(served.client, recorder=recorder, clock=clock, gates=FeatureGates())
-        parts = [asyncio.create_task(each) for each in (recorder.run(), scheduler.run())]
+        parts = [asyncio.create_task(coroutine) for coroutine in (recorder.run(), scheduler.run())]
         kubelet = Kubelet(
             client=Client(Local(served.api.handler, NODE)),
             runtime=runtime,
@@ -112,15 +112,15 @@ async def lived(server: Server, case: Case, gate: asyncio.Semaphore) -> str:
 @pytest.mark.timeout(400)
 async def test_recorded_lives(server: Server) -> None:
     wanted = os.environ.get("PODFIT_LIVES", "").split()
-    cases = [each for each in lives() if (each["id"] in wanted if wanted else each["id"] not in BEYOND)]
-    cases = [on_its_own_port(each, 18080 + number) for number, each in enumerate(cases)]
+    cases = [case for case in lives() if (case["id"] in wanted if wanted else case["id"] not in BEYOND)]
+    cases = [on_its_own_port(case, 18080 + number) for number, case in enumerate(cases)]
     cases.sort(key=duration, reverse=True)
     # What these say depends on who else is on the node.
-    alone = [each for each in cases if each["pod"]["spec"].get("nodeName")]
-    crowd = [each for each in cases if each not in alone]
+    alone = [case for case in cases if case["pod"]["spec"].get("nodeName")]
+    crowd = [case for case in cases if case not in alone]
     answers = []
     for group, gate in ((crowd, asyncio.Semaphore(AT_ONCE)), (alone, asyncio.Semaphore(1))):
-        answers += await asyncio.gather(*(lived(server, each, gate) for each in group))
+        answers += await asyncio.gather(*(lived(server, case, gate) for case in group))
     cases = [*crowd, *alone]
     differing = [f"{case['id']}\n  {text}" for case, text in zip(cases, answers, strict=True) if text]
     assert not differing, f"{len(differing)} of {len(cases)} differ:\n" + "\n".join(differing)

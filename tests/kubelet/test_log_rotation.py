@@ -19,7 +19,7 @@ def fill(path: Path) -> None:
 
 
 def kept(path: Path) -> list[str]:
-    return sorted(each.name for each in rotated(path))
+    return sorted(log.name for log in rotated(path))
 
 
 async def test_a_large_log_is_set_aside_and_few_are_kept(node: Node) -> None:
@@ -33,7 +33,7 @@ async def test_a_large_log_is_set_aside_and_few_are_kept(node: Node) -> None:
     assert len(kept(path)) == MOST_FILES - 1
     assert kept(path)[-1] == "0.log.20260101-000110"
     await node.advance(30)
-    assert len([each for each in node.runtime.calls if each == "reopen c1"]) == MOST_FILES + 2
+    assert len([call for call in node.runtime.calls if call == "reopen c1"]) == MOST_FILES + 2
 
 
 async def test_a_log_that_the_runtime_does_not_begin_anew_is_put_back(node: Node) -> None:

@@ -25,7 +25,7 @@ async def shown(node: Node, name: str, **labels: str) -> dict[str, float]:
         if series.partition("{")[0] != name:
             continue
         pairs = set(filter(None, series.partition("{")[2].rstrip("}").split(",")))
-        wanted = {f'{key}="{each}"' for key, each in labels.items()}
+        wanted = {f'{key}="{label}"' for key, label in labels.items()}
         if wanted <= pairs:
             found[",".join(sorted(pairs - wanted))] = float(value)
     return found

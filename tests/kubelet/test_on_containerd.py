@@ -129,7 +129,7 @@ def mounted_below(path: Path) -> bool:
 
 
 def settled(pod: Pod) -> bool:
-    resizing = [each for each in pod.status.conditions if each.type.startswith("PodResize")]
+    resizing = [condition for condition in pod.status.conditions if condition.type.startswith("PodResize")]
     return pod.status.observed_generation == pod.metadata.generation and not resizing
 
 
@@ -196,7 +196,9 @@ async def test_room_comes_free_within_a_second_of_the_last_exit(real: RealNode) 
     for name in ("web", "big"):
         await real.until(lambda pod: pod.status.phase == "Running", name)
     await real.resize("500m")
-    await real.until(lambda pod: [each for each in pod.status.conditions if each.type == "PodResizePending"])
+    await real.until(
+        lambda pod: [condition for condition in pod.status.conditions if condition.type == "PodResizePending"]
+    )
     await real.until(settled)
     ended = (stamp / "stamp").stat().st_mtime
     assert time.time() - ended < 1.0 + 0.5, "a second, and some for a busy machine"
@@ -226,8 +228,8 @@ async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
     assert real.affinity(small, "Guaranteed") == everything - {own}
     assert real.cgroups.read_cpu(real.cgroups.layout.pod(web.metadata.uid, "Guaranteed")).quota is None
     await real.resize("500m")
-    refused = await real.until(lambda pod: any(each.reason == "Infeasible" for each in pod.status.conditions))
-    message = next(each.message for each in refused.status.conditions if each.type == "PodResizePending")
+    refused = await real.until(lambda pod: any(condition.reason == "Infeasible" for condition in pod.status.conditions))
+    message = next(condition.message for condition in refused.status.conditions if condition.type == "PodResizePending")
     assert message == 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
     await real.server.client.delete(Pod, "web", "default", grace=1)
     deadline = time.monotonic() + SECONDS
@@ -250,7 +252,7 @@ async def test_a_guest_sees_the_processes_of_its_target(real: RealNode) -> None:
     }
     patch = {"spec": {"ephemeralContainers": [guest]}}
     await real.server.client.patch(Pod, "web", "default", patch, subresource="ephemeralcontainers")
-    pod = await real.until(lambda pod: any(each.state.running for each in pod.status.ephemeral_container_statuses))
+    pod = await real.until(lambda pod: any(status.state.running for status in pod.status.ephemeral_container_statuses))
     before = pod.status.ephemeral_container_statuses[0]
     await real.resize("200m")
     pod = await real.until(settled)
@@ -280,12 +282,16 @@ async def test_a_critical_pod_grows_when_the_container_in_its_way_is_dead(real: 
         await real.until(lambda pod: pod.status.phase == "Running", name)
     before = await real.until(settled, "vital")
     await real.resize("500m", "vital")
-    victim = await real.until(lambda pod: any(each.type == "DisruptionTarget" for each in pod.status.conditions))
+    victim = await real.until(
+        lambda pod: any(condition.type == "DisruptionTarget" for condition in pod.status.conditions)
+    )
     assert victim.status.phase == "Running"
-    waiting = await real.until(lambda pod: "PodResizePending" in [each.type for each in pod.status.conditions], "vital")
+    waiting = await real.until(
+        lambda pod: "PodResizePending" in [condition.type for condition in pod.status.conditions], "vital"
+    )
     assert str(waiting.status.container_statuses[0].allocated_resources["cpu"]) == "100m"
     after = await real.until(settled, "vital")
-    old, new = (each.status.container_statuses[0] for each in (before, after))
+    old, new = (pod.status.container_statuses[0] for pod in (before, after))
     assert (new.container_id, new.restart_count) == (old.container_id, 0)
     path = real.cgroups.layout.container(after.metadata.uid, "Guaranteed", new.container_id.partition("://")[2])
     assert real.cgroups.read_container(path).cpu.quota == 50_000

@@ -35,7 +35,7 @@ def ready(node: Node) -> tuple[bool, str]:
 
 
 def told(node: Node, reason: str) -> list[str]:
-    return [each for each in node.api.events() if each.startswith(f"{reason} ")]
+    return [event for event in node.api.events() if event.startswith(f"{reason} ")]
 
 
 async def test_a_container_is_ready_while_its_probe_passes(node: Node) -> None:
@@ -64,8 +64,8 @@ async def test_a_pod_at_rest_is_probed_without_a_write(node: Node) -> None:
     await node.advance(2)
     before = len(node.api.patches)
     await node.advance(30)
-    assert len([each for each in node.runtime.calls if each == "exec c1 check it"]) >= 60
-    assert [each for each in node.api.patches[before:] if "status" in each] == []
+    assert len([call for call in node.runtime.calls if call == "exec c1 check it"]) >= 60
+    assert [patch for patch in node.api.patches[before:] if "status" in patch] == []
 
 
 async def test_a_container_that_does_not_live_is_restarted(node: Node) -> None:
@@ -197,7 +197,7 @@ async def test_a_restarted_kubelet_goes_on_where_the_last_one_was(node: Node) ->
     await node.crash()
     await node.start()
     await node.advance(5)
-    assert [each for each in node.api.patches[before:] if "Ready" in str(each)] == [], "it was ready all the time"
+    assert [patch for patch in node.api.patches[before:] if "Ready" in str(patch)] == [], "it was ready all the time"
     answers.of["c1"] = 1
     await node.advance(3)
     assert ready(node) == (False, "False")

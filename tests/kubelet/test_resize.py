@@ -34,7 +34,7 @@ async def test_a_cpu_change_reaches_the_running_container_without_time_passing(n
     assert node.cgroups.read_cpu("/kubepods/burstable/podweb").quota == 20_000
     assert (node.state()["containerID"], node.state()["restartCount"]) == (before, 0)
     assert node.state()["allocatedResources"]["cpu"] == "200m"
-    events = [each.split(":")[0] for each in node.api.events() if each.startswith("Resize")]
+    events = [event.split(":")[0] for event in node.api.events() if event.startswith("Resize")]
     assert events == ["ResizeStarted Pod resize started", "ResizeCompleted Pod resize completed"]
 
 
@@ -113,7 +113,7 @@ async def test_a_refused_change_is_told_and_tried_again(node: Node) -> None:
     assert node.condition("PodResizeInProgress") is not None, "tried again after ten seconds and up to half as much"
     await node.advance(5.1)
     await node.until(lambda: done(node))
-    assert [each.split()[0] for each in node.api.events()].count("ResizeError") == 1
+    assert [event.split()[0] for event in node.api.events()].count("ResizeError") == 1
 
 
 @pytest.mark.row("R-141", "R-142")
@@ -192,7 +192,7 @@ async def test_many_resizes_at_once_all_complete(node: Node) -> None:
     for name in names:
         node.api.change(name, containers=[sized("200m", name=f"c-{name}")])
     await node.until(lambda: all(done(node, name) for name in names))
-    assert sum(each.startswith("update") for each in node.runtime.calls) == len(names)
+    assert sum(call.startswith("update") for call in node.runtime.calls) == len(names)
 
 
 async def test_resizes_that_come_together_are_promised_together_and_told_once(node: Node) -> None:
@@ -237,6 +237,6 @@ async def test_a_resize_asked_for_while_the_kubelet_is_away_is_never_shown_as_do
         for _, _, kind, obj in node.api.history
         if kind == "pods"
         and obj["status"].get("observedGeneration") == 2
-        and not [each for each in obj["status"]["conditions"] if each["type"].startswith("PodResize")]
+        and not [condition for condition in obj["status"]["conditions"] if condition["type"].startswith("PodResize")]
     ]
     assert set(seen) == {"200m"}

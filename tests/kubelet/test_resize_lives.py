@@ -201,7 +201,7 @@ async def test_ephemeral_containers_take_no_part(node: Node) -> None:
     await node.until(lambda: done(node))
     assert node.state()["resources"]["limits"]["cpu"] == "200m"
     assert (node.api.get("pods", "web") or {})["spec"]["ephemeralContainers"] == [extra]
-    started = next(each for each in node.api.events() if each.startswith("ResizeStarted"))
+    started = next(event for event in node.api.events() if event.startswith("ResizeStarted"))
     assert "debug" not in started
 
 
@@ -223,7 +223,7 @@ async def test_a_container_that_vanishes_between_list_and_inspect_is_not_there(n
     await node.runs()
     node.runtime.vanish("c2")
     facts = await observe(node.runtime, "web")
-    assert [each.name for each in facts.containers] == ["c1"]
+    assert [container.name for container in facts.containers] == ["c1"]
     node.api.change("web", containers=[sized("200m"), sized(name="c2")])
     await node.until(lambda: done(node) and "running" in node.state(which="c2")["state"])
     assert node.state()["resources"]["limits"]["cpu"] == "200m"

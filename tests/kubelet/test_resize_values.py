@@ -19,7 +19,7 @@ def sized(cpu: str = "100m", memory: str = "100Mi", name: str = "c1", **more: ob
 
 def resizing(node: Node, name: str = "web") -> dict[str, Document]:
     conditions = node.api.status(name).get("conditions", [])
-    return {each["type"]: each for each in conditions if each["type"].startswith("PodResize")}
+    return {condition["type"]: condition for condition in conditions if condition["type"].startswith("PodResize")}
 
 
 def done(node: Node, name: str = "web") -> bool:
@@ -28,7 +28,7 @@ def done(node: Node, name: str = "web") -> bool:
 
 
 def reasons(node: Node) -> list[str]:
-    return [each.split()[0] for each in node.api.events() if each.startswith("Resize")]
+    return [event.split()[0] for event in node.api.events() if event.startswith("Resize")]
 
 
 @pytest.mark.row("R-089")

@@ -71,7 +71,7 @@ async def test_a_pod_deleted_meanwhile_is_cleaned_up(node: Node) -> None:
     await node.start()
     await node.until(lambda: len(node.runtime.boxes) == 1)
     await node.rest()
-    assert [each.uid for each in node.cgroups.list_pods()] == ["other"]
+    assert [pod.uid for pod in node.cgroups.list_pods()] == ["other"]
     assert [path.name for path in (node.config.root / "pods").iterdir()] == ["other"]
     assert [path.name for path in node.config.log_root.iterdir()] == ["default_other_other"]
 
@@ -167,7 +167,7 @@ async def test_a_job_whose_containers_were_lost_fails_and_is_not_done_twice(node
     await node.start()
     await node.until(lambda: node.phase() == "Failed")
     assert node.state()["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
-    assert not [each for each in node.runtime.calls[calls:] if each.startswith("start")]
+    assert not [call for call in node.runtime.calls[calls:] if call.startswith("start")]
 
 
 async def test_a_runtime_that_returns_is_used_at_once(node: Node) -> None:

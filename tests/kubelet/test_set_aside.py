@@ -204,8 +204,8 @@ async def test_the_file_survives_records_that_were_cut_off_and_grows(tmp_path: P
     third = Attempts(path, DiskWriter(FakeClock()))
     await third.recover()
     assert third.of("uid-0", "1") is Verdict.SET_ASIDE
-    for each in (attempts, again, third):
-        await each.close()
+    for counted in (attempts, again, third):
+        await counted.close()
     assert path.stat().st_size >= SIZE
 
 

@@ -65,7 +65,7 @@ async def test_an_image_that_cannot_be_pulled_backs_off_and_then_comes(node: Nod
     node.runtime.pullable.add(image)
     await node.advance(10)
     await node.runs()
-    assert any(each.startswith(f'Pulled Successfully pulled image "{image}" in ') for each in node.api.events())
+    assert any(event.startswith(f'Pulled Successfully pulled image "{image}" in ') for event in node.api.events())
 
 
 async def test_a_missing_config_map_that_is_made_later_lets_the_container_start(node: Node) -> None:

@@ -25,7 +25,7 @@ def volume(node: Node, name: str) -> Path:
 async def test_a_pod_has_a_hosts_file_of_its_own(node: Node) -> None:
     node.add(hostAliases=[{"ip": "10.1.1.1", "hostnames": ["db"]}])
     await node.runs()
-    mount = next(each for each in node.runtime.config("c1").mounts if each.container_path == "/etc/hosts")
+    mount = next(mount for mount in node.runtime.config("c1").mounts if mount.container_path == "/etc/hosts")
     text = read(Path(mount.host_path))
     assert "10.0.0.1\tweb\n" in text
     assert "10.1.1.1\tdb\n" in text
@@ -35,8 +35,8 @@ async def test_a_hosts_file_that_the_pod_mounts_is_left_to_it(node: Node) -> Non
     mounts = [{"name": "v", "mountPath": "/etc/hosts"}]
     node.add(volumes=[{"name": "v", "emptyDir": {}}], containers=[container("c1", volumeMounts=mounts)])
     await node.runs()
-    found = [each for each in node.runtime.config("c1").mounts if each.container_path == "/etc/hosts"]
-    assert [Path(each.host_path).name for each in found] == ["v"]
+    found = [mount for mount in node.runtime.config("c1").mounts if mount.container_path == "/etc/hosts"]
+    assert [Path(mount.host_path).name for mount in found] == ["v"]
 
 
 async def test_a_resolver_of_its_own(node: Node) -> None:

@@ -56,12 +56,12 @@ async def joined(tmp_path: Path) -> AsyncIterator[Joined]:
 
 
 def resizing(pod: Pod) -> list[str]:
-    return [each.type for each in pod.status.conditions if each.type.startswith("PodResize")]
+    return [condition.type for condition in pod.status.conditions if condition.type.startswith("PodResize")]
 
 
 async def test_a_node_registers_and_renews(joined: Joined) -> None:
     node = await joined.server.client.get(NodeObject, "n1")
-    assert {each.type: each.status for each in node.status.conditions}["Ready"] == "True"
+    assert {condition.type: condition.status for condition in node.status.conditions}["Ready"] == "True"
     await joined.node.rest()
     first = await joined.server.client.get(Lease, "n1", "kube-node-lease")
     await joined.node.advance(60)
@@ -75,7 +75,7 @@ async def test_a_node_registers_and_renews(joined: Joined) -> None:
 async def test_a_pod_runs_is_resized_and_goes(joined: Joined) -> None:
     await joined.add()
     pod = await joined.until(lambda pod: pod.status.phase == "Running")
-    assert [each.type for each in pod.status.conditions] == [
+    assert [condition.type for condition in pod.status.conditions] == [
         "PodReadyToStartContainers",
         "Initialized",
         "Ready",
@@ -104,7 +104,7 @@ async def test_events_arrive(joined: Joined) -> None:
     await joined.until(lambda pod: pod.status.phase == "Running")
     await joined.node.rest()
     events = (await joined.server.client.list(Event, "default")).items
-    assert [each.reason for each in events if each.source.component == "kubelet"] == ["Pulled", "Created", "Started"]
+    assert [event.reason for event in events if event.source.component == "kubelet"] == ["Pulled", "Created", "Started"]
 
 
 async def test_a_node_reads_the_config_maps_of_its_pods(joined: Joined) -> None:

@@ -42,9 +42,9 @@ async def test_a_write_that_hangs_is_given_up_and_the_file_is_written_by_nobody_
     assert writer.changes.empty(), "a slow disk is no disk that hangs"
     await clock.advance(1)
     text = f"{FILE}: the disk does not answer within 10 s"
-    for each in (first, behind):
+    for task in (first, behind):
         with pytest.raises(Hung, match="does not answer"):
-            await each
+            await task
     assert (writer.changes.get_nowait(), writer.changes.empty()) == (DiskChange(True, text), True)
     with pytest.raises(Hung):
         await writer.run(FILE, lambda: done.append("refused"))
@@ -93,5 +93,5 @@ def test_work_that_hangs_keeps_no_other_from_its_thread(answer: threading.Event)
     held = [threads.submit(answer.wait) for _ in range(20)]
     assert threads.submit(lambda: 7).result(60) == 7
     answer.set()
-    assert all(each.result(60) for each in held)
-    assert all(each.daemon for each in threading.enumerate() if each.name == "disk"), "the process can end"
+    assert all(future.result(60) for future in held)
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "disk"), "the process can end"

@@ -71,8 +71,8 @@ class Node:
     async def runs(self, pod: Pod) -> None:
         """The pod runs at its size; what led to it is forgotten."""
         await self.actuator.ensure_pod_cgroup(pod, [pod])
-        for each in pod.spec.containers:
-            await self.actuator.before_create(pod, each.name)
+        for member in pod.spec.containers:
+            await self.actuator.before_create(pod, member.name)
         self.said.clear()
 
     def _say(self, line: str) -> None:

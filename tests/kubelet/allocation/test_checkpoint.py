@@ -89,7 +89,7 @@ def test_earlier_evidence_is_kept(tmp_path: Path) -> None:
     for content in (b"first", b"second", b"third"):
         (tmp_path / "state").write_bytes(content)
         Checkpoint(tmp_path / "state", DiskWriter(FakeClock()))
-    assert sorted((each.name, each.read_bytes()) for each in tmp_path.iterdir()) == [
+    assert sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir()) == [
         ("state.damaged", b"first"),
         ("state.damaged.2", b"second"),
         ("state.damaged.3", b"third"),
@@ -170,8 +170,8 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
     checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=write)
     slow.set()
     await checkpoint.put({"a": SMALL})
-    for each in (slow, writing):
-        each.clear()
+    for event in (slow, writing):
+        event.clear()
     first = asyncio.create_task(checkpoint.put({"a": LARGE}))
     await asyncio.to_thread(writing.wait, 10)
     second = asyncio.create_task(checkpoint.put({"a": SMALL}))

@@ -29,7 +29,7 @@ async def test_a_resize_waits_until_its_victims_have_ended(tmp_path: Path) -> No
     await node.start(grows, one, other)
     await node.wants(grows, c1=needs({"cpu": "3500m"}))
     assert node.told_to_end == ["other", "one"]
-    assert [each for each in node.events if "Preempt" in each] == [f"other {TEXT}", f"one {TEXT}"]
+    assert [event for event in node.events if "Preempt" in event] == [f"other {TEXT}", f"one {TEXT}"]
     assert node.metric('kubelet_preemptions{preemption_signal="cpu"}') == 2
     pending = node.condition(grows)
     assert pending is not None
@@ -92,7 +92,7 @@ async def test_two_new_critical_pods_do_not_either(tmp_path: Path) -> None:
     node, one, other = Allocating(tmp_path), small("one", "2"), small("other", "2")
     await node.start(one, other)
     answers = await node.add(vital("2", name="first"), vital("2", name="second"))
-    assert [type(each) for each in answers] == [Preempting, Preempting]
+    assert [type(answer) for answer in answers] == [Preempting, Preempting]
     assert sorted(node.told_to_end) == ["one", "other"]
 
 

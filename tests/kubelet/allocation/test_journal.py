@@ -152,7 +152,7 @@ async def test_what_lies_before_a_whole_record_cannot_be_passed_over(tmp_path: P
     beside.write_bytes(content.replace(b"200m", b"250m"))
     again = Checkpoint(path, DiskWriter(FakeClock()), journaled=True)
     assert again.damage == "record 1 of the journal is damaged, and others follow it"
-    assert sorted(each.name for each in os.scandir(tmp_path)) == ["state.damaged", "state.damaged.journal"]
+    assert sorted(entry.name for entry in os.scandir(tmp_path)) == ["state.damaged", "state.damaged.journal"]
     assert not again.uids
 
 
@@ -234,7 +234,7 @@ async def test_a_kill_at_every_byte_leaves_the_last_promise_or_the_one_under_way
         with pytest.raises(Killed):
             await live(copy, promised)
         machine.left = 1 << 30
-        kept = next(each for each in reversed(promised) if each > 0)
+        kept = next(amount for amount in reversed(promised) if amount > 0)
         held = read(copy, journal_of(copy))
         assert held == {"a": held["a"], "b": size(100)}
         assert held["a"] in [size(kept), size(abs(promised[-1]))], (cut, promised)

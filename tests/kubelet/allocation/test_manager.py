@@ -125,7 +125,7 @@ async def test_all_containers_or_none(node: Allocating) -> None:
     await node.start(web)
     wanted = await node.wants(web, c1=needs({"cpu": "1"}), c2=needs({"cpu": "4"}))
     promised = node.manager.allocated(wanted)
-    assert [str(each.resources.requests["cpu"]) for each in promised.spec.containers] == ["500m", "500m"]
+    assert [str(container.resources.requests["cpu"]) for container in promised.spec.containers] == ["500m", "500m"]
     assert node.condition(web) is not None
 
 
@@ -188,10 +188,10 @@ async def test_pending_beside_a_failing_one(node: Allocating) -> None:
     await node.manager.report(first, "runtime says no")
     await node.manager.report(first, "runtime says no")
     second = await node.wants(web, c1=needs({"cpu": "3"}))
-    assert [(each.type, each.reason, each.observed_generation) for each in node.manager.conditions("web")] == [
-        ("PodResizePending", "Deferred", 3),
-        ("PodResizeInProgress", "Error", 2),
-    ]
+    assert [
+        (condition.type, condition.reason, condition.observed_generation)
+        for condition in node.manager.conditions("web")
+    ] == [("PodResizePending", "Deferred", 3), ("PodResizeInProgress", "Error", 2)]
     assert [line.split(" ")[2] for line in node.events] == ["ResizeStarted", "ResizeError", "ResizeDeferred"]
     await node.manager.report(second, "")
     await node.settles(web)
@@ -295,7 +295,7 @@ async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) ->
     after = Allocating(node.folder)
     newcomer = make("a-newcomer", "1")
     answers = await after.add(held, node.desired["hog"], newcomer)
-    assert [type(each) for each in answers] == [Rejected, Admitted, Admitted]  # promises come before newcomers
+    assert [type(answer) for answer in answers] == [Rejected, Admitted, Admitted]  # promises come before newcomers
     assert after.cpu(wanted) == 500
     condition = after.condition(wanted)
     assert condition is not None
@@ -332,7 +332,7 @@ async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocati
         conditions = [(condition.type, condition.observed_generation) for condition in look.conditions]
         seen.append((str(look.pod.spec.containers[0].resources.requests["cpu"]), conditions))
         await asyncio.sleep(0)
-    states = [each for number, each in enumerate(seen) if each not in seen[:number]]
+    states = [state for number, state in enumerate(seen) if state not in seen[:number]]
     assert states == [("500m", [("PodResizePending", 2)]), ("1", [("PodResizeInProgress", 3)])]
 
 
@@ -345,7 +345,7 @@ async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_p
     disk.full = True
     after = Allocating(tmp_path, write=disk.write)
     answers = await after.add(old, new)
-    assert {each.pod.metadata.name: type(each) for each in answers} == {"old": Admitted, "new": Unsaved}
+    assert {answer.pod.metadata.name: type(answer) for answer in answers} == {"old": Admitted, "new": Unsaved}
 
 
 @pytest.mark.row("R-172")
@@ -360,7 +360,7 @@ async def test_a_status_that_could_not_be_written_before_a_restart_costs_no_pod_
     grown = await before.wants(second, c1=needs({"cpu": "3"}))
     after = Allocating(tmp_path)
     answers = await after.add(msgspec.structs.replace(shrunk, status=stale), grown)
-    assert [type(each) for each in answers] == [Admitted, Admitted]
+    assert [type(answer) for answer in answers] == [Admitted, Admitted]
     (new,) = await after.add(make("new", "500m"))
     assert isinstance(new, Rejected), "a new pod is measured against what may still be held"
 
@@ -437,9 +437,9 @@ async def test_many_at_once_share_a_write_and_never_promise_too_much(tmp_path: P
     pods = [make(f"p{n}", "100m") for n in range(20)]
     await node.start(*pods)
     writes = 0
-    await asyncio.gather(*(node.wants(each, c1=needs({"cpu": "1"})) for each in pods))
+    await asyncio.gather(*(node.wants(pod, c1=needs({"cpu": "1"})) for pod in pods))
     assert writes <= 3
-    granted = [node.cpu(each) for each in pods]
+    granted = [node.cpu(pod) for pod in pods]
     assert sum(granted) <= 4000
     assert granted.count(1000) == 2
 

@@ -28,7 +28,7 @@ def small() -> Pod:
 
 def held(given: Pod, **sizes: object) -> dict[str, LinuxResources]:
     """What a runtime shows that was told these sizes."""
-    by_name = {each.name: each for each in given.spec.containers}
+    by_name = {container.name: container for container in given.spec.containers}
     return {
         name: LinuxResources(**asdict(container_resources(given, by_name[name], MACHINE, size)))  # type: ignore[arg-type]
         for name, size in sizes.items()

@@ -13,7 +13,7 @@ from podfit.kubelet.node.status import declared_features
 
 def conditions(node: Node) -> dict[str, str]:
     found = node.api.get("nodes", "n1", "") or {}
-    return {each["type"]: each["status"] for each in found["status"]["conditions"]}
+    return {condition["type"]: condition["status"] for condition in found["status"]["conditions"]}
 
 
 async def test_a_node_registers_with_what_it_has(node: Node) -> None:
@@ -42,7 +42,7 @@ async def test_the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
         leases.append(node.api.get("leases", "n1", "kube-node-lease") or {})
         await node.advance(10)
     lease = leases[0]
-    assert len({each["spec"]["renewTime"] for each in leases}) == 3
+    assert len({lease["spec"]["renewTime"] for lease in leases}) == 3
     assert lease["spec"]["leaseDurationSeconds"] == 40
     assert lease["metadata"]["ownerReferences"][0]["name"] == "n1"
 
@@ -96,7 +96,7 @@ async def test_what_others_make_of_its_status_is_put_right(node: Node, change: D
     node.api.put("nodes", {**known, "status": {**known["status"], **change}})
     await node.rest()
     found = node.api.get("nodes", "n1", "") or {}
-    assert {each["type"] for each in found["status"]["conditions"]} >= {"Ready"}
+    assert {condition["type"] for condition in found["status"]["conditions"]} >= {"Ready"}
     assert conditions(node)["Ready"] == "True"
     assert found["status"]["capacity"]["cpu"] == "4"
     assert found["status"]["declaredFeatures"] == known["status"]["declaredFeatures"]

@@ -16,7 +16,7 @@ from support.clock import FakeClock
 
 def condition(node: Node, kind: str) -> dict[str, Any]:
     found = node.api.get("nodes", "n1", "") or {}
-    return next(each for each in found["status"]["conditions"] if each["type"] == kind)
+    return next(condition for condition in found["status"]["conditions"] if condition["type"] == kind)
 
 
 def told(node: Node, kind: str) -> tuple[str, str, str]:
@@ -93,7 +93,7 @@ def test_this_machine_tells_what_it_has_left(tmp_path: Path) -> None:
     disk = os.statvfs(tmp_path)
     assert seen["nodefs.available"].capacity == disk.f_blocks * disk.f_frsize
     assert {"memory.available", "pid.available", "imagefs.available"} <= seen.keys()
-    assert all(0 < each.available <= each.capacity for each in seen.values())
+    assert all(0 < observation.available <= observation.capacity for observation in seen.values())
 
 
 def test_idle_file_cache_is_available() -> None:

@@ -60,7 +60,7 @@ def test_another_form_starts_at_once_and_then_as_any_other() -> None:
 
 
 def test_delays_are_written_as_upstream_writes_them() -> None:
-    assert [duration(each) for each in (10, 40, 80, 160, 300)] == ["10s", "40s", "1m20s", "2m40s", "5m0s"]
+    assert [duration(seconds) for seconds in (10, 40, 80, 160, 300)] == ["10s", "40s", "1m20s", "2m40s", "5m0s"]
 
 
 def test_a_failure_that_is_ahead_by_a_clocks_resolution_waits_as_any_other() -> None:

@@ -51,7 +51,7 @@ def facts_of(states: dict[str, str], *, ready: bool = True) -> PodFacts:
         state=SandboxState.READY if ready else SandboxState.NOT_READY,
     )
     containers = tuple(instance(name, state) for name, state in states.items())
-    return PodFacts("u", (sandbox,), None, containers, tuple((each.id, "box") for each in containers))
+    return PodFacts("u", (sandbox,), None, containers, tuple((container.id, "box") for container in containers))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def facts_of(states: dict[str, str], *, ready: bool = True) -> PodFacts:
 )
 def test_what_is_started(names: str, policy: str, states: dict[str, str], start: str) -> None:
     found = plan(a_pod(names, policy), facts_of(states))
-    assert [each.name for each in found.start] == start.split()
+    assert [container.name for container in found.start] == start.split()
     assert not found.over
     assert not found.kill
 
@@ -103,16 +103,16 @@ def test_a_new_image_replaces_a_running_container_whatever_the_restart_policy() 
     changed = instance("c1", "running", image="app:0")
     facts = PodFacts("u", facts.sandboxes, None, (changed, *facts.containers), (("id-c1", "box"), ("id-c2", "box")))
     found = plan(a_pod("c1 c2", "Never"), facts)
-    assert [(each.container.name, each.message) for each in found.kill] == [
+    assert [(killed.container.name, killed.message) for killed in found.kill] == [
         ("c1", "Container c1 definition changed, will be restarted")
     ]
-    assert [each.name for each in found.start] == ["c1"]
+    assert [container.name for container in found.start] == ["c1"]
 
 
 def test_a_lost_sandbox_is_made_anew_and_initialisation_begins_again() -> None:
     found = plan(a_pod("i1 c1"), facts_of({"i1": "ok", "c1": "failed"}, ready=False))
     assert found.new_sandbox
-    assert [each.name for each in found.start] == ["i1"]
+    assert [container.name for container in found.start] == ["i1"]
 
 
 @pytest.mark.parametrize("states", [{"c1": "failed"}, {"c1": "ok"}])

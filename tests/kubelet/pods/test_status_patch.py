@@ -20,7 +20,7 @@ conditions = st.lists(
         last_transition_time=st.none(),
     ),
     max_size=3,
-    unique_by=lambda each: each.type,
+    unique_by=lambda condition: condition.type,
 ).map(tuple)
 statuses = st.builds(
     PodStatus,
@@ -49,7 +49,7 @@ def test_a_foreign_condition_that_came_meanwhile_survives() -> None:
     ready = PodCondition(type="Ready", status="True")
     patch = status_patch(PodStatus(), PodStatus(conditions=(ready,)))
     theirs = codec.to_dict(PodStatus(conditions=(PodCondition(type="example.com/x", status="True"),)))
-    assert [each["type"] for each in merge(theirs, patch)["conditions"]] == ["example.com/x", "Ready"]
+    assert [condition["type"] for condition in merge(theirs, patch)["conditions"]] == ["example.com/x", "Ready"]
 
 
 def test_what_the_server_owns_is_never_sent() -> None:

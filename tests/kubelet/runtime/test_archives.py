@@ -25,7 +25,10 @@ def _archive(path: Path, **files: Any) -> Path:
 
 
 def _index(*annotations: dict[str, str] | None) -> dict[str, Any]:
-    return {"schemaVersion": 2, "manifests": [{"digest": "sha256:1", "annotations": each} for each in annotations]}
+    return {
+        "schemaVersion": 2,
+        "manifests": [{"digest": "sha256:1", "annotations": annotation} for annotation in annotations],
+    }
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def typed(one: Any) -> str:
     """A field as the specification writes it: `9 map<string,string>`, `8 R HugepageLimit`."""
     kind = one.message_type or one.enum_type
     if one.message_type is not None and one.message_type.GetOptions().map_entry:
-        key, value = (typed(each).split(" ", 1)[1] for each in one.message_type.fields)
+        key, value = (typed(field).split(" ", 1)[1] for field in one.message_type.fields)
         return f"{one.number} map<{key},{value}>"
     name = SCALARS[one.type] if kind is None else kind.name
     return f"{one.number} {'R ' if one.is_repeated else ''}{name}"

@@ -58,7 +58,7 @@ def test_one_that_serves_nothing_is_ended_at_the_second_look(socket: Path, start
     assert [shim.pid for shim in look.look({"here"})] == [leaked.pid]
     assert leaked.wait() == -9
     assert look.look({"here"}) == ()
-    assert [each.poll() for each in (serving, busy, foreign)] == [None, None, None]
+    assert [process.poll() for process in (serving, busy, foreign)] == [None, None, None]
 
 
 def test_one_whose_sandbox_appears_meanwhile_is_new(socket: Path, start: Start) -> None:
@@ -72,7 +72,7 @@ def test_after_containerd_all_that_serve_nothing_are_ended(socket: Path, start: 
     foreign = start("c", address=tmp_path / "other.sock")
     end_childless(socket)
     assert childless.wait() == -9
-    assert [each.poll() for each in (busy, foreign)] == [None, None]
+    assert [process.poll() for process in (busy, foreign)] == [None, None]
 
 
 def test_another_process_with_the_same_id_is_left_alone(socket: Path, start: Start) -> None:

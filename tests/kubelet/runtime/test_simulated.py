@@ -176,7 +176,7 @@ async def test_events_tell_what_happens(world: World) -> None:
     container_id = await world.start("true")
     await world.clock.advance(0)
     told = [await anext(events) for _ in range(2)]
-    assert [(each.container_id, each.kind) for each in told] == [
+    assert [(event.container_id, event.kind) for event in told] == [
         (container_id, EventKind.STARTED),
         (container_id, EventKind.STOPPED),
     ]

@@ -65,7 +65,7 @@ def test_the_uid_is_of_what_the_file_says_and_where_it_lies() -> None:
     assert len(pod().metadata.uid) == 32
     assert pod(as_json).metadata.uid == pod().metadata.uid, "JSON is YAML"
     others = (pod(YAML.replace(b"app:1", b"app:2")), pod(path="/etc/x.yaml"), pod(node="n2"))
-    assert len({pod().metadata.uid, *(each.metadata.uid for each in others)}) == 4
+    assert len({pod().metadata.uid, *(other.metadata.uid for other in others)}) == 4
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ async def test_the_mirror_comes_back_and_the_pod_does_not_notice(node: Node) -> 
     node.api.remove("pods", "web-n1")
     await node.until(lambda: node.phase("web-n1") == "Running")
     assert node.runtime.running("s1").id == began
-    assert not [each for each in node.runtime.calls if each.startswith("stop")]
+    assert not [call for call in node.runtime.calls if call.startswith("stop")]
 
 
 async def test_a_changed_file_is_another_pod_which_waits_for_the_end_of_the_first(node: Node) -> None:
@@ -71,7 +71,7 @@ async def test_a_changed_file_is_another_pod_which_waits_for_the_end_of_the_firs
     assert "stop s1 5s" in node.runtime.calls
     await node.advance(5)
     await node.until(lambda: node.state("web-n1", "s2").get("ready"))
-    assert [each["name"] for each in mirror(node)["status"]["containerStatuses"]] == ["s2"]
+    assert [status["name"] for status in mirror(node)["status"]["containerStatuses"]] == ["s2"]
     assert len(node.runtime.boxes) == 1
 
 
@@ -89,7 +89,7 @@ async def test_a_broken_file_leaves_its_pod_alone(node: Node) -> None:
     path.write_text("{")
     await node.advance(1)
     assert node.phase("web-n1") == "Running"
-    assert not [each for each in node.runtime.calls if each.startswith("stop")]
+    assert not [call for call in node.runtime.calls if call.startswith("stop")]
 
 
 async def test_a_restarted_kubelet_takes_its_static_pods_over(node: Node) -> None:
@@ -146,7 +146,7 @@ async def test_a_change_of_the_mirrors_resources_changes_nothing(node: Node) -> 
     )
     await node.rest()
     await node.advance(61)
-    assert [each for each in node.runtime.calls if each not in calls] == []
+    assert [call for call in node.runtime.calls if call not in calls] == []
 
 
 @pytest.mark.parametrize("seconds", [3600.0, -3600.0, 86400.0, -86400.0, 10 * 365.25 * 86400, -10 * 365.25 * 86400])

@@ -70,7 +70,10 @@ def facts(given: Pod, *instances: ContainerStatus, box: SandboxStatus | None = B
 
 def holds(status: PodStatus) -> list[str]:
     """`Ready=False(PodFailed)`"""
-    return [f"{each.type}={each.status}" + (f"({each.reason})" if each.reason else "") for each in status.conditions]
+    return [
+        f"{condition.type}={condition.status}" + (f"({condition.reason})" if condition.reason else "")
+        for condition in status.conditions
+    ]
 
 
 @pytest.mark.row("R-151")
@@ -137,7 +140,7 @@ def test_running() -> None:
             "resources": {},
         }
     ]
-    assert [each["status"] for each in status["conditions"]] == ["True"] * 5
+    assert [condition["status"] for condition in status["conditions"]] == ["True"] * 5
 
 
 @pytest.mark.parametrize(
@@ -220,8 +223,8 @@ def test_a_disruption_is_told_from_the_start_and_only_once() -> None:
     told = PodCondition(type="DisruptionTarget", status="True", reason="older")
     pod = msgspec.structs.replace(WEB, status=msgspec.structs.replace(WEB.status, conditions=(told,)))
     during = generate(facts(pod, instance(), previous=pod.status, failure=failure))
-    found = [each for each in during.conditions if each.type == "DisruptionTarget"]
-    assert [(each.status, each.reason, each.message) for each in found] == [
+    found = [condition for condition in during.conditions if condition.type == "DisruptionTarget"]
+    assert [(condition.status, condition.reason, condition.message) for condition in found] == [
         ("True", "TerminationByKubelet", "another one came")
     ]
 
@@ -262,11 +265,11 @@ def test_initialisation() -> None:
     given = placed(pod(container("c1"), init=init, restart_policy="Never"))
     first = generate(facts(given, instance("i1")))
     assert first.phase == "Pending"
-    assert [each.state.waiting.reason for each in first.init_container_statuses[1:] if each.state.waiting] == [
+    assert [status.state.waiting.reason for status in first.init_container_statuses[1:] if status.state.waiting] == [
         "PodInitializing"
     ] * 2
     assert (first.init_container_statuses[0].ready, first.init_container_statuses[0].started) == (False, True)
-    messages = {each.type: each.message for each in first.conditions}
+    messages = {condition.type: condition.message for condition in first.conditions}
     assert messages["Initialized"] == "containers with incomplete status: [i1 i2 s1]"
     assert messages["Ready"] == "containers with unready status: [s1 c1]"
     through = generate(facts(given, instance("i1", code=0), instance("i2", code=0), instance("s1")))
@@ -284,7 +287,7 @@ def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:
     web = msgspec.structs.replace(WEB, status=msgspec.structs.replace(WEB.status, conditions=(foreign, pending)))
     progress = PodCondition(type="PodResizeInProgress", status="True", observed_generation=1)
     status = generate(facts(web, instance(), resize_conditions=(pending, progress)))
-    assert [each.type for each in status.conditions[:4]] == [
+    assert [condition.type for condition in status.conditions[:4]] == [
         "example.com/x",
         "PodResizePending",
         "PodResizeInProgress",
@@ -292,19 +295,19 @@ def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:
     ]
     assert status.conditions[1].observed_generation == 2
     over = generate(facts(web, instance(code=0), ended=True, resize_conditions=(pending, progress)))
-    assert not [each for each in over.conditions if each.type.startswith("PodResize")]
+    assert not [condition for condition in over.conditions if condition.type.startswith("PodResize")]
 
 
 def test_readiness_gates() -> None:
     web = placed(pod(container("c1"), readiness_gates=(PodReadinessGate(condition_type="example.com/x"),)))
-    ready = next(each for each in generate(facts(web, instance())).conditions if each.type == "Ready")
+    ready = next(condition for condition in generate(facts(web, instance())).conditions if condition.type == "Ready")
     assert ready.message == 'corresponding condition of pod readiness gate "example.com/x" does not exist.'
 
 
 def test_transition_times_move_with_the_status() -> None:
     first = generate(facts(WEB))
     later = generate(facts(WEB, instance(), previous=first, now=EPOCH + timedelta(minutes=1)))
-    times = {each.type: each.last_transition_time for each in later.conditions}
+    times = {condition.type: condition.last_transition_time for condition in later.conditions}
     assert times["Ready"] == "2026-01-01T00:01:00Z"
     assert times["PodScheduled"] == "2026-01-01T00:00:00Z"
     assert later.start_time == first.start_time

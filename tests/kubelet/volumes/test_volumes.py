@@ -65,7 +65,7 @@ def pod_with(source: dict[str, Any], **mount: Any) -> Pod:
 
 async def shown(volumes: Volumes, source: dict[str, Any]) -> dict[str, str]:
     path = (await volumes.mount(pod_with(source)))["v"]
-    return {each: (path / each).read_text() for each in sorted(os.listdir(path)) if not each.startswith("..")}
+    return {name: (path / name).read_text() for name in sorted(os.listdir(path)) if not name.startswith("..")}
 
 
 @pytest.mark.parametrize(
