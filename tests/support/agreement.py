@@ -46,10 +46,10 @@ def counts() -> Iterator[Count]:
     yield from every
     yield Count(
         "all",
-        sum(each.served for each in every),
-        sum(each.whole for each in every),
-        sum(each.own_text for each in every),
-        tuple(name for each in every for name in each.differ),
+        sum(suite.served for suite in every),
+        sum(suite.whole for suite in every),
+        sum(suite.own_text for suite in every),
+        tuple(name for suite in every for name in suite.differ),
     )
 
 

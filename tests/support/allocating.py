@@ -62,7 +62,7 @@ class Allocating:
         answers = await self.manager.add(pods)
         for answer in answers:
             if isinstance(answer, Admitted):
-                pod = next(each for each in pods if each.metadata.uid == answer.pod.metadata.uid)
+                pod = next(pod for pod in pods if pod.metadata.uid == answer.pod.metadata.uid)
                 self.desired[pod.metadata.uid] = pod
         return answers
 
@@ -82,12 +82,14 @@ class Allocating:
         """The pod runs at its allocated size, all of it actuated, and says so."""
         uid = pod.metadata.uid
         now = (await self.manager.begin_sync(lambda: self.desired[uid], ())).pod
-        record = {each.name: effective(now, each) for each in resizable(now, self.view.gates)}
+        record = {container.name: effective(now, container) for container in resizable(now, self.view.gates)}
         await self.actuated.put({uid: PodResources(record, now.spec.resources or ResourceRequirements())})
         now = (await self.manager.begin_sync(lambda: self.desired[uid], record)).pod
         statuses = tuple(
-            ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
-            for each in now.spec.containers
+            ContainerStatus(
+                name=container.name, resources=container.resources, allocated_resources=container.resources.requests
+            )
+            for container in now.spec.containers
         )
         status = msgspec.structs.replace(pod.status, phase="Running", container_statuses=statuses)
         self.reported[uid] = status
@@ -102,9 +104,11 @@ class Allocating:
         return allocated.spec.containers[0].resources.requests["cpu"].milli()
 
     def condition(self, pod: Pod, kind: str = "PodResizePending") -> PodCondition | None:
-        return next((each for each in self.manager.conditions(pod.metadata.uid) if each.type == kind), None)
+        return next(
+            (condition for condition in self.manager.conditions(pod.metadata.uid) if condition.type == kind), None
+        )
 
     def metric(self, line: str) -> float:
         """The value of one line of the exposition, 0 when it is not there."""
         lines = self.metrics.exposition().decode().splitlines()
-        return next((float(each.rsplit(" ", 1)[1]) for each in lines if each.rsplit(" ", 1)[0] == line), 0.0)
+        return next((float(sample.rsplit(" ", 1)[1]) for sample in lines if sample.rsplit(" ", 1)[0] == line), 0.0)

@@ -69,6 +69,6 @@ def endpoint_slice(of: str, *addresses: str, port: int, namespace: str = "defaul
 
 
 def endpoints(of: str, *addresses: str, port: int, namespace: str = "default") -> dict[str, Any]:
-    subset = {"addresses": [{"ip": each} for each in addresses], "ports": [{"name": "https", "port": port}]}
+    subset = {"addresses": [{"ip": address} for address in addresses], "ports": [{"name": "https", "port": port}]}
     meta = {"name": of, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]}

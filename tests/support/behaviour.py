@@ -45,7 +45,7 @@ def everything() -> list[Case]:
 
 def scenarios() -> list[Case]:
     """Those in which a node had to act."""
-    return [each for each in everything() if "podSequence" in each]
+    return [case for case in everything() if "podSequence" in case]
 
 
 def allocatable() -> dict[str, str]:
@@ -68,17 +68,22 @@ def state_of(pod: Pod) -> State:
         "observedGeneration": status.get("observedGeneration"),
         "phase": status["phase"],
         "resizeConditions": [
-            {key: usage_aside(str(each[key])) if key == "message" else each[key] for key in kept if key in each}
-            for each in conditions
-            if each["type"] in _RESIZE
+            {
+                key: usage_aside(str(condition[key])) if key == "message" else condition[key]
+                for key in kept
+                if key in condition
+            }
+            for condition in conditions
+            if condition["type"] in _RESIZE
         ],
         "ready": [
-            [each["type"], each["status"], each.get("reason")]
-            for each in conditions
-            if each["type"] in ("Ready", "ContainersReady")
+            [condition["type"], condition["status"], condition.get("reason")]
+            for condition in conditions
+            if condition["type"] in ("Ready", "ContainersReady")
         ],
         "containers": [
-            _container(each) for each in (*status.get("initContainerStatuses", ()), *status["containerStatuses"])
+            _container(container)
+            for container in (*status.get("initContainerStatuses", ()), *status["containerStatuses"])
         ]
         if "containerStatuses" in status
         else [],
@@ -117,7 +122,7 @@ def _event(event: Event, watch: str) -> State:
 
 def _plain(recorded: Iterable[State]) -> list[State]:
     """Without what the recording adds: when it came, and how."""
-    return [{key: value for key, value in each.items() if key not in ("t_ms", "type", "pod")} for each in recorded]
+    return [{key: value for key, value in entry.items() if key not in ("t_ms", "type", "pod")} for entry in recorded]
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,8 @@ class Expected:
 
     @property
     def events(self) -> list[State]:
-        kept = [{key: value for key, value in each.items() if key != "t_ms"} for each in self.case["events"]]
-        return [each | {"message": usage_aside(each["message"])} for each in kept]
+        kept = [{key: value for key, value in event.items() if key != "t_ms"} for event in self.case["events"]]
+        return [event | {"message": usage_aside(event["message"])} for event in kept]
 
     def _last_error(self) -> str:
         last = self.events[-1] if self.events else {"reason": ""}
@@ -166,26 +171,26 @@ def _corrected(recorded: list[State]) -> list[State]:
     it is done.
     """
     states = deepcopy(recorded)
-    for each in states:
-        resources = each["podResources"] or {}
-        if not each["resizeConditions"] and each["phase"] == "Running" and "memory" in resources.get("requests", {}):
-            resources["requests"]["memory"] = each["podAllocatedResources"]["memory"]
-    for each, following in pairwise(states):
-        if ((each["podResources"] or {}).get("limits") or {}).get("memory") == _NO_LIMIT:
-            each["podResources"] = following["podResources"]
-        if each["observedGeneration"] == each["generation"] and _has_to_come(each, following):
-            progress = {"type": _RESIZE[1], "observedGeneration": each["generation"], "status": "True"}
-            each["resizeConditions"] = each["resizeConditions"] or [progress]
+    for state in states:
+        resources = state["podResources"] or {}
+        if not state["resizeConditions"] and state["phase"] == "Running" and "memory" in resources.get("requests", {}):
+            resources["requests"]["memory"] = state["podAllocatedResources"]["memory"]
+    for state, following in pairwise(states):
+        if ((state["podResources"] or {}).get("limits") or {}).get("memory") == _NO_LIMIT:
+            state["podResources"] = following["podResources"]
+        if state["observedGeneration"] == state["generation"] and _has_to_come(state, following):
+            progress = {"type": _RESIZE[1], "observedGeneration": state["generation"], "status": "True"}
+            state["resizeConditions"] = state["resizeConditions"] or [progress]
     return states
 
 
 def _has_to_come(state: State, following: State) -> bool:
     """Whether an init container that runs has other resources in the state that follows."""
-    later = {each["name"]: each for each in following["containers"] if each["state"] == "running"}
+    later = {container["name"]: container for container in following["containers"] if container["state"] == "running"}
     return state["phase"] == "Pending" and any(
-        each["resources"] != later[each["name"]]["resources"]
-        for each in state["containers"]
-        if each["state"] == "running" and each["name"] in later
+        container["resources"] != later[container["name"]]["resources"]
+        for container in state["containers"]
+        if container["state"] == "running" and container["name"] in later
     )
 
 
@@ -250,9 +255,9 @@ class Replay:
         for request in self.case["requests"]:
             await at(request["t_ms"])
             await self._ask(request)
-            later = [each["t_ms"] for each in self.case["requests"] if each["t_ms"] > request["t_ms"]]
+            later = [other["t_ms"] for other in self.case["requests"] if other["t_ms"] > request["t_ms"]]
             until = min(later, default=float("inf"))
-            lasting = [each for each in recorded if each["t_ms"] < until]
+            lasting = [state for state in recorded if state["t_ms"] < until]
             if lasting:
                 wanted = self.expected.states[len(lasting) - 1 if until < float("inf") else -1]
                 await self.wait(partial(self._shows, wanted), f"never came to {wanted}")
@@ -285,9 +290,9 @@ class Replay:
 
     def problems(self) -> list[str]:
         """How this differs from the recording; empty when it does not."""
-        wanted = [(each["code"], each["message"]) for each in self.case["requests"] if "code" in each]
+        wanted = [(request["code"], request["message"]) for request in self.case["requests"] if "code" in request]
         found = [] if self.answers == wanted else [f"answers {self.answers}, recorded {wanted}"]
-        said = [each | {"message": usage_aside(each["message"])} for each in self.events]
+        said = [event | {"message": usage_aside(event["message"])} for event in self.events]
         if said != self.expected.events:
             found.append(f"events {_lines(said)}\nrecorded {_lines(self.expected.events)}")
         return [*found, *self._foreign_states()]
@@ -301,9 +306,9 @@ class Replay:
                 found.append(f"not recorded: {_short(state, recorded[min(place, len(recorded) - 1)])}")
                 continue
             place += recorded[place:].index(state)
-        shown = [each["resizeConditions"] for each in self.states]
-        missing = [each for each in (each["resizeConditions"] for each in recorded) if each not in shown]
-        return found + [f"never shown: {each}" for each in missing]
+        shown = [state["resizeConditions"] for state in self.states]
+        missing = [state for state in (conditions["resizeConditions"] for conditions in recorded) if state not in shown]
+        return found + [f"never shown: {conditions}" for conditions in missing]
 
 
 def _placed(pod: State) -> State:
@@ -312,7 +317,7 @@ def _placed(pod: State) -> State:
 
 
 def _lines(events: Iterable[State]) -> str:
-    return "\n".join(["", *(json.dumps(each) for each in events)])
+    return "\n".join(["", *(json.dumps(event) for event in events)])
 
 
 def _short(state: State, other: State) -> str:

@@ -36,7 +36,7 @@ class Checklist:
     @staticmethod
     def load() -> "Checklist":
         found = tomllib.loads(CHECKLIST.read_text())
-        sections = tuple(Section(each["title"], each["rows"]) for each in found["section"])
+        sections = tuple(Section(section["title"], section["rows"]) for section in found["section"])
         return Checklist(sections, found["not-shown"])
 
     @property
@@ -72,7 +72,7 @@ def _marks(node: ast.AST) -> Iterator[str]:
         return
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name == "row":
-        texts = (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str))
+        texts = (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
         yield from (text for text in texts if ID.fullmatch(text))
 
 

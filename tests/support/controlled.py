@@ -261,7 +261,7 @@ def recorded_states(changes: Sequence[Document]) -> list[Document | None]:
 def own_states(name: str, states: Sequence[Document | None], names: Mapping[str, str]) -> list[Document | None]:
     """In the form of the recorded ones, without repetitions."""
     told = [None if state is None else _unnamed(_settled(_plain(_projected(name, state), names))) for state in states]
-    return [state for state, _ in itertools.groupby(told, key=lambda each: each)]
+    return [state for state, _ in itertools.groupby(told, key=lambda state: state)]
 
 
 def own_name(recorded: str, names: Mapping[str, str]) -> str:
@@ -304,18 +304,21 @@ def _projected(name: str, state: Document) -> Document:
         "nodeName": spec.get("nodeName"),
         "hostname": spec.get("hostname"),
         "subdomain": spec.get("subdomain"),
-        "images": [each["image"] for each in spec["containers"]],
+        "images": [container["image"] for container in spec["containers"]],
         "restartPolicy": spec.get("restartPolicy"),
-        "env": [each for container in spec["containers"] for each in container.get("env", [])],
-        "volumes": [each["name"] for each in spec.get("volumes", [])],
+        "env": [variable for container in spec["containers"] for variable in container.get("env", [])],
+        "volumes": [volume["name"] for volume in spec.get("volumes", [])],
         "tolerations": spec.get("tolerations"),
         "affinity": spec.get("affinity"),
         "phase": status.get("phase"),
         "reason": status.get("reason"),
-        "conditions": [[each["type"], each["status"], each.get("reason")] for each in status.get("conditions", [])],
+        "conditions": [
+            [condition["type"], condition["status"], condition.get("reason")]
+            for condition in status.get("conditions", [])
+        ],
         "containers": [
-            [each["name"], each["ready"], each["restartCount"], next(iter(each["state"]), None)]
-            for each in status.get("containerStatuses", [])
+            [container["name"], container["ready"], container["restartCount"], next(iter(container["state"]), None)]
+            for container in status.get("containerStatuses", [])
         ],
     }
 
@@ -325,7 +328,7 @@ def _plain(value: Any, names: Mapping[str, str], *, version: bool = False) -> An
     if isinstance(value, dict):
         return dict(_members(value, names, version=version))
     if isinstance(value, list):
-        return [_plain(each, names, version=version) for each in value]
+        return [_plain(item, names, version=version) for item in value]
     if not isinstance(value, str):
         return value
     if _TIME.fullmatch(value):
@@ -360,14 +363,14 @@ def _settled(state: Document) -> Document:
             alike = _of_equal_pods(state)
             return {
                 **alike,
-                "subsets": [{k: _ordered(v) for k, v in each.items()} for each in alike.get("subsets", [])],
+                "subsets": [{k: _ordered(v) for k, v in subset.items()} for subset in alike.get("subsets", [])],
             }
         case "EndpointSlice":
             alike = _of_equal_pods(state)
             return {**alike, "endpoints": _ordered(alike.get("endpoints") or [])}
     if "volumes" not in state or "nodeName" not in state:
         return state
-    return {**state, "volumes": [_VOLUME.sub("kube-api-access-{rand}", each) for each in state["volumes"]]}
+    return {**state, "volumes": [_VOLUME.sub("kube-api-access-{rand}", volume) for volume in state["volumes"]]}
 
 
 def _of_equal_pods(state: Document) -> Document:

@@ -42,11 +42,11 @@ def missing_etcd() -> str:
 
 def free_ports(number: int) -> list[int]:
     sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    for listener in sockets:
+        listener.bind(("127.0.0.1", 0))
+    ports = [socket.getsockname()[1] for socket in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 

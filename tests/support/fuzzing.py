@@ -170,8 +170,8 @@ class Builder:
         below, inner = target.get(name), self._resolved(properties[name])
         if isinstance(below, dict) and self.random.random() < 0.85:
             self._graft(below, inner)
-        elif isinstance(below, list) and any(isinstance(each, dict) for each in below) and self.random.random() < 0.85:
-            self._graft(self.random.choice([each for each in below if isinstance(each, dict)]), inner.get("items", {}))
+        elif isinstance(below, list) and any(isinstance(item, dict) for item in below) and self.random.random() < 0.85:
+            self._graft(self.random.choice([item for item in below if isinstance(item, dict)]), inner.get("items", {}))
         else:
             target[name] = self.value(inner, 3)
 
@@ -207,8 +207,8 @@ class Builder:
         return {name: self.value(properties[name], depth - 1) for name in names}
 
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        for each in schema.get("allOf", ()):
-            schema = each
+        for branch in schema.get("allOf", ()):
+            schema = branch
         while "$ref" in schema:
             schema = self._schemas.found[schema["$ref"].removeprefix(REF)]
         return schema
@@ -296,10 +296,10 @@ async def checked(
 
 async def check_stored(server: Server) -> None:
     """Every object decodes, is encoded to the same bytes, and would be let through as an update of itself."""
-    for info, record in [each async for each in _records(server)]:
+    for info, record in [record async for record in _records(server)]:
         obj = stored.decoded(info, record)
         assert stored.encoded(obj) == record.value, record.key
-        errors = [str(each) for each in validate_update(obj, obj, server.context.gates)]
+        errors = [str(error) for error in validate_update(obj, obj, server.context.gates)]
         assert not errors, f"{record.key}: {errors}\n{record.value.decode()}"
 
 

@@ -16,7 +16,7 @@ from support.server import Server
 async def collecting(server: Server, clock: Clock) -> AsyncIterator[None]:
     informers = Informers(server.as_identity(Identity(MANAGER)), clock)
     loops = (*garbage_collection(server.as_identity, informers, clock), informers.run())
-    tasks = [asyncio.create_task(each) for each in loops]
+    tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         yield
     finally:

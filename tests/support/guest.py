@@ -69,7 +69,7 @@ class OnHost:
         if item.get_closest_marker("guest") is None or missing_guest():
             return None
         if self._lines is None:
-            self._lines = self._run([each.nodeid for each in item.session.items if each.get_closest_marker("guest")])
+            self._lines = self._run([test.nodeid for test in item.session.items if test.get_closest_marker("guest")])
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item, self._lines):
             item.ihook.pytest_runtest_logreport(report=report)

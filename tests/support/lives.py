@@ -51,7 +51,7 @@ def duration(case: Case) -> float:
     """Seconds until the recorder looked away."""
     ended = case["cleanupDelete_t_ms"]
     if ended is None:
-        ended = max(each["t_ms"] for part in ("podSequence", "events", "requests") for each in case[part])
+        ended = max(entry["t_ms"] for part in ("podSequence", "events", "requests") for entry in case[part])
     return float(ended) / 1000
 
 
@@ -72,10 +72,10 @@ class Life:
         events = Informer(self.client, Event, clock=self.clock, namespace=self.namespace)
         pods.add_handler(add=self._saw, update=lambda _, pod: self._saw(pod), delete=self._saw)
         events.add_handler(add=lambda event: self.events.append(to_dict(event)))
-        following = [asyncio.create_task(each.run()) for each in (pods, events)]
+        following = [asyncio.create_task(informer.run()) for informer in (pods, events)]
         try:
             began = self.clock.monotonic()
-            for request in sorted(self.case["requests"], key=lambda each: each["t_ms"]):
+            for request in sorted(self.case["requests"], key=lambda entry: entry["t_ms"]):
                 await self._until(began + request["t_ms"] / 1000)
                 began += await self._behind(request["t_ms"])
                 await self._ask(request)
@@ -93,7 +93,7 @@ class Life:
 
     async def _behind(self, milliseconds: float) -> float:
         """Wait until the pod has come as far as the recorded one had by then; how many seconds that took."""
-        came = [each for each in self.case["podSequence"] if each["t_ms"] < milliseconds]
+        came = [entry for entry in self.case["podSequence"] if entry["t_ms"] < milliseconds]
         wanted = tracks(self._plain(came[-1].get("status") or {})) if came else {}
         began = self.clock.monotonic()
         while not self._has(wanted) and self.clock.monotonic() - began < PATIENCE:
@@ -101,8 +101,8 @@ class Life:
         return self.clock.monotonic() - began
 
     async def _all_told(self) -> None:
-        began, wanted = self.clock.monotonic(), {_recorded_event(each) for each in self._known_events()}
-        while wanted - {self._event(each) for each in self.events} and self.clock.monotonic() - began < PATIENCE:
+        began, wanted = self.clock.monotonic(), {_recorded_event(event) for event in self._known_events()}
+        while wanted - {self._event(event) for event in self.events} and self.clock.monotonic() - began < PATIENCE:
             await self.clock.sleep(0.05)
 
     def _has(self, wanted: dict[str, str]) -> bool:
@@ -162,26 +162,26 @@ class Life:
     # ------------------------------------------------------------------ what came of it
 
     def differences(self) -> Iterator[str]:
-        recorded = [self._plain(each.get("status") or {}) for each in self.case["podSequence"]]
-        ours = [self._plain(each) for each in self.states]
+        recorded = [self._plain(entry.get("status") or {}) for entry in self.case["podSequence"]]
+        ours = [self._plain(state) for state in self.states]
         last, wanted = ours[-1], recorded[-1]
         if last != wanted:
             yield f"the last status has {_unequal(last, wanted)}"
-        for track in sorted({name for each in (*ours, *recorded) for name in tracks(each)}):
-            told = _story(tracks(each).get(track) for each in ours)
-            heard = _story(tracks(each).get(track) for each in recorded)
+        for track in sorted({name for state in (*ours, *recorded) for name in tracks(state)}):
+            told = _story(tracks(state).get(track) for state in ours)
+            heard = _story(tracks(state).get(track) for state in recorded)
             if not _agree(told, heard):
                 yield f"{track} went {told}, recorded {heard}"
-        events = list(dict.fromkeys(self._event(each) for each in self.events))
-        wanted_events = list(dict.fromkeys(_recorded_event(each) for each in self._known_events()))
+        events = list(dict.fromkeys(self._event(event) for event in self.events))
+        wanted_events = list(dict.fromkeys(_recorded_event(event) for event in self._known_events()))
         if events[: len(wanted_events)] != wanted_events:
             yield "events were\n    " + "\n    ".join(events) + "\n  recorded\n    " + "\n    ".join(wanted_events)
 
     def _known_events(self) -> Iterator[Document]:
         """Until the recorder deleted the pod, and first occurrences only."""
-        for each in self.case["events"]:
-            if each["watch"] == "ADDED" and each["t_ms"] <= duration(self.case) * 1000:
-                yield each
+        for event in self.case["events"]:
+            if event["watch"] == "ADDED" and event["t_ms"] <= duration(self.case) * 1000:
+                yield event
 
     def _plain(self, status: Document) -> Document:
         text = json.dumps(status)
@@ -248,10 +248,10 @@ def tracks(status: Document) -> dict[str, str]:
     found = {"phase": f"{status.get('phase', '')} {status.get('reason', '')}".strip()}
     for condition in status.get("conditions", []):
         found[condition["type"]] = f"{condition['status']} {condition.get('reason', '')}".strip()
-    for each in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
-        kind, details = next(iter(each["state"].items()))
-        words = (kind, details.get("reason", ""), str(details.get("exitCode", "")), f"#{each['restartCount']}")
-        found[f"container {each['name']}"] = " ".join(word for word in words if word)
+    for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        kind, details = next(iter(container["state"].items()))
+        words = (kind, details.get("reason", ""), str(details.get("exitCode", "")), f"#{container['restartCount']}")
+        found[f"container {container['name']}"] = " ".join(word for word in words if word)
     return found
 
 
@@ -266,13 +266,13 @@ def _story(values: Iterable[str | None]) -> list[str]:
 def _agree(told: list[str], heard: list[str]) -> bool:
     """What both tell they tell in the same order."""
     both = set(told) & set(heard)
-    ours, theirs = _story(each for each in told if each in both), _story(each for each in heard if each in both)
+    ours, theirs = _story(state for state in told if state in both), _story(state for state in heard if state in both)
     return bool(both or not told or not heard) and (_within(ours, theirs) or _within(theirs, ours))
 
 
 def _within(short: list[str], long: list[str]) -> bool:
     rest = iter(long)
-    return all(each in rest for each in short)
+    return all(state in rest for state in short)
 
 
 def _unequal(ours: Any, theirs: Any, path: str = "") -> str:

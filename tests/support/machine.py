@@ -43,12 +43,12 @@ class Snapshot:
             namespaces=frozenset(_names(Path("/var/run/netns"))),
             links=frozenset(_names(Path("/sys/class/net"))),
             rules=frozenset(_rules()),
-            run=frozenset(each for each in _names(Path("/run")) if "podfit" in each),
+            run=frozenset(name for name in _names(Path("/run")) if "podfit" in name),
         )
 
     def since(self, before: "Snapshot") -> dict[str, list[str]]:
         """What is there now and was not before, by kind; nothing is the only good answer."""
-        added = {each.name: sorted(getattr(self, each.name) - getattr(before, each.name)) for each in fields(self)}
+        added = {field.name: sorted(getattr(self, field.name) - getattr(before, field.name)) for field in fields(self)}
         return {kind: names for kind, names in added.items() if names}
 
 
@@ -60,7 +60,7 @@ def _processes() -> list[str]:
             environment = path.with_name("environ").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        sessions = [value for name, _, value in (each.partition("=") for each in environment) if name == SESSION]
+        sessions = [value for name, _, value in (line.partition("=") for line in environment) if name == SESSION]
         if sessions != [os.environ[SESSION]] and (sessions or os.environ.get(BESIDE)):
             continue
         program = command.split(" ")[0].rpartition("/")[2]

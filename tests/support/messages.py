@@ -44,7 +44,11 @@ def _descriptors(program: bytes) -> Iterator[descriptor_pb2.FileDescriptorProto]
 def pool() -> descriptor_pool.DescriptorPool:
     kubectl = shutil.which("kubectl")
     assert kubectl
-    files = {each.name: each for each in _descriptors(Path(kubectl).read_bytes()) if each.name.startswith("k8s.io/")}
+    files = {
+        descriptor.name: descriptor
+        for descriptor in _descriptors(Path(kubectl).read_bytes())
+        if descriptor.name.startswith("k8s.io/")
+    }
     made = descriptor_pool.DescriptorPool()
     known: set[str] = set()
 
@@ -53,8 +57,8 @@ def pool() -> descriptor_pool.DescriptorPool:
             return
         known.add(name)
         file = files.get(name) or descriptor_pb2.FileDescriptorProto(name=name)
-        for each in file.dependency:
-            add(each)
+        for imported in file.dependency:
+            add(imported)
         made.Add(file)
 
     for name in files:

@@ -102,7 +102,7 @@ class Trace:
         who, _, text = rest.partition(" ")
         match name:
             case "add":
-                yield on.PodsAdded(tuple(self._made(each) for each in rest.split(" + ")))
+                yield on.PodsAdded(tuple(self._made(part) for part in rest.split(" + ")))
             case "update":
                 yield on.PodsUpdated(tuple(map(self._updated, rest.split(" + "))))
             case "actuated":
@@ -140,11 +140,13 @@ class Trace:
     def _actuated(self, desired: Pod) -> Iterator[on.Event]:
         uid, gates = desired.metadata.uid, self.state.view.gates
         now = self.state.allocated_pod(desired)
-        record = {each.name: effective(now, each) for each in resizable(now, gates)}
+        record = {container.name: effective(now, container) for container in resizable(now, gates)}
         yield on.SyncStarted(desired, tuple(record), PodResources(record, now.spec.resources))
         statuses = tuple(
-            ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
-            for each in now.spec.containers
+            ContainerStatus(
+                name=container.name, resources=container.resources, allocated_resources=container.resources.requests
+            )
+            for container in now.spec.containers
         )
         yield on.StatusGenerated(uid, replace(desired.status, phase="Running", container_statuses=statuses))
 
@@ -204,7 +206,7 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
 
 
 def _names(pods: tuple[Pod, ...]) -> str:
-    return " ".join(each.metadata.name for each in pods) or "others"
+    return " ".join(pod.metadata.name for pod in pods) or "others"
 
 
 def check(path: Path) -> None:

@@ -73,7 +73,7 @@ class Shell:
 
     def types(self, commands: Sequence[Command], form: Form = PIPE) -> list[str]:
         """What each of them prints, typed one after the other into one shell; what a terminal colours is coloured."""
-        script = "\n".join(f"{each.text}\n{STEP}" for each in commands)
+        script = "\n".join(f"{command.text}\n{STEP}" for command in commands)
         seen = form.shown(["bash"], stdin=script, environment=self.environment, cwd=self.home)
         told = seen.text.split(f"\n{MARK}\n")[:-1]
         assert len(told) == len(commands), seen.text

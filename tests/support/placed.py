@@ -20,7 +20,10 @@ def placed(pod: Pod, *, uid: str = "") -> Pod:
 def resized(pod: Pod, *, level: ResourceRequirements | None = None, **containers: ResourceRequirements) -> Pod:
     """The next generation of the pod, with other resources for the containers named and for the pod."""
     init, regular = (
-        tuple(msgspec.structs.replace(each, resources=containers.get(each.name, each.resources)) for each in group)
+        tuple(
+            msgspec.structs.replace(container, resources=containers.get(container.name, container.resources))
+            for container in group
+        )
         for group in (pod.spec.init_containers, pod.spec.containers)
     )
     spec = msgspec.structs.replace(

@@ -136,7 +136,9 @@ class RealNode:
 
     async def resize(self, name: str, pod: dict[str, Any] | None = None, /, **containers: dict[str, Any]) -> None:
         """`pod` are pod-level resources, the others those of containers."""
-        changes = [{"name": each.replace("_", "-"), "resources": needed} for each, needed in containers.items()]
+        changes = [
+            {"name": container.replace("_", "-"), "resources": needed} for container, needed in containers.items()
+        ]
         spec = {"containers": changes} if changes else {}
         await self.server.client.patch(
             Pod, name, "default", {"spec": {**spec, **({"resources": pod} if pod else {})}}, subresource="resize"
@@ -246,7 +248,7 @@ def container(
     restart_for: tuple[str, ...] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    policies = [{"resourceName": each, "restartPolicy": "RestartContainer"} for each in restart_for]
+    policies = [{"resourceName": resource, "restartPolicy": "RestartContainer"} for resource in restart_for]
     return {
         "name": name,
         "image": images.BUSYBOX,
@@ -264,7 +266,7 @@ def qos(pod: Pod) -> Any:
 
 def status(pod: Pod, name: str) -> ContainerStatus:
     both = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return next(each for each in both if each.name == name)
+    return next(status for status in both if status.name == name)
 
 
 def short_id(found: ContainerStatus) -> str:
@@ -277,17 +279,17 @@ def identity(pod: Pod, name: str) -> tuple[str, int]:
 
 
 def condition(pod: Pod, kind: str) -> PodCondition | None:
-    return next((each for each in pod.status.conditions if each.type == kind), None)
+    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
 
 
 def running(pod: Pod) -> bool:
-    wanted = [each.name for each in pod.spec.containers]
-    there = {each.name: each for each in pod.status.container_statuses}
+    wanted = [container.name for container in pod.spec.containers]
+    there = {status.name: status for status in pod.status.container_statuses}
     return pod.status.phase == "Running" and all(name in there and there[name].state.running for name in wanted)
 
 
 def settled(pod: Pod) -> bool:
-    resizing = [each for each in pod.status.conditions if each.type.startswith("PodResize")]
+    resizing = [condition for condition in pod.status.conditions if condition.type.startswith("PodResize")]
     return running(pod) and pod.status.observed_generation == pod.metadata.generation and not resizing
 
 

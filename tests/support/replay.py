@@ -144,10 +144,10 @@ def projected(expected: Any, got: Any) -> Any:
     """The part of an answer that was recorded, where that was names, members or one half only."""
     if not isinstance(expected, dict) or not isinstance(got, dict):
         return got
-    if expected.keys() == {"items"} and all("name" in each for each in expected["items"]):
-        return {"items": [_flat(each) for each in got["items"]]}
+    if expected.keys() == {"items"} and all("name" in item for item in expected["items"]):
+        return {"items": [_flat(item) for item in got["items"]]}
     if expected.keys() == {"names"}:
-        return {"names": [each["metadata"]["name"] for each in got["items"]]}
+        return {"names": [item["metadata"]["name"] for item in got["items"]]}
     if expected.keys() == {"keys"}:
         return {"keys": sorted(got)}
     if "kind" not in expected and isinstance(got.get("status"), dict) and got["kind"] != "Status":
@@ -206,21 +206,21 @@ def _pattern(text: str) -> re.Pattern[str]:
 def comparable(body: Any) -> Any:
     """An answer with each cause named once."""
     if isinstance(body, list):
-        return [comparable(each) for each in body]
+        return [comparable(item) for item in body]
     if not isinstance(body, dict):
         return body
     kept = {name: comparable(value) for name, value in body.items() if name != "description"}
     if isinstance(body.get("cells"), list):
-        kept["cells"] = [_cell(each) for each in body["cells"]]
+        kept["cells"] = [_cell(cell) for cell in body["cells"]]
     if "names" in kept:
         kept["names"] = [name for name in kept["names"] if not name.startswith("openshift-")]
     if isinstance(body.get("items"), list):
-        kept["items"] = [each for each in kept["items"] if not _of_one_side(each)]
+        kept["items"] = [item for item in kept["items"] if not _of_one_side(item)]
     for name in ("resourceRules", "nonResourceRules"):  # in no order that means something
         if name in kept:
-            kept[name] = sorted((each for each in kept[name] if each != _OPENSHIFT_RULE), key=json.dumps)
+            kept[name] = sorted((rule for rule in kept[name] if rule != _OPENSHIFT_RULE), key=json.dumps)
     if isinstance(body.get("causes"), list):
-        kept["causes"] = [each for index, each in enumerate(body["causes"]) if each not in body["causes"][:index]]
+        kept["causes"] = [cause for index, cause in enumerate(body["causes"]) if cause not in body["causes"][:index]]
     return kept
 
 
@@ -231,7 +231,7 @@ def _cell(cell: Any) -> Any:
 def without_controllers(body: Any) -> Any:
     """An answer without what the controller manager of the recorded cluster had written by then."""
     if isinstance(body, list):
-        return [without_controllers(each) for each in body]
+        return [without_controllers(item) for item in body]
     if not isinstance(body, dict):
         return body
     kept = {name: without_controllers(value) for name, value in body.items() if name not in ("status", "metadata")}
@@ -244,8 +244,8 @@ def _own(metadata: dict[str, Any]) -> dict[str, Any]:
     kept = dict(metadata)
     annotations = {name: text for name, text in metadata.get("annotations", {}).items() if name != _REVISION}
     kept["annotations"] = annotations
-    entries = [each for each in metadata.get("managedFields", []) if each["manager"] != CONTROLLER_MANAGER]
-    kept["managedFields"] = [each | {"fieldsV1": _owned(each["fieldsV1"])} for each in entries]
+    entries = [field for field in metadata.get("managedFields", []) if field["manager"] != CONTROLLER_MANAGER]
+    kept["managedFields"] = [entry | {"fieldsV1": _owned(entry["fieldsV1"])} for entry in entries]
     return kept
 
 

@@ -30,7 +30,7 @@ def request(user: str, *groups: str, dns: tuple[str, ...] = ()) -> bytes:
     subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
     if dns:
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in dns]), False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns]), False)
     return builder.sign(key(), hashes.SHA256()).public_bytes(Encoding.PEM)
 
 

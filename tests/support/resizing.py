@@ -92,5 +92,7 @@ async def refusal(server: Server, patch: dict[str, Any], kind: str = STRATEGIC_P
 
 
 def cpu(found: Any, name: str = "c", side: str = "requests") -> str:
-    amount: str = next(each for each in found["spec"]["containers"] if each["name"] == name)["resources"][side]["cpu"]
+    amount: str = next(container for container in found["spec"]["containers"] if container["name"] == name)[
+        "resources"
+    ][side]["cpu"]
     return amount

@@ -74,7 +74,7 @@ def deployment(name: str = "d", *containers: dict[str, Any]) -> dict[str, Any]:
 
 async def made(server: Server, path: str, *objects: dict[str, Any]) -> list[dict[str, Any]]:
     """These objects, created."""
-    answers = [await asked(server, "POST", path, each) for each in objects]
+    answers = [await asked(server, "POST", path, document) for document in objects]
     for answer in answers:
         assert answer.code == 201, answer
     return [answer.body for answer in answers]

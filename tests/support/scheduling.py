@@ -119,7 +119,7 @@ class World:
 
     async def events(self, namespace: str = "default") -> list[tuple[str, str]]:
         await self.rest()
-        return [(each.reason, each.message) for each in (await self.client.list(Event, namespace)).items]
+        return [(event.reason, event.message) for event in (await self.client.list(Event, namespace)).items]
 
     def attempts(self, result: str) -> float:
         labels = {"result": result, "profile": NAME}

@@ -136,7 +136,7 @@ class Up:
 
 def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
     """A pod whose containers wait until they are told to end."""
-    full = [{"image": IMAGE, "command": STAY, **each} for each in containers or ({"name": "app"},)]
+    full = [{"image": IMAGE, "command": STAY, **container} for container in containers or ({"name": "app"},)]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -153,11 +153,11 @@ def resources(cpu: str, memory: str) -> dict[str, Any]:
 
 def running(pod: dict[str, Any]) -> bool:
     statuses = pod["status"].get("containerStatuses", [])
-    return pod["status"]["phase"] == "Running" and bool(statuses) and all(each["ready"] for each in statuses)
+    return pod["status"]["phase"] == "Running" and bool(statuses) and all(status["ready"] for status in statuses)
 
 
 def settled(pod: dict[str, Any]) -> bool:
     """The node has seen this generation and no resize is waiting or under way."""
-    conditions = [each["type"] for each in pod["status"].get("conditions", [])]
+    conditions = [condition["type"] for condition in pod["status"].get("conditions", [])]
     seen = pod["status"].get("observedGeneration", 0) >= pod["metadata"]["generation"]
-    return seen and not any(each.startswith("PodResize") for each in conditions)
+    return seen and not any(condition.startswith("PodResize") for condition in conditions)

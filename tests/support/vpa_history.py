@@ -67,7 +67,7 @@ def flags_of(given: Mapping[str, Any]) -> RecommenderFlags:
 def events(case: Case) -> list[tuple[float, int, int, Any]]:
     """In the order in which they happened: time, class, place in its list, what."""
     found: list[tuple[float, int, int, Any]] = [
-        (each, RESTART, 0, None) for each in case.get("recommender_restarts", ())
+        (restart, RESTART, 0, None) for restart in case.get("recommender_restarts", ())
     ]
     for place, pod in enumerate(case["pods"]):
         found.append((pod["added_t"], PODS, place, (pod, pod["labels"])))
@@ -81,8 +81,8 @@ def events(case: Case) -> list[tuple[float, int, int, Any]]:
                 found.append(
                     (series["t0"] + step * series["step_s"], SAMPLE, place, {**series, "values": (), "v": value})
                 )
-    found += [(each["t"], OOM, place, each) for place, each in enumerate(case.get("ooms", ()))]
-    found += [(each, EVALUATE, 0, None) for each in case["evaluate_at"]]
+    found += [(oom["t"], OOM, place, oom) for place, oom in enumerate(case.get("ooms", ()))]
+    found += [(time, EVALUATE, 0, None) for time in case["evaluate_at"]]
     return sorted(found, key=lambda event: event[:3])
 
 
@@ -129,22 +129,24 @@ class Replay:
     def _restart(self, time: float) -> None:
         checkpoints = dict(self.state.checkpoints([VPA], time))[VPA]
         self.state = self._new_state()
-        for each in checkpoints:
-            self.state.restore(each, time)
+        for checkpoint in checkpoints:
+            self.state.restore(checkpoint, time)
         for pod, labels in self.pods.values():
             self._pod(pod, labels, time)
 
     def _pod(self, pod: Case, labels: Mapping[str, str], time: float) -> None:
         self.pods[pod["name"]] = pod, labels
-        self.state.set_pod(PodKey("ns", pod["name"]), labels, [each["name"] for each in pod["containers"]], time)
+        self.state.set_pod(
+            PodKey("ns", pod["name"]), labels, [container["name"] for container in pod["containers"]], time
+        )
 
     def _samples(self, samples: Sequence[Case]) -> None:
         """Several at once, in their order."""
         model = self.state.model
         for resource, add in (("cpu", model.add_cpu), ("memory", model.add_memory)):
-            every = [each for each in samples if each["resource"] == resource]
-            slots = [self.state.slot(PodKey("ns", each["pod"]), each["container"]) for each in every]
-            amounts, times = ([float(each[field]) for each in every] for field in ("v", "t"))
+            every = [sample for sample in samples if sample["resource"] == resource]
+            slots = [self.state.slot(PodKey("ns", sample["pod"]), sample["container"]) for sample in every]
+            amounts, times = ([float(sample[field]) for sample in every] for field in ("v", "t"))
             taken = add(np.array(slots, dtype=np.intp), np.array(amounts), np.array(times))
             self.rejected_samples += len(every) - int(taken.sum())
 

@@ -70,7 +70,8 @@ class MetricsServer:
             "timestamp": format_time(self.clock.now()),
             "window": "15s",
             "containers": [
-                {"name": each, "usage": {"cpu": cpu, "memory": memory}} for each, (cpu, memory) in containers.items()
+                {"name": container, "usage": {"cpu": cpu, "memory": memory}}
+                for container, (cpu, memory) in containers.items()
             ],
         }
 
@@ -122,11 +123,11 @@ class World:
         """One that runs; `owner` is its ReplicaSet. With `restart` another size of memory restarts its containers."""
         resources = {"requests": {"cpu": "100m", "memory": memory}}
         every: list[dict[str, Any]] = [
-            {"name": each, "image": "i", "resources": resources} for each in containers or ("app",)
+            {"name": container, "image": "i", "resources": resources} for container in containers or ("app",)
         ]
         if restart:
             policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
-            every = [{**each, "resizePolicy": policy} for each in every]
+            every = [{**container, "resizePolicy": policy} for container in every]
         metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
         if owner:
             metadata["ownerReferences"] = [reference("ReplicaSet", owner)]
@@ -160,9 +161,9 @@ class World:
     async def recommend(self, name: str, cpu: str, memory: str, container: str = "app") -> None:
         """As a recommender says it, with bounds at the target."""
         amounts = {"cpu": cpu, "memory": memory}
-        each = {"containerName": container, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
+        recommendation = {"containerName": container, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
         condition = {"type": "RecommendationProvided", "status": "True"}
-        status = {"recommendation": {"containerRecommendations": [each]}, "conditions": [condition]}
+        status = {"recommendation": {"containerRecommendations": [recommendation]}, "conditions": [condition]}
         await self.client.patch(
             VPAS, name, NAMESPACE, {"status": status}, content_type=MERGE_PATCH, subresource="status"
         )
@@ -177,7 +178,7 @@ class World:
     async def events(self) -> list[tuple[str, str]]:
         """Of whom, and why."""
         found = (await self.client.list(Event, NAMESPACE)).items
-        return sorted((f"{each.involved_object.kind}/{each.involved_object.name}", each.reason) for each in found)
+        return sorted((f"{event.involved_object.kind}/{event.involved_object.name}", event.reason) for event in found)
 
     async def report(self, name: str, **status: Any) -> None:
         await self.client.patch(Pod, name, NAMESPACE, {"status": status}, subresource="status")
@@ -194,13 +195,22 @@ class World:
 
     async def sizes(self, name: str) -> dict[str, RecommendedContainerResources]:
         found = (await self.seen(name)).status.recommendation
-        return {each.container_name: each for each in (found.container_recommendations if found else ())}
+        return {
+            recommendation.container_name: recommendation
+            for recommendation in (found.container_recommendations if found else ())
+        }
 
     async def conditions(self, name: str) -> dict[str, tuple[str, str]]:
-        return {each.type: (each.status, each.message) for each in (await self.seen(name)).status.conditions}
+        return {
+            condition.type: (condition.status, condition.message)
+            for condition in (await self.seen(name)).status.conditions
+        }
 
     async def checkpoints(self) -> dict[str, VerticalPodAutoscalerCheckpoint]:
-        return {each.metadata.name: each for each in (await self.client.list(CHECKPOINTS, NAMESPACE)).items}
+        return {
+            checkpoint.metadata.name: checkpoint
+            for checkpoint in (await self.client.list(CHECKPOINTS, NAMESPACE)).items
+        }
 
 
 def reference(kind: str, name: str) -> dict[str, Any]:

@@ -20,8 +20,8 @@ def end_containers(cluster: Cluster, pods: Iterable[Pod], code: int) -> None:
         for node in cluster._composed.nodes:
             runtime = node.backend.runtime
             assert isinstance(runtime, SimulatedRuntime)
-            for each in await runtime.list_containers():
-                if each.id in ended:
-                    runtime.end(each.id, code)
+            for container in await runtime.list_containers():
+                if container.id in ended:
+                    runtime.end(container.id, code)
 
     cluster.run(end())

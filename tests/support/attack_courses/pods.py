@@ -24,7 +24,7 @@ PROXY = "/api/v1/nodes/simulated-1/proxy"
 def pod(scene: Scene, *containers: dict[str, Any], **spec: Any) -> Iterator[tuple[str, str]]:
     """Its name and uid; deleted at the end."""
     name = scene.name()
-    given = [{"name": f"c{number}", "image": "x", **each} for number, each in enumerate(containers)]
+    given = [{"name": f"c{number}", "image": "x", **container} for number, container in enumerate(containers)]
     made = scene.send("POST", PODS, {"metadata": {"name": name}, "spec": {"containers": given, **spec}}, {201}).json()
     try:
         yield name, made["metadata"]["uid"]
@@ -34,21 +34,21 @@ def pod(scene: Scene, *containers: dict[str, Any], **spec: Any) -> Iterator[tupl
 
 def states(scene: Scene, name: str) -> list[dict[str, Any]]:
     status = scene.send("GET", f"{PODS}/{name}", None, {200}).json()["status"]
-    return [each.get("state", {}) for each in status.get("containerStatuses", [])]
+    return [container.get("state", {}) for container in status.get("containerStatuses", [])]
 
 
 def waits(scene: Scene, name: str, reason: str) -> str:
     """The message of a container that waits for this reason."""
 
     def found() -> str:
-        waiting = [each["waiting"] for each in states(scene, name) if "waiting" in each]
-        return next((each.get("message", " ") for each in waiting if each.get("reason") == reason), "")
+        waiting = [state["waiting"] for state in states(scene, name) if "waiting" in state]
+        return next((state.get("message", " ") for state in waiting if state.get("reason") == reason), "")
 
     return str(scene.until(found, f"{name} waits: {reason}"))
 
 
 def runs(scene: Scene, name: str) -> None:
-    scene.until(lambda: any("running" in each for each in states(scene, name)), f"{name} runs")
+    scene.until(lambda: any("running" in state for state in states(scene, name)), f"{name} runs")
 
 
 def refused(scene: Scene, container: dict[str, Any], **spec: Any) -> None:
@@ -141,13 +141,13 @@ def _projected(name: str, copies: int, mib: int) -> dict[str, Any]:
 
 
 def failed_mount(scene: Scene, volumes: list[dict[str, Any]]) -> None:
-    paths = [{"name": each["name"], "mountPath": f"/{each['name']}"} for each in volumes]
+    paths = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
     with pod(scene, {"volumeMounts": paths}, volumes=volumes) as (name, _):
         events = f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3D{name}"
 
         def told() -> bool:
             found = scene.send("GET", events, None, {200}).json()["items"]
-            return any(each["reason"] == "FailedMount" for each in found)
+            return any(event["reason"] == "FailedMount" for event in found)
 
         scene.until(told, f"{name}: FailedMount")
 
@@ -220,7 +220,7 @@ def messages(scene: Scene) -> None:
             plant(scene, file, b"plain")
 
             def ended(name: str = name) -> Any:
-                return next((each["terminated"] for each in states(scene, name) if "terminated" in each), None)
+                return next((state["terminated"] for state in states(scene, name) if "terminated" in state), None)
 
             told = scene.until(ended, f"{name} ends").get("message", "")
             assert SECRET.decode() not in told
@@ -306,14 +306,15 @@ def _cpu(scene: Scene, name: str) -> str | None:
     """That its container really has."""
     status = scene.send("GET", f"{PODS}/{name}", None, {200}).json()["status"]
     found: list[str | None] = [
-        each.get("resources", {}).get("requests", {}).get("cpu") for each in status.get("containerStatuses", ())
+        container.get("resources", {}).get("requests", {}).get("cpu")
+        for container in status.get("containerStatuses", ())
     ]
     return found[0] if found else None
 
 
 def _disk(scene: Scene) -> str | None:
     conditions = scene.send("GET", "/api/v1/nodes/simulated-1", None, {200}).json()["status"]["conditions"]
-    return next((each["status"] for each in conditions if each["type"] == "UnresponsiveDisk"), None)
+    return next((condition["status"] for condition in conditions if condition["type"] == "UnresponsiveDisk"), None)
 
 
 COURSES = (

@@ -226,7 +226,7 @@ def ended(chance: random.Random, directory: Path, scale: float) -> list[Figures]
         with bounded(root, node="simulated") as victim:
             scene = Scene(victim, chance, directory, scale)
             figures = [victim.measure("a pod that ends the node", lambda: aside(scene, name))]
-            return [each.check() for each in figures]
+            return [figure.check() for figure in figures]
     finally:
         del os.environ["PODFIT_TEST_BOMB"]
 

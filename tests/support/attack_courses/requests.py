@@ -93,7 +93,7 @@ def caches(scene: Scene) -> None:
             case 0:
                 query = f"labelSelector=a%3D{text}"
             case 1:
-                query = f"labelSelector=a+in+({','.join(text + str(each) for each in range(200))})"
+                query = f"labelSelector=a+in+({','.join(text + str(number) for number in range(200))})"
             case 2:
                 query = f"fieldSelector=metadata.name%3D{long}"
             case 3:
