@@ -24,13 +24,15 @@ def service(**spec: Any) -> Service:
 def part(
     *addresses: str, port: int = 8443, name: str | None = "https", ready: bool | None = True, family: str = "IPv4"
 ) -> EndpointSlice:
-    endpoints = [{"addresses": [each], "conditions": {} if ready is None else {"ready": ready}} for each in addresses]
+    endpoints = [
+        {"addresses": [address], "conditions": {} if ready is None else {"ready": ready}} for address in addresses
+    ]
     document = {"addressType": family, "endpoints": endpoints, "ports": [{"name": name, "port": port}]}
     return convert(document, EndpointSlice)
 
 
 def listed(*addresses: str, port: int = 9443, name: str = "https") -> Endpoints:
-    subset = {"addresses": [{"ip": each} for each in addresses], "ports": [{"name": name, "port": port}]}
+    subset = {"addresses": [{"ip": address} for address in addresses], "ports": [{"name": name, "port": port}]}
     return convert({"subsets": [subset]}, Endpoints)
 
 

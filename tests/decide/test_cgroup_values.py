@@ -64,7 +64,7 @@ def test_tiers() -> None:
 
 def test_container_values() -> None:
     web = placed(pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", None, {"cpu": "1"}), container("c3")))
-    first, second, third = (container_resources(web, each, MACHINE) for each in web.spec.containers)
+    first, second, third = (container_resources(web, container, MACHINE) for container in web.spec.containers)
     assert (first.cpu_shares, first.cpu_quota, first.cpu_period, first.memory_limit) == (102, 20_000, 100_000, 128 * MI)
     assert (second.cpu_shares, second.cpu_quota) == (1024, 100_000)
     assert (third.cpu_shares, third.cpu_quota, third.memory_limit) == (2, 0, 0)
@@ -82,7 +82,7 @@ def test_hugepages_and_swap() -> None:
     machine = Machine(memory=8 * GI, cgroup="v2", page_sizes=("2MB", "1GB"), swap=GI, swap_controller=True)
     limits = {"memory": "2Gi", "hugepages-2Mi": "4Mi"}
     web = placed(pod(container("c1", {"memory": "1Gi"}, limits), container("c2")))
-    first, second = (container_resources(web, each, machine) for each in web.spec.containers)
+    first, second = (container_resources(web, container, machine) for container in web.spec.containers)
     assert first.hugepages == {"2MB": 4 * MI, "1GB": 0}
     assert first.unified["memory.swap.max"] == str(128 * MI)  # an eighth of the memory, an eighth of the swap
     assert second.unified["memory.swap.max"] == "0"

@@ -194,7 +194,7 @@ def test_cpus_are_neither_shared_twice_nor_lost(story: list[tuple[Pod, bool]]) -
     for asks, comes in story:
         outcome = assign(asks, state, DEFAULT_GATES) if comes else release(asks.metadata.uid, state)
         state = outcome if isinstance(outcome, CpuState) else state
-        owned = [cpus for each in state.assigned.values() for cpus in each.values()]
+        owned = [cpus for containers in state.assigned.values() for cpus in containers.values()]
         assert sum(map(len, owned)) + len(state.shared) == len(SERVER)
         assert state.shared.union(*owned) == frozenset(SERVER)
         assert state.reserved <= state.shared

@@ -49,13 +49,13 @@ def guaranteed(name: str, cpu: str, memory: str = "1Gi", **more: Any) -> Occupan
 
 
 def ask(pod: Pod, occupants: list[Occupant], view: NodeView) -> Preempts | None:
-    refusal = fit.admit(pod, view, [each.counts for each in occupants])
+    refusal = fit.admit(pod, view, [occupant.counts for occupant in occupants])
     assert isinstance(refusal, Deferred)
     return preemption(pod, refusal, view, occupants)
 
 
 def told(answer: Preempts | None) -> list[str] | None:
-    return None if answer is None else [each.metadata.name for each in answer.victims]
+    return None if answer is None else [victim.metadata.name for victim in answer.victims]
 
 
 @pytest.mark.parametrize(
@@ -134,26 +134,28 @@ def _occupants(draw: st.DrawFn) -> list[Occupant]:
 @given(_occupants(), _CPU, _MEMORY)
 def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant], cpu: str, memory: str) -> None:
     view, asks = node("3", "3Gi"), critical(cpu, memory)
-    refusal = fit.admit(asks, view, [each.counts for each in occupants])
+    refusal = fit.admit(asks, view, [occupant.counts for occupant in occupants])
     if not isinstance(refusal, Deferred):
         return
     answer = preemption(asks, refusal, view, occupants)
-    yielding = [each for each in occupants if (each.pod.spec.priority or 0) < SYSTEM_CRITICAL and not each.going]
-    staying = [each for each in occupants if not each.going]
+    yielding = [
+        occupant for occupant in occupants if (occupant.pod.spec.priority or 0) < SYSTEM_CRITICAL and not occupant.going
+    ]
+    staying = [occupant for occupant in occupants if not occupant.going]
 
     def room_without(gone: list[Pod]) -> bool:
-        names = {each.metadata.name for each in gone}
-        left = [each.counts for each in staying if each.pod.metadata.name not in names]
+        names = {pod.metadata.name for pod in gone}
+        left = [occupant.counts for occupant in staying if occupant.pod.metadata.name not in names]
         return not fit.shortage(asks, view, left)
 
     if answer is None:
-        assert not room_without([each.pod for each in yielding])
+        assert not room_without([occupant.pod for occupant in yielding])
         return
     victims = list(answer.victims)
     assert room_without(victims)
-    assert all(any(each.pod is victim for each in yielding) for victim in victims)
+    assert all(any(occupant.pod is victim for occupant in yielding) for victim in victims)
     for victim in victims:
-        assert not room_without([each for each in victims if each is not victim])
-    guaranteed_ones = [each for each in victims if each.status.qos_class == "Guaranteed"]
-    others = [each.pod for each in yielding if each.pod.status.qos_class != "Guaranteed"]
+        assert not room_without([pod for pod in victims if pod is not victim])
+    guaranteed_ones = [victim for victim in victims if victim.status.qos_class == "Guaranteed"]
+    others = [occupant.pod for occupant in yielding if occupant.pod.status.qos_class != "Guaranteed"]
     assert not guaranteed_ones or not room_without(others), "a Guaranteed pod ends only where the others do not suffice"

@@ -77,4 +77,4 @@ def test_an_eviction_is_charged(allowed: int, conditions: list[tuple[str, str, s
     assert verdict.budget is not None
     status = verdict.budget.status
     assert (status.disruptions_allowed, status.disrupted_pods) == (allowed - 1, {"p": NOW})
-    assert [(each.type, each.status, each.reason) for each in status.conditions] == conditions
+    assert [(condition.type, condition.status, condition.reason) for condition in status.conditions] == conditions

@@ -27,7 +27,7 @@ def stored(manifest: dict[str, Any]) -> Pod:
 @golden.parametrize("resize/resize-policy.json", lambda case: case["group"] == "policy")
 def test_namespace_policies(case: golden.Case) -> None:
     made = [*(case.get("setup") or ()), *(case.get("setupAfterPod") or ())]
-    limits = [apply_defaults(convert(each, LimitRange)) for each in made if each["kind"] == "LimitRange"]
+    limits = [apply_defaults(convert(document, LimitRange)) for document in made if document["kind"] == "LimitRange"]
     request, old = case["request"], None
     if request["method"] == "PATCH":
         old = add_defaults(stored(case["pod"]), limits)
@@ -35,8 +35,8 @@ def test_namespace_policies(case: golden.Case) -> None:
         new = prepare_resize(add_defaults(sent, limits), old, DEFAULT_GATES)
     else:
         new = add_defaults(stored(request["body"]), limits)
-    quotas = [convert(each, ResourceQuota) for each in made if each["kind"] == "ResourceQuota"]
-    quotas = [msgspec.structs.replace(each, status=recount(each, [old] if old else [])) for each in quotas]
+    quotas = [convert(document, ResourceQuota) for document in made if document["kind"] == "ResourceQuota"]
+    quotas = [msgspec.structs.replace(quota, status=recount(quota, [old] if old else [])) for quota in quotas]
     verdict = check_limits(new, limits) or charge(new, old, quotas)
     text = str(verdict.error("{name}")) if isinstance(verdict, Refused) else None
     assert text == case["expect"].get("message")

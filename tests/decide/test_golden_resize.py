@@ -40,12 +40,15 @@ def answer(errors: list[FieldError]) -> dict[str, Any]:
 
 def resources(pod: Pod) -> dict[str, Any]:
     spec = to_dict(pod.spec)
-    return {each["name"]: each["resources"] for each in (*spec["containers"], *spec.get("initContainers", []))}
+    return {
+        container["name"]: container["resources"]
+        for container in (*spec["containers"], *spec.get("initContainers", []))
+    }
 
 
 def recorded(expect: dict[str, Any]) -> dict[str, Any]:
     everyone = (*expect["containers"], *expect.get("initContainers", []))
-    return {each["name"]: each.get("resources", {}) for each in everyone}
+    return {container["name"]: container.get("resources", {}) for container in everyone}
 
 
 def decidable(case: golden.Case) -> bool:

@@ -88,8 +88,8 @@ def test_pod_level_requests_count_where_both_sides_name_them() -> None:
 @pytest.mark.row("H-06")
 def test_a_request_that_is_taken_back_leaves_nothing_in_between() -> None:
     shown = [
-        legacy_resize(each)
-        for each in (
+        legacy_resize(pod)
+        for pod in (
             resized(pending("Deferred"), seen=2),
             resized(pending("Deferred"), wanted="1", seen=2),
             resized(wanted="1", seen=3),

@@ -18,7 +18,7 @@ def node(name: str = "n1", *addresses: tuple[str, str], port: int = 10250) -> No
     return Node(
         metadata=ObjectMeta(name=name),
         status=NodeStatus(
-            addresses=tuple(NodeAddress(type=kind, address=each) for kind, each in addresses or ADDRESSES),
+            addresses=tuple(NodeAddress(type=kind, address=address) for kind, address in addresses or ADDRESSES),
             daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
         ),
     )

@@ -10,7 +10,7 @@ SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owne
 
 
 def owned(*owners: str, deleting: bool = False, finalizers: tuple[str, ...] = (), block: bool = True) -> ObjectMeta:
-    references = tuple(OwnerReference(name=each, uid=each, block_owner_deletion=block) for each in owners)
+    references = tuple(OwnerReference(name=owner, uid=owner, block_owner_deletion=block) for owner in owners)
     return ObjectMeta(
         name="x",
         uid="x",
@@ -55,7 +55,7 @@ def test_blocking_and_forgetting() -> None:
     assert blocks(meta, "a")
     assert not blocks(meta, "c")
     assert not blocks(owned("a", block=False), "a")
-    assert [each.uid for each in without(meta.owner_references, frozenset("a"))] == ["b"]
+    assert [reference.uid for reference in without(meta.owner_references, frozenset("a"))] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ SYSCTLS = [
         (
             "baseline:26",
             pod({"securityContext": {"sysctls": SYSCTLS}}),
-            f"forbidden sysctls ({', '.join(each['name'] for each in SYSCTLS)})",
+            f"forbidden sysctls ({', '.join(sysctl['name'] for sysctl in SYSCTLS)})",
         ),
         (
             "baseline:27",
@@ -252,7 +252,7 @@ def test_labels(labels: dict[str, str], policy: str, errors: int) -> None:
 
 
 def judged(policy: Policy, made: Pod, *, enforce: bool) -> Verdict:
-    found = {each: violations(each, made.metadata, made.spec) for each in levels_of(policy, enforce=enforce)}
+    found = {version: violations(version, made.metadata, made.spec) for version in levels_of(policy, enforce=enforce)}
     return evaluate(policy, found, enforce=enforce)
 
 

@@ -27,7 +27,7 @@ def decided(pod: Resident, *views: NodeView, budgets: Sequence[Budget] = ()) -> 
 def victims(pod: Resident, *views: NodeView, budgets: Sequence[Budget] = ()) -> tuple[str, list[str]]:
     outcome = decided(pod, *views, budgets=budgets)
     assert isinstance(outcome, Eviction)
-    return outcome.node, [each.pod.metadata.name for each in outcome.victims]
+    return outcome.node, [victim.pod.metadata.name for victim in outcome.victims]
 
 
 def low(name: str, cpu: str = "1", **given: Any) -> Resident:
@@ -131,13 +131,13 @@ def test_victims_are_lower_enough_and_each_of_them_needed(
     outcome = preempt(pod, verdict, views)
     if isinstance(outcome, Hopeless):
         for view in views:
-            staying = [each for each in view.residents if each.priority >= 2]
+            staying = [resident for resident in view.residents if resident.priority >= 2]
             assert isinstance(place(pod, [view.with_residents(staying)]), Unschedulable)
         return
     chosen = next(view for view in views if view.name == outcome.node)
-    gone = {each.uid for each in outcome.victims}
-    assert all(each.priority < 2 for each in outcome.victims)
-    staying = [each for each in chosen.residents if each.uid not in gone]
+    gone = {victim.uid for victim in outcome.victims}
+    assert all(victim.priority < 2 for victim in outcome.victims)
+    staying = [resident for resident in chosen.residents if resident.uid not in gone]
     assert isinstance(place(pod, [chosen.with_residents(staying)]), Placed)
     for spared in outcome.victims:
         assert isinstance(place(pod, [chosen.with_residents([*staying, spared])]), Unschedulable)

@@ -68,7 +68,7 @@ def test_processes_count_when_asked_to() -> None:
 
 
 def test_a_condition_stays_for_five_minutes_after_its_threshold_was_last_met() -> None:
-    low, fine = ({"memory.available": Observation(each, 8192 * MI)} for each in (0, 4096 * MI))
+    low, fine = ({"memory.available": Observation(available, 8192 * MI)} for available in (0, 4096 * MI))
     limits = parse(DEFAULT)
     pressed = CALM.look(limits, low, 0.0).look(limits, low, 100.0)
     assert pressed.look(limits, fine, 399.0).conditions == ("MemoryPressure",)

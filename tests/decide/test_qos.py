@@ -48,14 +48,14 @@ def test_guaranteed_means_that_every_container_has_both_limits_and_sums_agree(
     regular: list[tuple[Amounts, Amounts]], initial: list[tuple[Amounts, Amounts]]
 ) -> None:
     built = [container(f"c{index}", *resources) for index, resources in enumerate((*regular, *initial))]
-    everyone = [each.resources for each in built]
+    everyone = [container.resources for container in built]
     given_pod = pod(*built[: len(regular)], init=tuple(built[len(regular) :]))
 
     def total(name: str, side: str) -> int:
-        return sum(getattr(each, side).get(name, ZERO).value() for each in everyone)
+        return sum(getattr(requirements, side).get(name, ZERO).value() for requirements in everyone)
 
     asked = any(total(name, side) for name in ("cpu", "memory") for side in ("requests", "limits"))
-    bounded = all(each.limits.get(name, ZERO) > ZERO for each in everyone for name in ("cpu", "memory"))
+    bounded = all(requirements.limits.get(name, ZERO) > ZERO for requirements in everyone for name in ("cpu", "memory"))
     agree = all(total(name, "requests") == total(name, "limits") for name in ("cpu", "memory"))
     expected = "BestEffort" if not asked else "Guaranteed" if bounded and agree else "Burstable"
     assert qos_class(given_pod) == expected

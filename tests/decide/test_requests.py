@@ -126,15 +126,15 @@ def pods(draw: st.DrawFn) -> Pod:
 def hungriest_moment(given_pod: Pod, name: str) -> int:
     """Lives the pod's life: each plain init container beside the sidecars before it, then everything together."""
 
-    def ask(each: Container) -> int:
-        return each.resources.requests.get(name, Quantity(0)).value()
+    def ask(given: Container) -> int:
+        return given.resources.requests.get(name, Quantity(0)).value()
 
     started: list[Container] = []
     moments = []
-    for each in given_pod.spec.init_containers:
-        moments.append(sum(map(ask, [*started, each])))
-        if each.restart_policy == "Always":
-            started.append(each)
+    for init in given_pod.spec.init_containers:
+        moments.append(sum(map(ask, [*started, init])))
+        if init.restart_policy == "Always":
+            started.append(init)
     return max([*moments, sum(map(ask, [*started, *given_pod.spec.containers]))])
 
 
@@ -143,8 +143,8 @@ def test_requests_are_those_of_the_hungriest_moment(given_pod: Pod) -> None:
     counted = pod_requests(given_pod)
     named = {
         name
-        for each in (*given_pod.spec.containers, *given_pod.spec.init_containers)
-        for name in each.resources.requests
+        for container in (*given_pod.spec.containers, *given_pod.spec.init_containers)
+        for name in container.resources.requests
     }
     assert counted == {name: Quantity.of(hungriest_moment(given_pod, name)) for name in named}
 
@@ -152,7 +152,8 @@ def test_requests_are_those_of_the_hungriest_moment(given_pod: Pod) -> None:
 @given(pods(), st.integers(0, 50), st.integers(0, 50))
 def test_status_never_lowers_what_a_feasible_pod_counts_for(given_pod: Pod, actual: int, allocated: int) -> None:
     reports = tuple(
-        running(each.name, needs({"cpu": str(actual)}), {"cpu": str(allocated)}) for each in given_pod.spec.containers
+        running(container.name, needs({"cpu": str(actual)}), {"cpu": str(allocated)})
+        for container in given_pod.spec.containers
     )
     counted = pod_requests(with_status(given_pod, container_statuses=reports), use_status=True)
     assert all(counted[name] >= amount for name, amount in pod_requests(given_pod).items())

@@ -96,7 +96,7 @@ def steps(draw: st.DrawFn, views: list[NodeView]) -> Step:
         case kind:
             chosen = draw(st.integers(0, len(view.residents) - 1))
             old = view.residents[chosen]
-            rest = [each for each in view.residents if each is not old]
+            rest = [resident for resident in view.residents if resident is not old]
             if kind == "left":
                 return PodGone(old.pod), with_view(view.with_residents(rest))
             spec = {"containers": [{"name": "c"}]} if kind == "shrank" else {}

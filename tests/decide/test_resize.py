@@ -27,7 +27,7 @@ MI = 1 << 20
 
 def actuated(pod: Pod) -> PodResources:
     """The record of a pod that has settled."""
-    records = {each.name: effective(pod, each) for each in resizable(pod, GATES)}
+    records = {container.name: effective(pod, container) for container in resizable(pod, GATES)}
     return PodResources(records, pod.spec.resources or needs())
 
 
@@ -38,7 +38,7 @@ def settled(pod: Pod) -> PodValues:
 
 
 def names(pod: Pod) -> set[str]:
-    return {each.name for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    return {container.name for container in (*pod.spec.init_containers, *pod.spec.containers)}
 
 
 def plan(old: Pod, new: Pod, *, running: set[str] | None = None) -> tuple[Step, ...]:

@@ -42,11 +42,11 @@ def on_node(*containers: Any, name: str, priority: int | None = None, minimum: s
     built = replace(built, metadata=replace(built.metadata, deletion_timestamp=deleted))
     statuses = tuple(
         running(
-            each.name,
-            needs(held, held) if held else each.resources,
-            held or {name: str(amount) for name, amount in each.resources.requests.items()},
+            container.name,
+            needs(held, held) if held else container.resources,
+            held or {name: str(amount) for name, amount in container.resources.requests.items()},
         )
-        for each in containers
+        for container in containers
     )
     return with_status(built, phase="Running", container_statuses=statuses, conditions=tuple(conditions))
 
@@ -67,7 +67,7 @@ def guaranteed(name: str, cpu: str, memory: str, minimum: str, **more: Any) -> P
 
 
 def decide(deferred: Pod, *neighbours: Pod, evict: bool = False) -> Enough | Plan | Impossible:
-    targets = {each.metadata.uid: minimums(each) for each in neighbours}
+    targets = {neighbour.metadata.uid: minimums(neighbour) for neighbour in neighbours}
     return plan(deferred, neighbours, NODE, targets, evict=evict)
 
 
@@ -75,10 +75,10 @@ def told(verdict: object) -> object:
     """A plan as it reads: what each gives, and who goes."""
     if isinstance(verdict, Plan):
         given = {
-            each.pod.metadata.name: {name: str(amount) for name, amount in each.given.items()}
-            for each in verdict.shrinks
+            shrink.pod.metadata.name: {name: str(amount) for name, amount in shrink.given.items()}
+            for shrink in verdict.shrinks
         }
-        return given, [each.metadata.name for each in verdict.victims]
+        return given, [victim.metadata.name for victim in verdict.victims]
     return type(verdict)
 
 
@@ -260,9 +260,11 @@ def _neighbours(draw: st.DrawFn) -> list[Pod]:
 
 
 def _outcome(verdict: Plan, neighbours: list[Pod]) -> list[Pod]:
-    shrunk = {each.pod.metadata.uid: _settled(after(each)) for each in verdict.shrinks}
-    gone = {each.metadata.uid for each in verdict.victims}
-    return [shrunk.get(each.metadata.uid, each) for each in neighbours if each.metadata.uid not in gone]
+    shrunk = {shrink.pod.metadata.uid: _settled(after(shrink)) for shrink in verdict.shrinks}
+    gone = {victim.metadata.uid for victim in verdict.victims}
+    return [
+        shrunk.get(neighbour.metadata.uid, neighbour) for neighbour in neighbours if neighbour.metadata.uid not in gone
+    ]
 
 
 def _settled(shrunk: Pod) -> Pod:
@@ -270,7 +272,9 @@ def _settled(shrunk: Pod) -> Pod:
 
 
 def _has_room(asks: Pod, neighbours: list[Pod]) -> bool:
-    return not fit.short_by(pod_requests(asks), NODE, [pod_requests(each, use_status=True) for each in neighbours])
+    return not fit.short_by(
+        pod_requests(asks), NODE, [pod_requests(neighbour, use_status=True) for neighbour in neighbours]
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -283,9 +287,9 @@ def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: 
         return
     assert _has_room(asks, _outcome(verdict, neighbours)), "it frees what is missing"
     assert evict or not verdict.victims
-    touched = [*(each.pod for each in verdict.shrinks), *verdict.victims]
-    assert all((each.spec.priority or 0) < 1000 for each in touched)
-    assert len({each.metadata.uid for each in touched}) == len(touched)
+    touched = [*(shrink.pod for shrink in verdict.shrinks), *verdict.victims]
+    assert all((pod.spec.priority or 0) < 1000 for pod in touched)
+    assert len({pod.metadata.uid for pod in touched}) == len(touched)
     for change in verdict.shrinks:
         floors, shrunk = minimums(change.pod), after(change)
         assert qos_class(shrunk) == change.pod.status.qos_class
@@ -293,7 +297,7 @@ def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: 
             for name, before in old.resources.requests.items():
                 now, floor = new.resources.requests[name], floors[old.name].floor.get(name)
                 assert now == before or (floor is not None and floor <= now < before)
-                restarts = any(each.resource_name == name for each in old.resize_policy)
+                restarts = any(policy.resource_name == name for policy in old.resize_policy)
                 assert now == before or not restarts or floors[old.name].restart
 
 
@@ -305,8 +309,8 @@ def test_nobody_is_evicted_who_could_be_spared(neighbours: list[Pod], cpu: str, 
     if not isinstance(verdict, Plan):
         return
     for spared in verdict.victims:
-        gone = {each.metadata.uid for each in verdict.victims if each is not spared}
-        rest = [each for each in neighbours if each.metadata.uid not in gone]
+        gone = {victim.metadata.uid for victim in verdict.victims if victim is not spared}
+        rest = [neighbour for neighbour in neighbours if neighbour.metadata.uid not in gone]
         assert isinstance(decide(asks, *rest), Impossible), "without this victim shrinking is not enough"
 
 
@@ -314,7 +318,7 @@ def test_nobody_is_evicted_who_could_be_spared(neighbours: list[Pod], cpu: str, 
 @given(_neighbours(), _MILLI, _MEBI)
 def test_eviction_finds_room_whenever_the_lower_ones_have_it(neighbours: list[Pod], cpu: str, memory: str) -> None:
     asks = grower(cpu, memory, now="100m")
-    higher = [each for each in neighbours if (each.spec.priority or 0) >= 1000]
+    higher = [neighbour for neighbour in neighbours if (neighbour.spec.priority or 0) >= 1000]
     possible = _has_room(asks, higher)
     assert isinstance(decide(asks, *neighbours, evict=True), Impossible) is not possible
 

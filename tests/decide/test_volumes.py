@@ -17,7 +17,7 @@ BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
 def pod(*volumes: dict[str, Any], phase: str = "Pending") -> Pod:
-    spec = {"volumes": [{"name": f"v{index}", **each} for index, each in enumerate(volumes)]}
+    spec = {"volumes": [{"name": f"v{index}", **volume} for index, volume in enumerate(volumes)]}
     return convert({"metadata": {"name": "p", "namespace": "n"}, "spec": spec, "status": {"phase": phase}}, Pod)
 
 
@@ -33,7 +33,7 @@ def claim(
 
 
 def known(*found: PersistentVolumeClaim) -> Claims:
-    by_name = {each.metadata.name: each for each in found}
+    by_name = {claim.metadata.name: claim for claim in found}
     later = convert({"provisioner": "x/y", "volumeBindingMode": "WaitForFirstConsumer"}, StorageClass)
     return Claims(lambda _, name: by_name.get(name), {"later": later}.get)
 
@@ -81,7 +81,7 @@ def test_a_runtime_class_adds_its_cost_and_its_nodes() -> None:
     spec = with_runtime_class(PodSpec(), given)
     assert isinstance(spec, PodSpec)
     assert (spec.overhead, spec.node_selector) == ({"cpu": Quantity.parse("100m")}, {"a": "b"})
-    assert [each.key for each in spec.tolerations] == ["k"]
+    assert [toleration.key for toleration in spec.tolerations] == ["k"]
     assert with_runtime_class(spec, given) is spec
     plain = PodSpec()
     assert with_runtime_class(plain, None) is plain

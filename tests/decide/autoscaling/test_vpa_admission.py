@@ -21,7 +21,7 @@ def patches(case: Case) -> tuple[Operation, ...]:
     return admission_patches(
         convert(case["pod"], Pod),
         convert(case["vpa"], VerticalPodAutoscaler),
-        [convert(each, LimitRange) for each in case.get("limit_ranges") or ()],
+        [convert(limit_range, LimitRange) for limit_range in case.get("limit_ranges") or ()],
         Gates.of(case.get("feature_gates") or {}),
         Quantity.parse(most) if most else None,
     )
@@ -32,12 +32,12 @@ def told(operations: list[Operation] | tuple[Operation, ...]) -> dict[str, Any]:
 
     The notes of a container, which upstream says in any order, are sorted.
     """
-    found = {each["path"]: read(each["value"]) for each in operations}
+    found = {operation["path"]: read(operation["value"]) for operation in operations}
     assert len(found) == len(operations)
     path = f"/metadata/annotations/{UPDATES}"
     if path in found:
         head, *rest = re.split(r"container \d+: ", found[path])
-        found[path] = head, [sorted(each.removesuffix("; ").split(", ")) for each in rest]
+        found[path] = head, [sorted(part.removesuffix("; ").split(", ")) for part in rest]
     return found
 
 
@@ -61,7 +61,7 @@ def with_limits_that_allow_the_request(recorded: dict[str, Any]) -> dict[str, An
 @replay("admission_patches", lambda case: "upstream_panic" not in case)
 def test_vpa_pods_are_patched_as_recorded(case: Case) -> None:
     found = patches(case)
-    paths = [each["path"] for each in found]
+    paths = [operation["path"] for operation in found]
     for path in paths:
         parent = path.rpartition("/")[0]
         assert parent not in paths or paths.index(parent) < paths.index(path)

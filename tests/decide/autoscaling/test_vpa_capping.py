@@ -34,7 +34,7 @@ def processed(case: Case) -> Processed:
         convert(case["pod"], Pod),
         read(case["recommendation"], RecommendedPodResources),
         read(case["resourcePolicy"], PodResourcePolicy),
-        [convert(each, LimitRange) for each in case.get("limit_ranges") or ()],
+        [convert(limit_range, LimitRange) for limit_range in case.get("limit_ranges") or ()],
     )
 
 
@@ -42,8 +42,8 @@ def as_recorded(result: Case | None) -> dict[str, Amounts] | None:
     if result is None:
         return None
     return {
-        each["containerName"]: {field: amounts(each.get(field) or {}) for field in FIELDS}
-        for each in result.get("containerRecommendations") or ()
+        recommendation["containerName"]: {field: amounts(recommendation.get(field) or {}) for field in FIELDS}
+        for recommendation in result.get("containerRecommendations") or ()
     }
 
 
@@ -51,10 +51,19 @@ def as_found(found: RecommendedPodResources | None) -> dict[str, dict[str, Resou
     if found is None:
         return None
     return {
-        each.container_name: dict(
-            zip(FIELDS, (each.target, each.lower_bound, each.upper_bound, each.uncapped_target), strict=True)
+        recommendation.container_name: dict(
+            zip(
+                FIELDS,
+                (
+                    recommendation.target,
+                    recommendation.lower_bound,
+                    recommendation.upper_bound,
+                    recommendation.uncapped_target,
+                ),
+                strict=True,
+            )
         )
-        for each in found.container_recommendations
+        for recommendation in found.container_recommendations
     }
 
 
@@ -65,10 +74,10 @@ def without_what_was_not_recommended(case: Case, recorded: dict[str, Amounts]) -
         name: {
             field: {
                 resource: amount
-                for resource, amount in each.items()
+                for resource, amount in amounts.items()
                 if name not in given or resource in given[name][field]
             }
-            for field, each in fields.items()
+            for field, amounts in fields.items()
         }
         for name, fields in recorded.items()
     }
@@ -102,11 +111,11 @@ def test_vpa_recommendations_for_a_pod_are_as_recorded(case: Case) -> None:
     found, recorded = processed(case), as_recorded(case["result"])
     if recorded is not None:
         recorded = without_what_was_not_recommended(case, recorded)
-        limited = effective([convert(each, LimitRange) for each in case.get("limit_ranges") or ()], "Pod")
+        limited = effective([convert(limit_range, LimitRange) for limit_range in case.get("limit_ranges") or ()], "Pod")
         recorded = around_the_target(recorded) if limited else recorded
     assert as_found(found.recommendation) == recorded
-    notes = {name: sorted(each) for name, each in (case.get("annotations") or {}).items() if each}
-    assert {name: sorted(each) for name, each in found.notes.items()} == notes
+    notes = {name: sorted(annotation) for name, annotation in (case.get("annotations") or {}).items() if annotation}
+    assert {name: sorted(note) for name, note in found.notes.items()} == notes
 
 
 @replay("capping", lambda case: "upstream_panic" in case)

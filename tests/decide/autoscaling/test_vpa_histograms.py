@@ -44,15 +44,15 @@ def applied(bank: Bank, ops: list[Case]) -> Bank:
 def joined(*banks: Bank) -> Bank:
     result = Bank(banks[0].buckets, banks[0].half_life)
     for name in ("weights", "total", "reference", "least", "most"):
-        setattr(result, name, np.concatenate([getattr(each, name) for each in banks]))
-    result.size = sum(each.size for each in banks)
+        setattr(result, name, np.concatenate([getattr(bank, name) for bank in banks]))
+    result.size = sum(bank.size for bank in banks)
     return result
 
 
 def assert_as(bank: Bank, probe: Case) -> None:
     shares = sorted(probe["percentiles"])
-    found = bank.percentiles([float(each) for each in shares])[:, 0]
-    assert found == pytest.approx([probe["percentiles"][each] for each in shares], rel=1e-9)
+    found = bank.percentiles([float(share) for share in shares])[:, 0]
+    assert found == pytest.approx([probe["percentiles"][share] for share in shares], rel=1e-9)
     assert bank.is_empty()[0] == probe["is_empty"]
     assert bank.total[0] == pytest.approx(probe["total_weight"], rel=1e-9)
     assert (bank.least[0], bank.most[0]) == (probe["min_bucket"], probe["max_bucket"])

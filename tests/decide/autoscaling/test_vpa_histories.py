@@ -14,8 +14,8 @@ from support.vpa_history import VPA, Replay
 
 def starts_with_nothing(case: Case) -> bool:
     """Whether a container's first memory sample is 0, after which upstream keeps no peak for a whole interval."""
-    first = (next((each for each in series["values"] if each is not None), None) for series in memory_series(case))
-    return any(each == 0 for each in first) and any(
+    first = (next((value for value in series["values"] if value is not None), None) for series in memory_series(case))
+    return any(weight == 0 for weight in first) and any(
         max(filter(None, s["values"]), default=0) for s in memory_series(case)
     )
 
@@ -31,13 +31,15 @@ def close(found: Quantity, recorded: str) -> bool:
 
 def assert_recommends(found: Any, recorded: list[Case] | None, *, resources: tuple[str, ...]) -> None:
     every = found.container_recommendations
-    assert [each.container_name for each in every] == [each["containerName"] for each in recorded or ()]
-    for each, other in zip(every, recorded or (), strict=True):
+    assert [container.container_name for container in every] == [
+        container["containerName"] for container in recorded or ()
+    ]
+    for own, other in zip(every, recorded or (), strict=True):
         for ours, theirs in (
-            (each.target, "target"),
-            (each.lower_bound, "lowerBound"),
-            (each.upper_bound, "upperBound"),
-            (each.uncapped_target, "uncappedTarget"),
+            (own.target, "target"),
+            (own.lower_bound, "lowerBound"),
+            (own.upper_bound, "upperBound"),
+            (own.uncapped_target, "uncappedTarget"),
         ):
             assert ours.keys() == other.get(theirs, {}).keys()
             for name in resources:
@@ -59,8 +61,8 @@ def assert_knows(state: ClusterState, details: dict[str, Case], *, memory: bool)
             if resource == "memory" and not memory:
                 continue
             shares = sorted(recorded[f"{resource}_percentiles_{unit}"])
-            percentiles = bank.percentiles([float(each) for each in shares])[:, place]
-            expected = [recorded[f"{resource}_percentiles_{unit}"][each] for each in shares]
+            percentiles = bank.percentiles([float(share) for share in shares])[:, place]
+            expected = [recorded[f"{resource}_percentiles_{unit}"][share] for share in shares]
             assert percentiles == pytest.approx(expected, rel=1e-9)
             assert bank.total[place] == pytest.approx(recorded[f"{resource}_total_weight"], rel=1e-9)
 
@@ -81,9 +83,9 @@ def test_vpa_histories_give_the_recorded_recommendations(case: Case) -> None:
 
 def assert_saves(state: ClusterState, time: float, recorded: dict[str, Case]) -> None:
     saved = dict(state.checkpoints([VPA], time)).get(VPA, [])
-    assert sorted(each.spec.container_name for each in saved) == sorted(recorded)
-    for each in saved:
-        expected, status = recorded[each.spec.container_name], to_dict(each.status)
+    assert sorted(checkpoint.spec.container_name for checkpoint in saved) == sorted(recorded)
+    for checkpoint in saved:
+        expected, status = recorded[checkpoint.spec.container_name], to_dict(checkpoint.status)
         for histogram in ("cpuHistogram", "memoryHistogram"):
             ours, theirs = status[histogram], expected.get(histogram, {})
             assert ours.get("bucketWeights", {}) == theirs.get("bucketWeights", {})

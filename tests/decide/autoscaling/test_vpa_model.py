@@ -53,16 +53,19 @@ def peak(found: ClusterState, container: str = "c") -> float:
 
 def targets(found: ClusterState) -> dict[str, tuple[str, str]]:
     every = found.recommend({VPA: {}})[VPA].container_recommendations
-    return {each.container_name: (str(each.target.get("cpu")), str(each.target.get("memory"))) for each in every}
+    return {
+        resources.container_name: (str(resources.target.get("cpu")), str(resources.target.get("memory")))
+        for resources in every
+    }
 
 
 @pytest.mark.row("V-021")
 def test_samples_that_are_not_new_are_refused() -> None:
     found = state()
-    assert [cpu(found, *each) for each in ((5, NOW), (5, NOW), (5, NOW - 1), (-1, NOW + 1), (5, NOW + 1))] == [
+    assert [cpu(found, *sample) for sample in ((5, NOW), (5, NOW), (5, NOW - 1), (-1, NOW + 1), (5, NOW + 1))] == [
         True, False, False, False, True,
     ]  # fmt: skip
-    assert [memory(found, *each) for each in ((5, NOW), (5, NOW), (5, NOW - 1), (-1, NOW + 1))] == [
+    assert [memory(found, *sample) for sample in ((5, NOW), (5, NOW), (5, NOW - 1), (-1, NOW + 1))] == [
         True, True, False, False,
     ]  # fmt: skip
 
@@ -195,11 +198,11 @@ def test_confidence_moves_the_bounds() -> None:
     found = state()
     for minute in range(720):
         cpu(found, 1000, NOW + 60 * minute)
-    (estimates,) = [each for _, each in found.estimates(found.members([VPA]))]
+    (estimates,) = [estimate for _, estimate in found.estimates(found.members([VPA]))]
     assert estimates.confidence_cpu[0] == pytest.approx(0.5, rel=2e-3)
     found = state()
     cpu(found, 1000, NOW)
-    (estimates,) = [each for _, each in found.estimates(found.members([VPA]))]
+    (estimates,) = [estimate for _, estimate in found.estimates(found.members([VPA]))]
     assert estimates.cpu["upper"].floor[0] == LARGEST
 
 
@@ -207,15 +210,15 @@ def test_every_step_tells_its_value_and_its_reason() -> None:
     found = state()
     for minute in range(60):
         cpu(found, 100, NOW + 60 * minute)
-    (estimates,) = [each for _, each in found.estimates(found.members([VPA]))]
-    told = [(each.name, each.value, each.reason) for each in steps(estimates, "cpu", "upper", 0)]
+    (estimates,) = [estimate for _, estimate in found.estimates(found.members([VPA]))]
+    told = [(step.name, step.value, step.reason) for step in steps(estimates, "cpu", "upper", 0)]
     assert told == [
         ("percentile", 110, "95 % of 60 CPU samples were not above it"),
         ("margin", 126, "15 % on top"),
         ("confidence", 3201, "times 25.4 at a confidence of 0.041"),
         ("minimum", 3201, "its share of the pod's minimum is 25"),
     ]
-    told = [(each.name, each.value, each.reason) for each in steps(estimates, "memory", "target", 0)]
+    told = [(step.name, step.value, step.reason) for step in steps(estimates, "memory", "target", 0)]
     assert told == [
         ("percentile", 0, "no samples of memory"),
         ("margin", 0, "15 % on top"),
@@ -242,7 +245,9 @@ def test_what_was_learnt_of_pods_that_are_gone_ends_when_it_has_expired() -> Non
     found.remove_pod(POD)
     assert found.pods_of(VPA) == 0
     assert found.forget_ended(NOW + 7 * DAY) == 1
-    assert [each.container_name for each in found.recommend({VPA: {}})[VPA].container_recommendations] == ["c"]
+    assert [
+        recommendation.container_name for recommendation in found.recommend({VPA: {}})[VPA].container_recommendations
+    ] == ["c"]
     assert found.forget_ended(NOW + 8 * DAY) == 1
     assert found.recommend({VPA: {}})[VPA].container_recommendations == ()
     found.set_pod(POD, {"app": "a"}, ["c"], NOW + 8 * DAY)

@@ -20,12 +20,12 @@ def test_vpa_out_of_memory_is_observed_as_recorded(case: Case) -> None:
         found = list(ran_out(convert(case["old_pod"], Pod), convert(case["new_pod"], Pod)))
     told = [
         {
-            "namespace": each.namespace,
-            "pod": each.pod,
-            "container": each.container,
-            "memory_bytes": each.memory,
-            "timestamp": format_time(each.time),
+            "namespace": memory.namespace,
+            "pod": memory.pod,
+            "container": memory.container,
+            "memory_bytes": memory.memory,
+            "timestamp": format_time(memory.time),
         }
-        for each in found
+        for memory in found
     ]
     assert told == case["observed"]

@@ -31,7 +31,10 @@ def known(policy: dict[str, Any] | None, gates: Gates = ON, *, upstream_compatib
 
 
 def sizes(found: ClusterState) -> dict[str, RecommendedContainerResources]:
-    return {each.container_name: each for each in found.recommend({VPA: {}})[VPA].container_recommendations}
+    return {
+        recommendation.container_name: recommendation
+        for recommendation in found.recommend({VPA: {}})[VPA].container_recommendations
+    }
 
 
 def cpu(found: RecommendedContainerResources) -> list[int]:

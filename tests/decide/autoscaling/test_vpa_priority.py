@@ -24,17 +24,17 @@ NOW = parse_time("2026-05-01T12:00:00Z")
 def test_vpa_pods_have_the_recorded_priority_and_order(case: Case) -> None:
     vpa, gates = convert(case["vpa"], VerticalPodAutoscaler), Gates.of(case["feature_gates"])
     now, queue = parse_time(case["now"]), list[tuple[tuple[bool, float], str]]()
-    for each in case["pods"]:
-        pod = convert(each["pod"], Pod)
+    for given in case["pods"]:
+        pod = convert(given["pod"], Pod)
         processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, ()).recommendation
         found = priority(pod, vpa, processed, gates, BY)
-        assert found.outside_range == each["outside_recommended_range"]
-        assert found.scale_up == each["scale_up"]
-        assert found.difference == pytest.approx(each["resource_diff"], rel=1e-9)
-        assert accepted(pod, found, now, BY, upstream_compatible=True) == each["accepted"]
-        if each["accepted"] and admitted(pod, vpa, processed):
+        assert found.outside_range == given["outside_recommended_range"]
+        assert found.scale_up == given["scale_up"]
+        assert found.difference == pytest.approx(given["resource_diff"], rel=1e-9)
+        assert accepted(pod, found, now, BY, upstream_compatible=True) == given["accepted"]
+        if given["accepted"] and admitted(pod, vpa, processed):
             queue.append((found.order, pod.metadata.name))
-    assert [name for _, name in sorted(queue, key=lambda each: each[0])] == case["update_order"]
+    assert [name for _, name in sorted(queue, key=lambda ranked: ranked[0])] == case["update_order"]
 
 
 def pod(**fields: Any) -> Pod:

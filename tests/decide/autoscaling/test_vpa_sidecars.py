@@ -44,7 +44,7 @@ def vpa(*names: str, **spec: Any) -> VerticalPodAutoscaler:
 
 
 def paths(operations: Any) -> list[str]:
-    return [str(each["path"]) for each in operations]
+    return [str(operation["path"]) for operation in operations]
 
 
 def test_vpa_gives_a_new_sidecar_what_is_recommended() -> None:
@@ -55,7 +55,7 @@ def test_vpa_gives_a_new_sidecar_what_is_recommended() -> None:
         "/spec/initContainers/1/resources/requests/cpu",
         "/spec/initContainers/1/resources/requests/memory",
     ]
-    values = {each["path"].rpartition("/")[2]: each["value"] for each in found[5:]}
+    values = {operation["path"].rpartition("/")[2]: operation["value"] for operation in found[5:]}
     assert values["vpaObservedContainers"] == "app, proxy"
     assert "init container 1: cpu request, memory request" in values["vpaUpdates"]
 
@@ -68,7 +68,7 @@ def test_vpa_leaves_a_sidecar_without_a_recommendation_alone() -> None:
 def test_vpa_boosts_the_start_of_containers_only() -> None:
     boost = {"cpu": {"type": "Factor", "factor": 2}}
     found = admission_patches(pod(), vpa("app", "proxy", startupBoost=boost), (), Gates(cpu_startup_boost=True))
-    cpu = {each["path"]: each["value"] for each in found if each["path"].endswith("requests/cpu")}
+    cpu = {operation["path"]: operation["value"] for operation in found if operation["path"].endswith("requests/cpu")}
     assert list(cpu.values()) == ["600m", "300m"]
     assert [path for path in paths(found) if "Boost" in path] == ["/metadata/annotations/vpaCpuStartupBoost~1app"]
 
@@ -102,7 +102,7 @@ def test_a_sidecar_without_a_recommendation_does_not_count_for_the_limit_range_o
     limits = convert({"metadata": {"name": "l"}, "spec": {"limits": [item]}}, LimitRange)
     found = for_pod(pod(), vpa("app").status.recommendation, None, (limits,)).recommendation
     assert isinstance(found, RecommendedPodResources)
-    assert [each.container_name for each in found.container_recommendations] == ["app"]
+    assert [recommendation.container_name for recommendation in found.container_recommendations] == ["app"]
 
 
 def test_memory_that_a_sidecar_ran_out_of_is_seen() -> None:

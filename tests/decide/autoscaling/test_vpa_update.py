@@ -21,15 +21,15 @@ REFUSALS = {"invalid": Outcome.REFUSED, "node-capacity": Outcome.NO_CAPACITY, "n
 
 
 def view(case: Case) -> View:
-    now, pods = parse_time(case["now"]), tuple(convert(each, Pod) for each in case["pods"])
+    now, pods = parse_time(case["now"]), tuple(convert(pod, Pod) for pod in case["pods"])
     uids = {pod.metadata.name: pod.metadata.uid for pod in pods}
     since = {
         uids[name]: now - timedelta(seconds=ago)
         for name, ago in (case.get("resize_first_seen_seconds_ago") or {}).items()
     }
     infeasible = {
-        uids[name]: convert(each, RecommendedPodResources)
-        for name, each in (case.get("infeasible_attempts") or {}).items()
+        uids[name]: convert(attempt, RecommendedPodResources)
+        for name, attempt in (case.get("infeasible_attempts") or {}).items()
     }
     return View(
         vpa=convert(case["vpa"], VerticalPodAutoscaler),
@@ -96,7 +96,8 @@ class Carried:
 def by_path(operations: Any) -> list[Any]:
     """Amounts as such: upstream writes them as its VPA does, podfit in canonical form. Removals have no value."""
     return sorted(
-        ((each["op"], each["path"], amount(each.get("value"))) for each in operations), key=lambda each: each[1]
+        ((operation["op"], operation["path"], amount(operation.get("value"))) for operation in operations),
+        key=lambda operation: operation[1],
     )
 
 
@@ -108,7 +109,7 @@ def amount(value: Any) -> Any:
 
 
 def as_sent(every: list[Case]) -> list[Case]:
-    return [each | {"patch": by_path(each["patch"])} for each in every]
+    return [action | {"patch": by_path(action["patch"])} for action in every]
 
 
 @pytest.mark.row(
@@ -189,7 +190,7 @@ def test_the_only_replica_is_resized_where_that_restarts_nothing(restarts: bool,
         policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
         case["pods"][0]["spec"]["containers"][0]["resizePolicy"] = policy
     found = Carried(case, upstream_compatible=False)
-    assert [each["pod"] for each in found.resizes] == resized
+    assert [resize["pod"] for resize in found.resizes] == resized
     assert not found.evictions
     assert not Carried(case).resizes
 
@@ -221,4 +222,4 @@ def test_what_a_node_could_not_give_is_remembered() -> None:
     recommendation = scenario(2)["vpa"]["status"]["recommendation"]
     again = Carried(scenario(2, mode="InPlace", infeasible_attempts={"p0": recommendation}), upstream_compatible=False)
     assert again.events[0] == "Pod/p0 Normal InPlaceResizeSkipped"
-    assert [each["pod"] for each in again.resizes] == ["p1"]
+    assert [resize["pod"] for resize in again.resizes] == ["p1"]

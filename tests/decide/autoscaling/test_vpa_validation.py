@@ -22,7 +22,7 @@ def vpa(**spec: Any) -> VerticalPodAutoscaler:
 
 
 def found(new: VerticalPodAutoscaler, old: VerticalPodAutoscaler | None = None, **gates: bool) -> list[tuple[str, str]]:
-    return sorted((each.field, each.cause()["reason"]) for each in validate(new, old, Gates(**gates)))
+    return sorted((error.field, error.cause()["reason"]) for error in validate(new, old, Gates(**gates)))
 
 
 @pytest.mark.row("V-004", "V-005", "V-006", "V-007")
@@ -30,11 +30,11 @@ def found(new: VerticalPodAutoscaler, old: VerticalPodAutoscaler | None = None, 
 def test_vpa_objects_are_judged_as_recorded(case: Case) -> None:
     new = convert(case["object"], VerticalPodAutoscaler)
     old = convert(case["old_object"], VerticalPodAutoscaler) if case["operation"] == "UPDATE" else None
-    expected = sorted((each["field"], each["type"]) for each in case.get("errors", ()))
+    expected = sorted((error["field"], error["type"]) for error in case.get("errors", ()))
     if old is None and new.spec.target_ref is None:
         expected = sorted([*expected, WITHOUT_TARGET])
     errors = validate(new, old, Gates.of(case["feature_gates"]))
-    assert sorted((each.field, each.cause()["reason"]) for each in errors) == expected
+    assert sorted((error.field, error.cause()["reason"]) for error in errors) == expected
     assert sorted(warnings(new, old)) == sorted(case.get("warnings", ()))
     if case["allowed"]:
         assert list(default_patch(new)) == (case.get("patches") or [])
@@ -81,13 +81,13 @@ def test_what_a_stored_object_has_stays_editable_without_its_gate() -> None:
     in_place = vpa(updatePolicy={"updateMode": "InPlace"})
     boosted = vpa(startupBoost={"cpu": {"type": "Factor", "factor": 2}})
     quick = vpa(updatePolicy={"updateMode": "Off", "evictAfterOOMSeconds": 5})
-    for each, field in (
+    for autoscaler, field in (
         (in_place, "spec.updatePolicy.updateMode"),
         (boosted, "spec.startupBoost"),
         (quick, "spec.updatePolicy.evictAfterOOMSeconds"),
     ):
-        assert found(each) == [(field, "FieldValueForbidden")]
-        assert found(each, each) == []
+        assert found(autoscaler) == [(field, "FieldValueForbidden")]
+        assert found(autoscaler, autoscaler) == []
 
 
 @pytest.mark.row("V-008")
@@ -98,7 +98,7 @@ def test_an_unknown_resource_is_only_warned_about_when_it_is_stored() -> None:
     assert found(new) == [(field, "FieldValueNotSupported")]
     assert warnings(new, None) == ()
     assert found(new, new) == []
-    assert [each.partition(":")[0] for each in warnings(new, new)] == [field]
+    assert [warning.partition(":")[0] for warning in warnings(new, new)] == [field]
 
 
 @pytest.mark.row("V-007")

@@ -161,17 +161,17 @@ class Node:
     def _restart(self) -> None:
         """The kubelet begins anew with its checkpoint and with what the API has; pods that waited are new again."""
         state, held = self.state, list(self.held.values())
-        self.desired = {uid: each for uid, each in self.desired.items() if uid not in self.gone}
+        self.desired = {uid: pod for uid, pod in self.desired.items() if uid not in self.gone}
         shown = tuple(
-            replace(each, status=replace(state.pods[uid].pod.status, conditions=state.conditions.of(uid)))
-            for uid, each in self.desired.items()
+            replace(pod, status=replace(state.pods[uid].pod.status, conditions=state.conditions.of(uid)))
+            for uid, pod in self.desired.items()
         )
         self.state = NodeState(view=self._view, allocated=state.allocated)
         self.held = {}
         self._step(on.PodsAdded(shown))
         self._step(on.SourcesReady())
-        for each in held:
-            self._admit(each)
+        for shown_pod in held:
+            self._admit(shown_pod)
 
     def _step(self, event: on.Event) -> tuple[do.Effect, ...]:
         before, promised, reported = self.state, dict(self.promised), dict(self.reported)
@@ -201,7 +201,9 @@ def _milli(kept: Any) -> int:
 
 def _running(allocated: Pod) -> PodStatus:
     statuses = tuple(
-        ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
-        for each in allocated.spec.containers
+        ContainerStatus(
+            name=container.name, resources=container.resources, allocated_resources=container.resources.requests
+        )
+        for container in allocated.spec.containers
     )
     return replace(allocated.status, phase="Running", container_statuses=statuses)

@@ -31,14 +31,16 @@ def a_promise_is_never_lost(node: Node, step: Step) -> None:
     assert forgotten <= node.gone, "a pod that is here has lost its promise"
     assert step.promised.keys() - forgotten <= node.promised.keys()
     if isinstance(step.event, on.PodsAdded):
-        known = {each.metadata.uid for each in step.event.pods} & step.promised.keys()
-        assert known <= {each.pod.metadata.uid for each in step.of(do.Admitted)}, "who was promised room is admitted"
+        known = {pod.metadata.uid for pod in step.event.pods} & step.promised.keys()
+        assert known <= {effect.pod.metadata.uid for effect in step.of(do.Admitted)}, (
+            "who was promised room is admitted"
+        )
 
 
 def grants_come_in_the_order_of_the_queue(_: Node, step: Step) -> None:
     """A change puts the queue in order; whatever else happens keeps it."""
-    granted = [each.pod.metadata.uid for each in step.of(do.Record) if each.reason == "ResizeStarted"]
-    changed = {each.metadata.uid for each in step.event.pods} if isinstance(step.event, on.PodsUpdated) else set()
+    granted = [effect.pod.metadata.uid for effect in step.of(do.Record) if effect.reason == "ResizeStarted"]
+    changed = {pod.metadata.uid for pod in step.event.pods} if isinstance(step.event, on.PodsUpdated) else set()
     queue = list(step.after.queue)
     if changed:
         assert granted == sorted(granted, key=lambda uid: _rank(step, uid))
@@ -128,7 +130,7 @@ def _rank(step: Step, uid: str) -> tuple[bool, int, bool, datetime, str]:
 
 
 @ROWS
-@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.__name__)
 def test_what_must_hold_after_every_event(invariant: Callable[[Node, Step], None]) -> None:
     @given(COURSES)
     @settings(max_examples=100, deadline=None)

@@ -38,7 +38,7 @@ def cron(*, last: timedelta | None = None, **spec: object) -> CronJob:
 def test_what_is_due(given: CronJob, at: str, told: list[str]) -> None:
     found = due(given, (), NOW)
     assert (found.at.strftime("%H:%M") if found.at else "") == at
-    assert [each.reason for each in found.told] == told
+    assert [event.reason for event in found.told] == told
 
 
 @pytest.mark.parametrize(("policy", "starts", "ends"), [("Allow", True, 0), ("Forbid", False, 0), ("Replace", True, 1)])

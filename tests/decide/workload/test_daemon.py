@@ -86,12 +86,12 @@ def test_its_pod_can_only_go_to_its_node() -> None:
 )
 def test_one_on_each_node(pods: list[Pod], create: tuple[str, ...], delete: list[str]) -> None:
     step = manage(daemon_set(), NODES, by_node(pods), TODAY, NOW)
-    assert (step.create, [each.metadata.name for each in step.delete]) == (create, delete)
+    assert (step.create, [pod.metadata.name for pod in step.delete]) == (create, delete)
 
 
 def test_none_where_it_may_not_stay() -> None:
     step = manage(daemon_set(), [node("a", ("mine", "NoExecute"))], by_node([pod("p", "a")]), TODAY, NOW)
-    assert [each.metadata.name for each in step.delete] == ["p"]
+    assert [pod.metadata.name for pod in step.delete] == ["p"]
 
 
 def pair(old: Sequence[str], new: Sequence[str] = (), *, sick: str = "") -> dict[str, list[Pod]]:
@@ -117,7 +117,7 @@ def test_a_rollout(
     surge: Any, fewer: Any, pods: dict[str, list[Pod]], create: tuple[str, ...], delete: list[str]
 ) -> None:
     step = roll(daemon_set(surge, fewer), pods, TODAY, 3, NOW)
-    assert (step.create, [each.metadata.name for each in step.delete]) == (create, delete)
+    assert (step.create, [pod.metadata.name for pod in step.delete]) == (create, delete)
 
 
 def test_its_status_counts_nodes() -> None:

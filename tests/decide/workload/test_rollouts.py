@@ -118,5 +118,5 @@ def test_history_beyond_the_limit_goes_oldest_first() -> None:
     old = [replica_set("x" * number, 0, revision=str(number)) for number in range(1, 5)]
     busy = replica_set("y", 1, revision="0")
     gone = cleanable(deployment(revisionHistoryLimit=2), [*old, busy])
-    assert [each.metadata.name for each in gone] == ["x", "xx"]
+    assert [replica_set.metadata.name for replica_set in gone] == ["x", "xx"]
     assert cleanable(deployment(revisionHistoryLimit=None), old) == []
