@@ -76,8 +76,8 @@ class Shop:
         if self.random.random() < 0.3:
             resources["limits"] = amounts
         policy = [
-            {"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
-            for each in ("cpu", "memory")
+            {"resourceName": resource, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
+            for resource in ("cpu", "memory")
         ]
         container = {"name": "c", **self.world.container, "resources": resources, "resizePolicy": policy}
         spec: dict[str, Any] = {
@@ -129,18 +129,20 @@ class Shop:
         if refused:
             return REFUSED, refused, frozenset()
         pod = self.world.run(self.client.get(Pod, name, self.namespace))
-        pending = next((each for each in pod.status.conditions if each.type == "PodResizePending"), None)
+        pending = next((condition for condition in pod.status.conditions if condition.type == "PodResizePending"), None)
         if pending is not None:
             return {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}[pending.reason], pending.message, frozenset()
-        assert not any(each.type == "PodResizeInProgress" for each in pod.status.conditions), pod.status.conditions
-        again = {each.name for each in pod.status.container_statuses if each.restart_count > restarts}
+        assert not any(condition.type == "PodResizeInProgress" for condition in pod.status.conditions), (
+            pod.status.conditions
+        )
+        again = {status.name for status in pod.status.container_statuses if status.restart_count > restarts}
         return FITS if changed else UNCHANGED, "", frozenset(again)
 
     def granted(self) -> list[str]:
         events = self.world.run(self.client.list(Event, self.namespace)).items
-        started = [each for each in events if each.reason == "ResizeStarted"]
-        started.sort(key=lambda each: int(each.metadata.resource_version))
-        return [each.involved_object.name for each in started]
+        started = [event for event in events if event.reason == "ResizeStarted"]
+        started.sort(key=lambda event: int(event.metadata.resource_version))
+        return [event.involved_object.name for event in started]
 
 
 def play(seed: int, world: World) -> Iterator[str]:
@@ -169,7 +171,7 @@ def resized(shop: Shop, where: str) -> Iterator[str]:
         told = (
             planned.verdict,
             planned.text if planned.verdict not in (FITS, UNCHANGED) else "",
-            frozenset(each.container for each in planned.restarts),
+            frozenset(restart.container for restart in planned.restarts),
         )
         found = shop.became(planned.pod, restarts, refusals[planned.pod], changed=planned.verdict != UNCHANGED)
         assert told[:2] == found[:2], f"{where}: {planned}"
@@ -193,7 +195,7 @@ def left(shop: Shop, where: str) -> None:
     for name in shop.random.sample(shop.names, len(shop.names) // 2):
         snapshot = shop.look()
         pod = next(pod for pod in snapshot.pods if pod.metadata.name == name)
-        names = {each.metadata.uid: each.metadata.name for each in snapshot.neighbours}
+        names = {neighbour.metadata.uid: neighbour.metadata.name for neighbour in snapshot.neighbours}
         told = [names[uid] for uid in live_node(pod.spec.node_name, snapshot).leave(pod.metadata.uid)]
         before = len(shop.granted())
         shop.delete(name)

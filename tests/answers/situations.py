@@ -49,7 +49,9 @@ def busy(pod: Pod) -> bool:
     if pod.status.phase in OVER:
         return False
     behind = pod.status.observed_generation < pod.metadata.generation
-    under_way = any(each.type == "PodResizeInProgress" and each.reason != "Error" for each in pod.status.conditions)
+    under_way = any(
+        condition.type == "PodResizeInProgress" and condition.reason != "Error" for condition in pod.status.conditions
+    )
     return bool(pod.spec.node_name) and (pod.status.phase == "Pending" or behind or under_way)
 
 
@@ -199,8 +201,8 @@ class Situation:
             )
         )
         policy = [
-            {"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
-            for each in ("cpu", "memory")
+            {"resourceName": resource, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
+            for resource in ("cpu", "memory")
             if self.random.random() < 0.5
         ]
         heavy = self.world.heavy if self.theme == "near" else {}
@@ -245,9 +247,11 @@ class Situation:
         if after.status.phase in OVER:
             return Outcome(ENDED, "", 0, frozenset())
         if not after.spec.node_name:
-            told = next((each.message for each in after.status.conditions if each.type == "PodScheduled"), "")
+            told = next(
+                (condition.message for condition in after.status.conditions if condition.type == "PodScheduled"), ""
+            )
             return Outcome(UNSCHEDULABLE, told, 0, frozenset())
-        conditions = {each.type: each for each in after.status.conditions}
+        conditions = {condition.type: condition for condition in after.status.conditions}
         pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
         if pending is not None:
             verdict = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}[pending.reason]
@@ -256,11 +260,15 @@ class Situation:
             return Outcome(ERROR, progress.message, 0, frozenset())
         if repeated:
             return Outcome(UNCHANGED, "", 0, frozenset())
-        killed = [each.name for each in after.status.container_statuses if _killed(each)]
+        killed = [status.name for status in after.status.container_statuses if _killed(status)]
         if killed:
             return Outcome(CRASH, ", ".join(killed), 0, frozenset())
-        counts = {each.name: each.restart_count for each in before.status.container_statuses}
-        again = {each.name for each in after.status.container_statuses if each.restart_count > counts.get(each.name, 0)}
+        counts = {status.name: status.restart_count for status in before.status.container_statuses}
+        again = {
+            status.name
+            for status in after.status.container_statuses
+            if status.restart_count > counts.get(status.name, 0)
+        }
         return Outcome(FITS, "", 0, frozenset(again))
 
     async def _patch(self, name: str, request: ResizeRequest) -> None:
@@ -270,9 +278,9 @@ class Situation:
     async def granted(self) -> list[str]:
         """Names of pods in the order in which their resizes were started."""
         events = (await self.client.list(Event, self.namespace)).items
-        started = [each for each in events if each.reason == "ResizeStarted"]
-        started.sort(key=lambda each: int(each.metadata.resource_version))
-        return [each.involved_object.name for each in started]
+        started = [event for event in events if event.reason == "ResizeStarted"]
+        started.sort(key=lambda event: int(event.metadata.resource_version))
+        return [event.involved_object.name for event in started]
 
 
 def _killed(status: ContainerStatus) -> bool:
@@ -295,10 +303,10 @@ async def compared(seed: int, situation: Situation) -> str:
     if told.verdict in (REFUSED, DEFERRED, INFEASIBLE, UNSCHEDULABLE):
         assert told.text == became.text, where
     if told.verdict == ERROR:
-        assert {each.partition(": ")[0] for each in (told.text, became.text)} == {LESS}, where
+        assert {text.partition(": ")[0] for text in (told.text, became.text)} == {LESS}, where
         assert told.text == became.text or not situation.world.steady, where
     if told.verdict == FITS:
-        assert {each.container for each in told.restarts} == became.restarts, where
+        assert {restart.container for restart in told.restarts} == became.restarts, where
     granted = (await situation.granted())[already:]
     if told.verdict == ENDED:  # the kubelet says that its resize started, as upstream's (node/traces/ended.txt)
         granted = [other for other in granted if other != name]

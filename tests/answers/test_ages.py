@@ -30,8 +30,11 @@ async def planned(conversation: Conversation, **amounts: str) -> Plan:
 async def test_what_fits_fits_everywhere_and_nothing_is_written(minor: int) -> None:
     conversation = Conversation(minor, pod())
     answer = await planned(conversation, cpu="700m")
-    assert [each.verdict for each in answer.pods] == [FITS]
-    assert [(each.side, each.after) for each in answer.pods[0].changes] == [("requests", "700m"), ("limits", "700m")]
+    assert [pod.verdict for pod in answer.pods] == [FITS]
+    assert [(change.side, change.after) for change in answer.pods[0].changes] == [
+        ("requests", "700m"),
+        ("limits", "700m"),
+    ]
     assert {method for method, _ in conversation.asked} == {"GET"}
     assert bool(answer.notes) == (minor < 33), "an alpha feature is off unless somebody set its gate"
 
@@ -105,15 +108,15 @@ async def test_who_waits_is_told_with_its_place_and_what_would_help() -> None:
     answer = why_pod(found.pods[0], found, NOW)
     assert (answer.state, answer.waited, answer.short_by) == ("deferred", 840, "1 cpu")
     assert (answer.position, answer.queued, answer.ahead) == (2, 2, ("shop/api",))
-    assert [each.pod for each in answer.holders] == ["shop/batch", "shop/api"]
+    assert [holder.pod for holder in answer.holders] == ["shop/batch", "shop/api"]
     assert answer.frees == ("shop/batch",)
     assert "requested: 2000, used: 3000, capacity: 4000" in answer.message
-    sizes = {(each.resource, each.side): each for each in answer.sizes}
+    sizes = {(size.resource, size.side): size for size in answer.sizes}
     assert sizes["cpu", "requests"].desired == "2"
     assert sizes["cpu", "requests"].allocated == sizes["cpu", "requests"].actual == "500m"
     node = why_node("n1", found, NOW)
     assert (node.promised["cpu"], node.counted["cpu"]) == ("3500m", "7500m")
-    assert [each.pod for each in node.waiting] == ["api", "web"]
+    assert [why.pod for why in node.waiting] == ["api", "web"]
     assert any("4 cpu fuller" in note for note in node.notes)
 
 
@@ -156,7 +159,7 @@ async def test_a_workload_is_its_pods_and_says_what_the_next_rollout_does() -> N
     conversation.documents[PODS] = {"items": labelled}
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
     answer = plan(found, ResizeRequest({"cpu": parse_amount("--cpu", "1300m")}))
-    assert [(each.pod, each.verdict) for each in answer.pods] == [("web-1", FITS), ("web-2", DEFERRED)]
+    assert [(pod.pod, pod.verdict) for pod in answer.pods] == [("web-1", FITS), ("web-2", DEFERRED)]
     assert answer.order == ("web-1",)
     assert answer.pods[1].blocked_by == ("shop/batch", "shop/web-1")
     assert any("next rollout" in note for note in answer.notes)

@@ -29,7 +29,7 @@ def template(*containers: dict[str, Any], **spec: Any) -> PodSpec:
 
 
 def snapshot(*pods: dict[str, Any], **more: Any) -> Snapshot:
-    made = tuple(convert(each, Pod) for each in pods)
+    made = tuple(convert(pod, Pod) for pod in pods)
     return Snapshot(age=Age(), namespace="shop", pods=made, **({"template": template()} | more))
 
 
@@ -124,7 +124,7 @@ def test_a_container_that_a_webhook_added_is_left_out() -> None:
     injected = pod()
     injected["spec"]["containers"].append({"name": "proxy", "image": "i", "resources": {"requests": {"cpu": "1"}}})
     found = export(DEPLOYMENT, snapshot(injected))
-    assert [each.container for each in found.sizes] == ["app"]
+    assert [size.container for size in found.sizes] == ["app"]
     assert found.notes == ('container "proxy" is not in the template (a webhook adds it?) and is left out',)
     against = drift(DEPLOYMENT, snapshot(injected))
     assert (against.drifted, len(against.notes)) == (False, 1)
@@ -168,7 +168,10 @@ def test_kustomize_takes_the_patch(tmp_path: Path) -> None:
 
 def test_drift_tells_every_amount_of_every_pod() -> None:
     found = drift(DEPLOYMENT, snapshot(pod("web-1"), pod("web-2", cpu="2", allocated="1", **WAITS)))
-    told = [(each.pod, each.side, each.template, each.desired, each.allocated) for each in found.differences]
+    told = [
+        (difference.pod, difference.side, difference.template, difference.desired, difference.allocated)
+        for difference in found.differences
+    ]
     assert told == [("web-2", "requests", "500m", "2", "1"), ("web-2", "limits", "500m", "2", "1")]
 
 

@@ -87,7 +87,7 @@ def test_two_pods_that_trade_sizes(tmp_path: Path) -> None:
             "a": ResizeRequest({"cpu": Amount(Quantity.of(1))}),
         }
         promised = plan_requests(snapshot, [PodRequest(b, requests["b"]), PodRequest(a, requests["a"])])
-        assert [(each.pod, each.verdict, each.text) for each in promised.pods] == [("a", FITS, ""), ("b", FITS, "")]
+        assert [(pod.pod, pod.verdict, pod.text) for pod in promised.pods] == [("a", FITS, ""), ("b", FITS, "")]
         for name, request in requests.items():  # at once, and the other way round
             assert shop.deed(name, request) == ""
         cluster.settle()

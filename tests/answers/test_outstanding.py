@@ -67,7 +67,7 @@ async def test_a_request_that_waits_already_is_not_unchanged() -> None:
     found = await asked(deferred(), cpu="3")
     assert (found.verdict, found.good, found.repeated) == (DEFERRED, False, True)
     assert (found.text, found.short_by) == (FULL, "1 cpu")
-    assert {(each.before, each.after) for each in found.changes} == {("2", "3")}
+    assert {(change.before, change.after) for change in found.changes} == {("2", "3")}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_a_size_that_is_granted_is_unchanged() -> None:
 
 async def test_now_is_what_the_pod_has() -> None:
     found = await asked(deferred(), cpu="1")
-    assert {(each.before, each.after) for each in found.changes} == {("2", "1")}
+    assert {(change.before, change.after) for change in found.changes} == {("2", "1")}
     found = await asked(deferred(), cpu="2")
     assert (found.verdict, found.changes, found.repeated) == (FITS, (), False)
     assert found.text == "takes back the resize that is not granted yet"
@@ -183,7 +183,7 @@ async def test_more_memory_is_no_danger_however_little() -> None:
 async def test_amounts_that_are_hardly_meant(memory: str, note: str) -> None:
     found = await Reader(Conversation(36, pod()).client, "shop").read(Target(POD, "web"))
     notes = plan(found, ResizeRequest({"memory": parse_amount("--memory", memory)})).notes
-    assert any(each.startswith(note) for each in notes), notes
+    assert any(told.startswith(note) for told in notes), notes
     assert not plan(found, ResizeRequest({"memory": parse_amount("--memory", "256Mi")})).notes
 
 
@@ -289,7 +289,7 @@ async def test_a_node_is_not_said_to_fit_who_is_kept_off_for_another_reason() ->
     found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
     why = why_node("n1", found, NOW)
     assert why.shut_out == ("shop/small",)
-    assert {each.pod: each.because for each in why.kept_off} == {
+    assert {entry.pod: entry.because for entry in why.kept_off} == {
         "shop/gated": "Scheduling is blocked due to non-empty scheduling gates",
         "shop/elsewhere": "node(s) didn't match Pod's node affinity/selector",
     }
@@ -304,7 +304,7 @@ async def test_the_gates_of_a_pod_are_named() -> None:
 
 async def test_a_pod_without_a_node_has_nothing_allocated() -> None:
     why = await explained(Conversation(36, unscheduled("web", "9")))
-    assert {each.allocated for each in why.sizes} == {""}
+    assert {size.allocated for size in why.sizes} == {""}
     assert why.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
@@ -363,4 +363,4 @@ async def test_a_restart_names_the_policies_of_what_changes(amounts: dict[str, s
         {"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")
     ]
     found = await asked(Conversation(36, both), **amounts)
-    assert [each.why for each in found.restarts] == [f"resizePolicy {named}: RestartContainer"]
+    assert [restart.why for restart in found.restarts] == [f"resizePolicy {named}: RestartContainer"]

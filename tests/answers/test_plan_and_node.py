@@ -83,7 +83,7 @@ async def test_static_managers_refuse_as_the_plan_says(tmp_path: Path, resource:
         await deed.add("web", "500m")
         promised = (await deed.planned(request)).pods[0]
         await deed.done(request)
-        pending = {each.type: each for each in (await deed.pod()).status.conditions}["PodResizePending"]
+        pending = {condition.type: condition for condition in (await deed.pod()).status.conditions}["PodResizePending"]
         assert (promised.verdict, promised.text) == (INFEASIBLE, pending.message)
         assert pending.reason == "Infeasible"
 

@@ -151,4 +151,4 @@ async def test_room_that_a_critical_pod_waits_for_is_not_given_to_the_next() -> 
     }
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
     answer = plan(found, ResizeRequest({"cpu": parse_amount("--cpu", "1600m")}))
-    assert [(each.verdict, each.ends) for each in answer.pods] == [(DEFERRED, ("shop/batch",)), (DEFERRED, ())]
+    assert [(pod.verdict, pod.ends) for pod in answer.pods] == [(DEFERRED, ("shop/batch",)), (DEFERRED, ())]

@@ -82,7 +82,7 @@ class Fake:
         return replace(
             found,
             usage={
-                (pod.metadata.namespace, pod.metadata.name): {each.name: used for each in pod.spec.containers}
+                (pod.metadata.namespace, pod.metadata.name): {container.name: used for container in pod.spec.containers}
                 for pod in found.pods
             },
         )
@@ -92,7 +92,7 @@ class Fake:
 
     async def end(self, name: str) -> None:
         pods = (await self.client.list(Pod)).items
-        pod = next(each for each in pods if each.metadata.name == name)
+        pod = next(pod for pod in pods if pod.metadata.name == name)
         for status in pod.status.container_statuses:
             self._node.runtime.finish(status.container_id.rpartition("//")[2])
 
@@ -118,7 +118,7 @@ async def fulfilled(seed: int, directory: Path) -> str:
         for name, value in (("low", 10), ("high", 1000)):
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         await node.start()
-        beside = [asyncio.create_task(each) for each in controllers(seed, node, server)]
+        beside = [asyncio.create_task(controller) for controller in controllers(seed, node, server)]
         try:
             situation = Situation(seed, Fake(node, server))
             await situation.prepare(server.account)

@@ -104,9 +104,9 @@ def vpa(**status: Any) -> dict[str, Any]:
 
 def provided() -> dict[str, Any]:
     amounts = {"cpu": "200m", "memory": "128Mi"}
-    each = {"containerName": "app", "target": amounts, "lowerBound": amounts, "upperBound": amounts}
+    recommendation = {"containerName": "app", "target": amounts, "lowerBound": amounts, "upperBound": amounts}
     condition = {"type": "RecommendationProvided", "status": "True"}
-    return {"recommendation": {"containerRecommendations": [each]}, "conditions": [condition]}
+    return {"recommendation": {"containerRecommendations": [recommendation]}, "conditions": [condition]}
 
 
 async def test_a_vpa_says_it_and_its_workload_is_not_watched() -> None:
@@ -128,7 +128,7 @@ def checkpoint(hours: int) -> dict[str, Any]:
     minutes = np.arange(hours * 60)
     slots, times = (
         np.zeros(len(minutes), dtype=np.intp),
-        np.array([now - 60.0 * each for each in reversed(range(hours * 60))]),
+        np.array([now - 60.0 * number for number in reversed(range(hours * 60))]),
     )
     state.model.add_cpu(slots, np.full(len(minutes), 300.0), times)
     ((_, (made,)),) = state.checkpoints([key], now)

@@ -85,7 +85,7 @@ def test_the_container_that_is_meant() -> None:
 def test_a_manifest_says_the_sizes_of_the_containers_that_it_names() -> None:
     before = pod(container("a", requests={"cpu": "1"}), container("b", requests={"cpu": "1"}))
     after = apply(from_template(pod(container("b", requests={"cpu": "2"}))), before)
-    assert [str(each.resources.requests["cpu"]) for each in after.spec.containers] == ["1", "2"]
+    assert [str(container.resources.requests["cpu"]) for container in after.spec.containers] == ["1", "2"]
 
 
 @pytest.mark.parametrize(("namespace", "limit"), [("", "660m"), ("elsewhere", "670m")])

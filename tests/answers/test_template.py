@@ -46,7 +46,7 @@ async def test_a_deployment_keeps_its_pods(shop: Workshop) -> None:
     told = await planned(shop)
     assert (told.verdict, told.good) == (STORED, True)
     assert "no rollout: replicaset/web-abc gets the same template" in told.text
-    assert [(each.side, each.before, each.after) for each in told.changes] == [
+    assert [(change.side, change.before, change.after) for change in told.changes] == [
         ("requests", "500m", "700m"),
         ("limits", "500m", "700m"),
     ]

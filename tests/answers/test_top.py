@@ -132,8 +132,8 @@ async def test_asked_again_the_last_reading_is_the_first() -> None:
     conversation.documents[f"{PROXY}/metrics/cadvisor"] = [quota(100, 50), quota(200, 60), quota(10, 1)]
     asking = reader(conversation)
     seen = [top(await asking.read(WEB)).rows[0] for _ in range(3)]
-    assert [each.cpu.used for each in seen] == ["500m", "1", ""]
-    assert [each.throttled for each in seen] == [0.5, 0.1, 0.1], "since the start, since then, since a new start"
+    assert [row.cpu.used for row in seen] == ["500m", "1", ""]
+    assert [row.throttled for row in seen] == [0.5, 0.1, 0.1], "since the start, since then, since a new start"
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ async def test_usage_that_nobody_tells_is_missing_with_its_reason(answer: int | 
 
 
 async def test_kubelets_that_may_not_be_asked_are_named_once() -> None:
-    paths = tuple(f"{PROXY}/{each}" for each in ("stats/summary", "metrics/cadvisor"))
+    paths = tuple(f"{PROXY}/{path}" for path in ("stats/summary", "metrics/cadvisor"))
     found = await shown(Conversation(36, pod(), forbidden=paths))
-    assert sum("no usage from node n1: pods is forbidden" in each for each in found.notes) == 1
-    assert any("throttling is not available on n1: pods is forbidden" in each for each in found.missing)
+    assert sum("no usage from node n1: pods is forbidden" in note for note in found.notes) == 1
+    assert any("throttling is not available on n1: pods is forbidden" in missing for missing in found.missing)
 
 
 async def test_throttling_is_not_available_where_nothing_is_counted() -> None:
@@ -217,10 +217,10 @@ async def test_vpas_whose_pods_are_not_known_are_named() -> None:
     conversation = Conversation(36, pod())
     conversation.documents[VPAS] = {"items": [with_vpa(), odd]}
     notes = (await shown(conversation)).notes
-    assert any("not read: the pods of vpa/web: the server could not find" in each for each in notes)
-    assert any("vpa/odd: its target Rollout/web is of a kind that is not followed here" in each for each in notes)
+    assert any("not read: the pods of vpa/web: the server could not find" in note for note in notes)
+    assert any("vpa/odd: its target Rollout/web is of a kind that is not followed here" in note for note in notes)
     refused = await shown(Conversation(36, pod(), forbidden=(VPAS,)))
-    assert any("not read: verticalpodautoscalers: pods is forbidden" in each for each in refused.notes)
+    assert any("not read: verticalpodautoscalers: pods is forbidden" in note for note in refused.notes)
 
 
 @pytest.mark.parametrize(
@@ -275,4 +275,4 @@ async def test_a_workload_and_what_it_lacks() -> None:
     ],
 )
 def test_lines_of_the_text_format(line: str, expected: list[Any]) -> None:
-    assert [(dict(each.labels), each.value, each.time) for each in samples(line, ("a",))] == expected
+    assert [(dict(sample.labels), sample.value, sample.time) for sample in samples(line, ("a",))] == expected

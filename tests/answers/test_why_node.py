@@ -36,12 +36,12 @@ async def asked(*pods: dict[str, Any], **more: Any) -> NodeWhy:
 
 async def test_who_holds_it_by_each_resource() -> None:
     found = await asked(pod("web", memory="1Gi"), pod("big", cpu="2", spec={"priority": 7}))
-    assert [(each.pod, each.amount, each.priority) for each in found.holders] == [
+    assert [(holder.pod, holder.amount, holder.priority) for holder in found.holders] == [
         ("shop/big", "2 cpu", 7),
         ("shop/web", "500m cpu", 0),
     ]
-    assert [each.pod for each in found.memory_holders] == ["shop/web", "shop/big"]
-    assert [(each.pod, each.why) for each in found.members] == [("shop/web", ""), ("shop/big", "")]
+    assert [holder.pod for holder in found.memory_holders] == ["shop/web", "shop/big"]
+    assert [(member.pod, member.why) for member in found.members] == [("shop/web", ""), ("shop/big", "")]
     assert (found.waiting, found.nominated, found.shut_out, found.notes) == ((), (), (), ())
 
 
@@ -52,12 +52,12 @@ async def test_every_resize_that_is_not_done_those_in_the_queue_first() -> None:
         pod("web", cpu="3", allocated="500m", conditions=[DEFERRED]),
         pod("big", cpu="2"),
     )
-    assert [(each.pod, each.state, each.position) for each in found.waiting] == [
+    assert [(why.pod, why.state, why.position) for why in found.waiting] == [
         ("web", "deferred", 1),
         ("never", "infeasible", 0),
         ("busy", "in progress", 0),
     ]
-    whys = {each.pod: each.why for each in found.members}
+    whys = {member.pod: member.why for member in found.members}
     assert whys["shop/web"] == "its waiting resize counts already"
     assert (whys["shop/big"], whys["shop/busy"]) == ("", "")
 
@@ -88,4 +88,4 @@ async def test_without_the_right_to_see_pods_it_is_said() -> None:
 async def test_servers_of_every_age(minor: int) -> None:
     conversation = Conversation(minor, pod("web", cpu="3", allocated="500m", resize="Deferred", conditions=[DEFERRED]))
     found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
-    assert [each.state for each in why_node("n1", found, NOW).waiting] == ["deferred"]
+    assert [why.state for why in why_node("n1", found, NOW).waiting] == ["deferred"]

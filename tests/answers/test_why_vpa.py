@@ -45,8 +45,8 @@ def vpa(mode: str = "", policy: dict[str, Any] | None = None, **status: Any) -> 
 
 def cluster(document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, **more: Any) -> Conversation:
     shown = pods or (pod("web-1"), pod("web-2"))
-    for each in shown:
-        each["metadata"]["labels"] = {"app": "web"}
+    for answer in shown:
+        answer["metadata"]["labels"] = {"app": "web"}
     conversation = Conversation(minor, *shown, **more)
     conversation.documents |= {
         f"{VPAS}/web": document,
@@ -73,7 +73,7 @@ async def test_the_chain_of_a_number(minor: int) -> None:
     cpu, memory = found.chains
     assert (cpu.uncapped, cpu.target, cpu.lower, cpu.upper, cpu.capped) == ("700m", "700m", "600m", "1", "")
     assert (memory.resource, memory.lower) == ("memory", "")
-    assert [(each.pod, each.resource, each.request, each.stands) for each in found.stands] == [
+    assert [(standing.pod, standing.resource, standing.request, standing.stands) for standing in found.stands] == [
         ("web-1", "cpu", "500m", BELOW),
         ("web-2", "cpu", "500m", BELOW),
     ]
@@ -141,7 +141,7 @@ async def test_a_target_in_the_spec_that_the_node_has_not_granted_is_not_reached
 
 async def test_pods_within_the_bounds_are_where_they_may_be() -> None:
     found = await asked(cluster(vpa(), pod("web-1", cpu="650m"), pod("web-2", cpu="700m")))
-    assert ([each.stands for each in found.stands], found.good) == ([WITHIN], True)
+    assert ([standing.stands for standing in found.stands], found.good) == ([WITHIN], True)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ async def test_what_the_updater_would_do_next_is_said() -> None:
     assert found.next == (), "of nobody's pods it changes none"
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
     pods = pod("web-1"), pod("web-2")
-    for each in pods:
-        each["metadata"]["ownerReferences"] = [owner]
+    for made in pods:
+        made["metadata"]["ownerReferences"] = [owner]
     found = await asked(cluster(vpa(), *pods))
     assert found.next == (
         "resizes web-1 in place: cpu request 700m, memory request 256Mi, cpu limit 700m, memory limit 256Mi",
@@ -238,7 +238,7 @@ async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
     conversation.documents[path] = {"items": items}
     facts = await read_facts(conversation.client, "web", "shop")
     steps = tuple(estimate_steps(facts.checkpoints, None, NOW.timestamp()))
-    told = [(each.resource, each.step, each.value) for each in steps]
+    told = [(step.resource, step.step, step.value) for step in steps]
     assert told[:3] == [("cpu", "percentile", "142m"), ("cpu", "margin", "163m"), ("cpu", "minimum", "163m")]
     assert steps[0].because == "90 % of 100 CPU samples were not above it"
     assert why_vpa(facts, NOW, steps).steps == steps

@@ -29,9 +29,9 @@ class Workshop(Conversation):
         self.refuse: dict[str, str] = {}  # by the end of the path, what is said to a write that stores something
         self.writes: list[tuple[str, Any, bool]] = []
         names = [path for path in self.documents if path.startswith(f"{PODS}/")]
-        self.documents[PODS] = {"items": [self.documents[each] for each in names]}
-        for each in names:
-            self.documents[f"{each}/resize"] = self.documents[each]
+        self.documents[PODS] = {"items": [self.documents[name] for name in names]}
+        for name in names:
+            self.documents[f"{name}/resize"] = self.documents[name]
 
     def add(self, kind: str, document: dict[str, Any]) -> None:
         """By its plural, such as deployments."""
@@ -70,7 +70,7 @@ class Workshop(Conversation):
 
     async def send(self, request: Request) -> Response:
         self.documents[f"{APPS}/replicasets"] = {
-            "items": [each for path, each in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
+            "items": [document for path, document in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
         }
         if request.method != "PATCH" or request.path in self.forbidden or request.path not in self.documents:
             return await super().send(request)
@@ -90,8 +90,10 @@ class Workshop(Conversation):
         deployment = self.at("deployments") if f"{APPS}/deployments/web" in self.documents else None
         if deployment is None or deployment["spec"].get("paused"):
             return
-        sets = [each for path, each in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
-        if not any(bare(each["spec"]["template"]) == bare(deployment["spec"]["template"]) for each in sets):
+        sets = [document for path, document in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
+        if not any(
+            bare(replica_set["spec"]["template"]) == bare(deployment["spec"]["template"]) for replica_set in sets
+        ):
             self.rollouts += 1
 
 
@@ -105,8 +107,8 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
         elif isinstance(value, dict):
             _merge(document.setdefault(key, {}), value)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            named = {each["name"]: each for each in document.setdefault(key, [])}
-            for each in value:
-                _merge(named[each["name"]], each)
+            named = {container["name"]: container for container in document.setdefault(key, [])}
+            for container in value:
+                _merge(named[container["name"]], container)
         else:
             document[key] = value
