@@ -75,11 +75,11 @@ def compare(before: Side, now: Side, options: argparse.Namespace) -> None:
         pairs = []
         for number in range(options.rounds):
             first, second = (before, now) if number % 2 else (now, before)
-            taken = {each: each.round(kind, 7 * (number + 1), options.requests) for each in (first, second)}
+            taken = {side: side.round(kind, 7 * (number + 1), options.requests) for side in (first, second)}
             pairs.append((taken[before], taken[now]))
         ratios = [new / old for old, new in pairs]
         low, middle, high = quantiles(ratios, n=4, method="inclusive")
-        old, new = (median(each) for each in zip(*pairs, strict=True))
+        old, new = (median(pair) for pair in zip(*pairs, strict=True))
         rows.append((kind, f"{old:.0f} us", f"{new:.0f} us", f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
     table(rows)
 

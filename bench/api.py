@@ -65,7 +65,7 @@ def resizes(count: int, *, start: int = 0) -> Iterator[bytes]:
 
 def row(name: str, connections: int, run: Run) -> tuple[str, ...]:
     cpu, key = 1e6 * run.server / run.requests, (name, connections)
-    goal, milliseconds = CPU_GOALS[name], [1000 * each for each in run.latencies]
+    goal, milliseconds = CPU_GOALS[name], [1000 * latency for latency in run.latencies]
     return (
         f"{name}, {connections} connections",
         f"{cpu:.0f} us",
@@ -118,10 +118,10 @@ def watch_rows(load: Load) -> None:
 
     fan_out(WATCHERS, 708)
     one, many = fan_out(1, 810), fan_out(WATCHERS, 911)
-    each = 1e6 * (many.server - one.server) / (EVENTS * (WATCHERS - 1))
+    each_event = 1e6 * (many.server - one.server) / (EVENTS * (WATCHERS - 1))
     print(
         f"\nwatch, {WATCHERS} watchers, {EVENTS} resizes one after the other, milliseconds from sending the PATCH; "
-        f"{each:.1f} us of the server's CPU\n"
+        f"{each_event:.1f} us of the server's CPU\n"
         f"for each event and watcher, client's CPU {100 * many.own / many.seconds:.0f} %"
     )
     table(
@@ -134,7 +134,7 @@ def watch_rows(load: Load) -> None:
 
 def _watch_row(name: str, which: int, one: FanOut, many: FanOut) -> tuple[str, ...]:
     goal, peer = WATCH_GOALS[name]
-    alone, found = ([1000 * each for each in run[which]] for run in (one, many))
+    alone, found = ([1000 * seconds for seconds in run[which]] for run in (one, many))
     p50 = percentile(found, 50)
     return (
         name,

@@ -126,12 +126,12 @@ class Load:
         """One write after the other, each when the last watcher has heard of the one before."""
         sockets = [self.connect().sock for _ in range(watchers)]
         poll = select.epoll()
-        for each in sockets:
-            each.sendall(watch)
-            each.recv(BUFFER)  # the head of the answer
-            each.setblocking(False)
-            poll.register(each, select.EPOLLIN)
-        writer, by_number = self.connect(), {each.fileno(): each for each in sockets}
+        for watcher in sockets:
+            watcher.sendall(watch)
+            watcher.recv(BUFFER)  # the head of the answer
+            watcher.setblocking(False)
+            poll.register(watcher, select.EPOLLIN)
+        writer, by_number = self.connect(), {watcher.fileno(): watcher for watcher in sockets}
         first, last = list[float](), list[float]()
         began, server, own = time.perf_counter(), self._cpu(), time.process_time()
         for write in writes:
@@ -149,8 +149,8 @@ class Load:
             first.append(times[0])
             last.append(times[-1])
         found = FanOut(first, last, self._cpu() - server, time.process_time() - own, time.perf_counter() - began)
-        for each in (*sockets, writer.sock):
-            each.close()
+        for sock in (*sockets, writer.sock):
+            sock.close()
         return found
 
 

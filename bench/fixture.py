@@ -58,7 +58,7 @@ def main() -> None:
     print(f"{'the first cluster of a process':<44} {ready[0]:8.3f} s")
     show("cluster ready", list(ready[1:]), "0.3 s")
     show("a test: ready, one pod running, closed", list(test[1:]), "-")
-    show("two hours with ten pods", [each for each in hours if each], "2 s")
+    show("two hours with ten pods", [hour for hour in hours if hour], "2 s")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def judge(value: float, goal: float) -> str:
 
 
 def machine() -> str:
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
     return f"{os.cpu_count()} CPUs, load average {load}, Python {sys.version.split()[0]}"
 
 

@@ -48,8 +48,10 @@ class Kernel:
 
     def __init__(self, cgroups: Cgroups, targets: list[Target]) -> None:
         name = "cpu.cfs_quota_us" if cgroups.version == "v1" else "cpu.max"
-        mount = next(each for each in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")) if each.is_dir())
-        self._open = {each.container_id: os.open(mount / each.path.strip("/") / name, os.O_RDONLY) for each in targets}
+        mount = next(path for path in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")) if path.is_dir())
+        self._open = {
+            target.container_id: os.open(mount / target.path.strip("/") / name, os.O_RDONLY) for target in targets
+        }
 
     def quota(self, target: Target) -> int | None:
         first = os.pread(self._open[target.container_id], 64, 0).split()[0]
@@ -69,7 +71,7 @@ class Statuses:
         async for event in self._client.watch(Pod, "default", resource_version=version):
             pod: Any = event.object
             name, now = pod.metadata.name, time.perf_counter()
-            pending = any(each.type.startswith("PodResize") for each in pod.status.conditions)
+            pending = any(condition.type.startswith("PodResize") for condition in pod.status.conditions)
             if pending or pod.status.observed_generation < self._wanted.get(name, 1 << 60) or name in self.at:
                 continue
             self.at[name] = now
@@ -103,8 +105,8 @@ class Bench:
         """Milliseconds of each pod to the kernel's value and to the complete status."""
         chosen = self.targets[:count]
         cpu = LIMITS[self.number % len(LIMITS)]
-        names = [each.pod.metadata.name for each in chosen]
-        current = {each.metadata.name: each.metadata.generation for each in (await self.client.list(Pod)).items}
+        names = [chosen_pod.pod.metadata.name for chosen_pod in chosen]
+        current = {pod.metadata.name: pod.metadata.generation for pod in (await self.client.list(Pod)).items}
         self.statuses.expect({name: current[name] + 1 for name in names})
         patch = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": f"{cpu}m"}}}]}}
         began = time.perf_counter()
@@ -117,12 +119,12 @@ class Bench:
         return kernel, [1000 * (self.statuses.at[name] - began) for name in names]
 
     async def _arrivals(self, chosen: list[Target], quota: int, began: float) -> list[float]:
-        left, found = {each.pod.metadata.name: each for each in chosen}, list[float]()
+        left, found = {measured.pod.metadata.name: measured for measured in chosen}, list[float]()
         while left:
             now = time.perf_counter()
             if now - began > PATIENCE:
                 late(left, f"a quota of {quota} in the kernel")
-            arrived = [name for name, each in left.items() if self.kernel.quota(each) == quota]
+            arrived = [name for name, measured in left.items() if self.kernel.quota(measured) == quota]
             found += [1000 * (now - began)] * len(arrived)
             for name in arrived:
                 del left[name]
@@ -138,7 +140,7 @@ class Bench:
             await runtime.update_container_resources(target.container_id, resources)
             return 1000 * (time.perf_counter() - began)
 
-        return list(await asyncio.gather(*(one(each) for each in self.targets[:count])))
+        return list(await asyncio.gather(*(one(target) for target in self.targets[:count])))
 
 
 def processes(tag: str) -> list[int]:
@@ -156,7 +158,7 @@ def processes(tag: str) -> list[int]:
 
 def cpu_seconds(pids: list[int]) -> float:
     fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
-    return sum(int(each[11]) + int(each[12]) for each in fields) / TICK
+    return sum(int(field[11]) + int(field[12]) for field in fields) / TICK
 
 
 def memory_kib(pids: list[int]) -> int:
@@ -212,7 +214,7 @@ async def resizes(bench: Bench, runtime: CRIRuntime, count: int, rounds: int) ->
         bench.number += 1
         kernel, status = kernel + arrived, status + complete
         await asyncio.sleep(PAUSE)
-    low, reached, settled = (percentile(each, 50) for each in (bare, kernel, status))
+    low, reached, settled = (percentile(times, 50) for times in (bare, kernel, status))
     goal = 1.5 * low + 3
     return (
         f"{count}",

@@ -11,14 +11,14 @@ def pod(name: str, *, node: str = "n1") -> bytes:
     requests = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
     containers = [
         {
-            "name": each,
-            "image": f"registry.example/{each}:1.2.3",
+            "name": name,
+            "image": f"registry.example/{name}:1.2.3",
             "command": ["/bin/serve", "--port=8080"],
             "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(4)],
             "ports": [{"containerPort": 8080, "name": "http"}],
             "resources": requests,
         }
-        for each in ("app",)
+        for name in ("app",)
     ]
     return json.dumps(
         {

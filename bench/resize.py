@@ -94,7 +94,7 @@ class StatusWatch:
         fields = f"metadata.name={self._name}"
         async for event in self._client.watch(Pod, "default", resource_version=version, fields=fields):
             pod: Any = event.object
-            pending = any(each.type.startswith("PodResize") for each in pod.status.conditions)
+            pending = any(condition.type.startswith("PodResize") for condition in pod.status.conditions)
             if event.type == "MODIFIED" and not pending and pod.status.observed_generation >= self._generation:
                 self.at = time.perf_counter()
                 self._done.set()
@@ -175,7 +175,7 @@ async def run(data: Path, rounds: int) -> None:
     rows = [("resize", "bare CRI p50", "kernel p50", "p99", "goal", "", "status p50", "p99", "goal", "", "peer")]
     for name, times in found.items():
         low = percentile(bare[name.split()[0]] + again[name.split()[0]], 50)
-        kernel, status = [each[0] for each in times], [each[1] for each in times]
+        kernel, status = [time[0] for time in times], [time[1] for time in times]
         goal, reached = 1.5 * low + 3, percentile(kernel, 50)
         settled = percentile(status, 50)
         rows.append(

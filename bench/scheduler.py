@@ -63,7 +63,7 @@ def pods(count: int, kinds: int) -> Iterator[Pod]:
 
 async def in_batches(work: list[object], client: Client) -> None:
     for start in range(0, len(work), 200):
-        await asyncio.gather(*(client.create(each) for each in work[start : start + 200]))
+        await asyncio.gather(*(client.create(pod) for pod in work[start : start + 200]))
 
 
 async def probe(client: Client, waits: list[float]) -> None:

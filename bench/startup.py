@@ -98,12 +98,16 @@ async def _ready(client: Client) -> bool:
 
 async def _node(client: Client) -> bool:
     nodes = (await client.list(Node)).items
-    return any(each.type == "Ready" and each.status == "True" for node in nodes for each in node.status.conditions)
+    return any(
+        condition.type == "Ready" and condition.status == "True"
+        for node in nodes
+        for condition in node.status.conditions
+    )
 
 
 async def _running(client: Client) -> bool:
     pod = await client.get(Pod, "first", "default")
-    return any(each.state.running for each in pod.status.container_statuses)
+    return any(status.state.running for status in pod.status.container_statuses)
 
 
 def _resident(pid: int) -> float:
@@ -120,7 +124,7 @@ def main() -> None:
         first, *warm = [asyncio.run(one(data)) for _ in range(rounds + 1)]
     rows = [("what", "first run", "goal", "warm p50", "goal", "", "peer")]
     for name in GOALS:
-        median = percentile([each.reached[name] for each in warm], 50)
+        median = percentile([run.reached[name] for run in warm], 50)
         rows.append(
             (
                 name,
@@ -132,7 +136,7 @@ def main() -> None:
                 PEER[name],
             )
         )
-    idle = percentile([each.idle for each in warm], 50)
+    idle = percentile([run.idle for run in warm], 50)
     rows.append(("idle memory", f"{first.idle:.0f} MB", "90", f"{idle:.0f} MB", "90", judge(idle, IDLE_GOAL), "577 MB"))
     table(rows)
 

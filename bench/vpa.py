@@ -35,10 +35,10 @@ def timed(work: Callable[[], object]) -> float:
 
 def registered(number: int) -> ClusterState:
     state = ClusterState()
-    for each in range(number):
-        labels = {"app": f"a{each}"}
-        state.set_vpa(VpaKey("ns", f"v{each}"), from_map(labels), None)
-        state.set_pod(PodKey("ns", f"p{each}"), labels, ["c"], NOW)
+    for index in range(number):
+        labels = {"app": f"a{index}"}
+        state.set_vpa(VpaKey("ns", f"v{index}"), from_map(labels), None)
+        state.set_pod(PodKey("ns", f"p{index}"), labels, ["c"], NOW)
     return state
 
 
@@ -53,7 +53,7 @@ def measured(number: int, rounds: int) -> tuple[dict[str, float], float, float]:
     passes = {"register": timed(lambda: found.append(registered(number)))}
     (state,) = found
     slots = state.model.containers.slots.used.nonzero()[0]
-    keys = [VpaKey("ns", f"v{each}") for each in range(number)]
+    keys = [VpaKey("ns", f"v{index}") for index in range(number)]
     members = state.members(keys)
     for turn in range(rounds + 1):
         now = np.full(number, NOW + 60.0 * turn)

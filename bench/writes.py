@@ -75,8 +75,8 @@ def status(seed: int) -> bytes:
     cpu = {"requests": {"cpu": f"{100 + seed % 50}m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
     when = f"2026-01-02T03:{seed // 60 % 60:02}:{seed % 60:02}Z"
     conditions = [
-        {"type": each, "status": "True", "lastTransitionTime": when, "observedGeneration": 1}
-        for each in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+        {"type": kind, "status": "True", "lastTransitionTime": when, "observedGeneration": 1}
+        for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
     ]
     container = {
         "name": "app",
@@ -205,7 +205,7 @@ async def server() -> AsyncIterator[ApiServer]:
         account = request("POST", "/api/v1/namespaces/default/serviceaccounts", b'{"metadata":{"name":"default"}}')
         node = request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')
         room = request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC)
-        await send(api, iter([(ADMIN, each) for each in (account, node, room)]))
+        await send(api, iter([(ADMIN, obj) for obj in (account, node, room)]))
         await send(api, creates("pod", EXISTING))
         await send(api, statuses(0, EXISTING))
         await send(api, applies(0, EXISTING))
@@ -240,12 +240,12 @@ async def measure(api: ApiServer, name: str, make: Callable[[int, int], Requests
 async def send(api: ApiServer, requests: Iterator[tuple[Identity, Any]]) -> list[float]:
     """The process time that each took."""
     times = []
-    for identity, each in requests:
+    for identity, request in requests:
         began = time.process_time()
-        answer = await api.handler(each.with_identity(identity))
+        answer = await api.handler(request.with_identity(identity))
         times.append(time.process_time() - began)
         if answer.status >= 300:
-            raise SystemExit(f"{each.method} {each.path}: {answer.status} {answer.body!r}")
+            raise SystemExit(f"{request.method} {request.path}: {answer.status} {answer.body!r}")
     return times
 
 

@@ -113,7 +113,7 @@ def show(said: bytes) -> None:
 
 async def main() -> int:
     files = Path(tempfile.mkdtemp(prefix="podfit-test."))
-    runs = [Run(each, files / each.name, at_once=number == 0) for number, each in enumerate(SESSIONS)]
+    runs = [Run(session, files / session.name, at_once=number == 0) for number, session in enumerate(SESSIONS)]
     ends = [asyncio.create_task(run.go()) for run in runs]
     this = asyncio.current_task()
     assert this is not None
@@ -137,7 +137,7 @@ async def main() -> int:
     for run in again:
         show(f"\n{run.session.name}: what failed, once more and alone\n".encode())
         await run.go("--last-failed", "-o", "timeout=300")
-        first = next(each for each in runs if each.session.name == run.session.name)
+        first = next(other for other in runs if other.session.name == run.session.name)
         first.said += b"\n" + run.said
         first.code, first.seconds = run.code, first.seconds + run.seconds
     show(b"\n")

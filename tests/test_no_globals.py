@@ -34,7 +34,7 @@ def kept(path: Path) -> set[tuple[str, str]]:
 
 
 def test_a_module_keeps_nothing_of_a_cluster() -> None:
-    found = {each for path in SOURCE.rglob("*.py") if not path.stem.endswith("_pb2") for each in kept(path)}
+    found = {name for path in SOURCE.rglob("*.py") if not path.stem.endswith("_pb2") for name in kept(path)}
     assert found == set(PURE)
 
 

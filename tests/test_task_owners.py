@@ -18,7 +18,7 @@ def made(source: str) -> Iterator[int]:
             if not (isinstance(node.value, ast.Name) and node.value.id == "group"):
                 yield node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
-            yield from (node.lineno for each in node.names if each.name in MAKERS)
+            yield from (node.lineno for name in node.names if name.name in MAKERS)
 
 
 def test_tasks_are_made_where_the_page_says_and_nowhere_else() -> None:

@@ -55,7 +55,7 @@ class Shop:
 
     async def snapshot(self, *names: str) -> Snapshot:
         found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]
-        merged: dict[str, Any] = {"pods": tuple(pod for each in found for pod in each.pods)}
+        merged: dict[str, Any] = {"pods": tuple(pod for snapshot in found for pod in snapshot.pods)}
         return Snapshot(
             age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours, nodes=found[0].nodes, **merged
         )
@@ -66,7 +66,9 @@ class Shop:
         promised = plan(snapshot, request)
 
         async def act() -> list[Outcome]:
-            return [each async for each in carry_out(self.client, snapshot, request, promised, how, self.node.clock)]
+            return [
+                outcome async for outcome in carry_out(self.client, snapshot, request, promised, how, self.node.clock)
+            ]
 
         task = asyncio.create_task(act())
         for _ in range(60):
@@ -94,12 +96,12 @@ async def test_pods_are_resized_one_after_the_other_and_back_again(shop: Shop) -
     await shop.add("a", "100m")
     await shop.add("b", "300m")
     deeds = await shop.resize("a", "b", request=cpu("500m"), how=Options(wait=True), moves=10)
-    assert [(each.pod, each.state) for each in deeds] == [("a", "done"), ("b", "done")]
+    assert [(deed.pod, deed.state) for deed in deeds] == [("a", "done"), ("b", "done")]
     await shop.resize("a", request=cpu("700m"), how=Options(wait=True), moves=10)
     noted = json.loads((await shop.pod("a")).metadata.annotations[BEFORE])
     assert noted["containers"]["app"]["requests"]["cpu"] == "100m", "the first size is the one to go back to"
     undone = await shop.resize("a", "b", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
-    assert [each.state for each in undone] == ["done", "done"]
+    assert [outcome.state for outcome in undone] == ["done", "done"]
     for name, amount in (("a", "100m"), ("b", "300m")):
         pod = await shop.pod(name)
         assert str(pod.status.container_statuses[0].allocated_resources["cpu"]) == amount
@@ -112,7 +114,7 @@ async def test_who_waits_is_told_when_time_is_up(shop: Shop) -> None:
     await shop.add("big", "3500m")
     await shop.add("a", "100m")
     deeds = await shop.resize("a", request=cpu("1"), how=Options(wait=True, timeout=30), moves=60)
-    assert [(each.state, each.good) for each in deeds] == [("waits", False)]
+    assert [(deed.state, deed.good) for deed in deeds] == [("waits", False)]
     assert "Node didn't have enough resource: cpu" in deeds[0].text
     assert 30 <= deeds[0].seconds <= 32
 
@@ -155,7 +157,7 @@ async def test_undo_goes_back_to_what_was_granted(shop: Shop) -> None:
     await shop.node.advance(2)
     await shop.resize("a", request=cpu("500m"), how=Options(wait=True), moves=10)
     promised = plan(await shop.snapshot("a"), ResizeRequest(undo=True)).pods[0]
-    assert [(each.before, each.after) for each in promised.changes] == [("500m", "1")]
+    assert [(change.before, change.after) for change in promised.changes] == [("500m", "1")]
     (deed,) = await shop.resize("a", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
     assert (deed.state, str((await shop.pod("a")).spec.containers[0].resources.requests["cpu"])) == ("done", "1")
 
@@ -165,19 +167,19 @@ async def test_undo_of_a_workload_leaves_a_pod_alone_that_was_not_resized(shop: 
     await shop.add("b", "100m")
     await shop.resize("a", request=cpu("200m"), how=Options(wait=True), moves=10)
     promised = plan(await shop.snapshot("a", "b"), ResizeRequest(undo=True))
-    assert [(each.verdict, each.text) for each in promised.pods] == [
+    assert [(pod.verdict, pod.text) for pod in promised.pods] == [
         (FITS, ""),
         (UNCHANGED, "podfit did not resize it: there is no size to go back to"),
     ]
     deeds = await shop.resize("a", "b", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
-    assert [each.state for each in deeds] == ["done", "unchanged"]
+    assert [deed.state for deed in deeds] == ["done", "unchanged"]
 
 
 async def test_a_dry_run_stores_nothing(shop: Shop) -> None:
     await shop.add("a", "100m")
     before = await shop.pod("a")
     deeds = await shop.resize("a", request=cpu("500m"), how=Options(dry_run=True))
-    assert [each.state for each in deeds] == ["accepted"]
+    assert [deed.state for deed in deeds] == ["accepted"]
     assert await shop.pod("a") == before
 
 
@@ -187,8 +189,10 @@ async def test_what_is_refused_ends_it(shop: Shop) -> None:
     snapshot, request = await shop.snapshot("a", "b"), cpu("500m")
     promised = plan(snapshot, request)
     await shop.client.delete(Pod, "a", NAMESPACE, grace=0)
-    deeds = [each async for each in carry_out(shop.client, snapshot, request, promised, Options(), shop.node.clock)]
-    assert [(each.pod, each.state) for each in deeds] == [("a", "refused")]
+    deeds = [
+        outcome async for outcome in carry_out(shop.client, snapshot, request, promised, Options(), shop.node.clock)
+    ]
+    assert [(deed.pod, deed.state) for deed in deeds] == [("a", "refused")]
     assert "not found" in deeds[0].text
     assert (await shop.pod("b")).metadata.generation == 1
 
@@ -221,9 +225,10 @@ async def test_a_restart_stays_within_the_disruption_budget(
     assert promised.pods[0].restarts
     clock = Node(Path("/nonexistent")).clock
     deeds = [
-        each async for each in carry_out(conversation.client, snapshot, request, promised, Options(dry_run=True), clock)
+        outcome
+        async for outcome in carry_out(conversation.client, snapshot, request, promised, Options(dry_run=True), clock)
     ]
-    assert [each.state for each in deeds] == states
+    assert [deed.state for deed in deeds] == states
 
 
 @pytest.mark.parametrize(("minor", "path"), [(31, f"{PODS}/web"), (32, f"{PODS}/web/resize")])
@@ -234,12 +239,12 @@ async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> N
     clock = Node(Path("/nonexistent")).clock
     request = cpu("700m")
     deeds = [
-        each
-        async for each in carry_out(
+        outcome
+        async for outcome in carry_out(
             conversation.client, snapshot, request, plan(snapshot, request), Options(dry_run=True), clock
         )
     ]
-    assert [each.state for each in deeds] == ["accepted"]
+    assert [deed.state for deed in deeds] == ["accepted"]
     assert conversation.asked[-1] == ("PATCH", path)
 
 

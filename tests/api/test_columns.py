@@ -162,7 +162,9 @@ def test_quota_and_binding_rows() -> None:
     assert binding_row(binding, NOW) == ["b", "Role/r", "<unknown>", "u, v", "", "n/s"]
 
 
-@pytest.mark.parametrize("info", [each for each in resources() if each.stored], ids=lambda info: info.resource)
+@pytest.mark.parametrize(
+    "info", [resource for resource in resources() if resource.stored], ids=lambda info: info.resource
+)
 def test_every_kind_has_a_row_as_long_as_its_columns(info: Any) -> None:
     obj = info.type(metadata=ObjectMeta(name="x", creation_timestamp="2026-01-01T23:59:58Z"))
     row = info.row(obj, NOW)

@@ -24,7 +24,7 @@ def job(template: dict[str, Any] | None = None, status: dict[str, Any] | None = 
 
 
 def problems(errors: list[Any]) -> list[str]:
-    return [f"{each.field}: {each.body}" for each in errors]
+    return [f"{error.field}: {error.body}" for error in errors]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def problems(errors: list[Any]) -> list[str]:
     ],
 )
 def test_what_of_a_job_may_change(old: Job, new: Job, fields: list[str]) -> None:
-    assert [each.field for each in validate_update(new, old)] == fields
+    assert [error.field for error in validate_update(new, old)] == fields
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_of_a_job_may_change(old: Job, new: Job, fields: list[str]) -> None
     ],
 )
 def test_policies(spec: dict[str, Any], expected: list[str]) -> None:
-    assert [each.field for each in validate_create(job(**spec))] == expected
+    assert [error.field for error in validate_create(job(**spec))] == expected
 
 
 def status(*conditions: str, **more: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def status(*conditions: str, **more: Any) -> dict[str, Any]:
 )
 def test_statuses(before: dict[str, Any], after: dict[str, Any], expected: list[str]) -> None:
     errors = validate_status(job(status=after), job(status=before))
-    assert [each.field for each in errors] == expected, problems(errors)
+    assert [error.field for error in errors] == expected, problems(errors)
 
 
 @pytest.mark.parametrize(

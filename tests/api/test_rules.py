@@ -194,7 +194,7 @@ def errors(new: Any, old: Any, *rules: dict[str, Any], **properties: Any) -> lis
     inner = schema(properties=PROPERTIES | properties, **{"x-kubernetes-validations": list(rules)})
     whole = JSONSchemaProps(type="object", properties={"spec": inner})
     before = None if old is None else {"spec": old}
-    return [f"{each.field}: {each.body}" for each in rule_errors({"spec": new}, before, whole)]
+    return [f"{error.field}: {error.body}" for error in rule_errors({"spec": new}, before, whole)]
 
 
 def test_messages_reasons_and_places() -> None:
@@ -235,4 +235,4 @@ def test_items_of_keyed_lists_are_compared_with_their_former_selves() -> None:
     new, old = [{"x": 2, "v": 1}, {"x": 1, "v": 1}], [{"x": 1, "v": 1}, {"x": 2, "v": 5}]
     assert errors({"k": new}, {"k": old}, k=keyed) == ["spec.k[0]: Invalid value: shrinks"]
     atomic = codec.convert({"type": "object", "properties": {"k": {"type": "array", "items": item}}}, JSONSchemaProps)
-    assert ["uncorrelatable" in str(each) for each in schema_errors(atomic, "s")] == [True]
+    assert ["uncorrelatable" in str(error) for error in schema_errors(atomic, "s")] == [True]

@@ -102,7 +102,7 @@ def test_what_is_dropped_and_what_is_filled_in() -> None:
     ],
 )
 def test_what_is_wrong_with_a_value(rule: dict[str, Any], value: Any, text: str) -> None:
-    assert [str(each) for each in value_errors({"x": value}, schema(x=rule))] == [text]
+    assert [str(error) for error in value_errors({"x": value}, schema(x=rule))] == [text]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_is_wrong_with_a_value(rule: dict[str, Any], value: Any, text: str)
     ],
 )
 def test_schemas_that_are_not_structural(rule: dict[str, Any], text: str) -> None:
-    assert text in " ".join(str(each) for each in schema_errors(schema(x=rule), "s"))
+    assert text in " ".join(str(error) for error in schema_errors(schema(x=rule), "s"))
 
 
 DOCUMENT = {"a": {"b": [1, 2, 3]}, "c": [{"t": "x", "v": 1}, {"t": "y", "v": 2}], "d.e": 4}

@@ -41,7 +41,7 @@ HTTPS = "desired format: https://host[/path]"
 def problems(*webhooks: dict[str, Any]) -> list[str]:
     document = {"metadata": {"name": "x"}, "webhooks": list(webhooks)}
     made = apply_defaults(convert(document, MutatingWebhookConfiguration))
-    return [str(each).removeprefix("webhooks[0].") for each in validate_create(made)]
+    return [str(error).removeprefix("webhooks[0].") for error in validate_create(made)]
 
 
 def uncompiled(expression: str) -> str:
@@ -203,7 +203,7 @@ def test_a_good_one_passes() -> None:
             ],
         ),
         (
-            {"matchConditions": [{"name": f"n{each}", "expression": "true"} for each in range(65)]},
+            {"matchConditions": [{"name": f"n{number}", "expression": "true"} for number in range(65)]},
             ["matchConditions: Too many: 65: must have at most 64 items"],
         ),
     ],

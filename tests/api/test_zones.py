@@ -12,7 +12,7 @@ LOOK = "from zoneinfo import ZoneInfo; print(ZoneInfo('Europe/Berlin').key)"
 
 def test_the_package_brings_its_own_table() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert any(each.startswith("tzdata") for each in wanted)
+    assert any(requirement.startswith("tzdata") for requirement in wanted)
     assert "\ntzdata==" in (ROOT / "requirements.lock").read_text()
 
 

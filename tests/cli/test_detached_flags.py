@@ -60,12 +60,12 @@ def parsed(words: Sequence[str]) -> tuple[Any, ...]:
 )
 def test_the_same_is_said_again(words: tuple[str, ...]) -> None:
     given = parsed(words)
-    assert [meaning(each) for each in parsed(arguments(*given))] == [meaning(each) for each in given]
+    assert [meaning(flag) for flag in parsed(arguments(*given))] == [meaning(flag) for flag in given]
 
 
 def meaning(flags: Any) -> dict[str, Any]:
     """Lists may be given in several flags or separated by commas."""
-    return {name: ",".join(each) if isinstance(each, tuple) else each for name, each in vars(flags).items()}
+    return {name: ",".join(value) if isinstance(value, tuple) else value for name, value in vars(flags).items()}
 
 
 def test_what_is_as_usual_is_not_said() -> None:

@@ -80,7 +80,7 @@ def rows(page: str) -> dict[str, list[str]]:
 
 
 def test_the_pages_and_the_help_agree() -> None:
-    told = {verb: {each[0]: each[2:] for each in EXIT_CODES[verb]} for verb in EXIT_CODES}
+    told = {verb: {row[0]: row[2:] for row in EXIT_CODES[verb]} for verb in EXIT_CODES}
     assert set(told) == set(EXAMPLES)
     assert rows("answers.md").keys() == set(VERBS)
     assert rows("answers.md") | rows("processes.md") == {

@@ -112,7 +112,7 @@ async def test_without_a_target_every_document_names_its_own(
     cluster = Conversation(36, pod("a", cpu="3"), pod("b", cpu="1"))
     assert await ask(tmp_path, cluster, "plan", "-f", str(path), "-o", "json") == 0
     found = msgspec.json.decode(capsys.readouterr().out)
-    assert [(each["pod"], each["namespace"], each["verdict"]) for each in found["pods"]] == [
+    assert [(pod["pod"], pod["namespace"], pod["verdict"]) for pod in found["pods"]] == [
         ("a", "shop", "fits"),
         ("b", "shop", "fits"),
     ]

@@ -147,7 +147,7 @@ async def test_what_waits_anywhere(
     out = capsys.readouterr().out
     assert told in out
     assert "big" not in out.splitlines()[0]
-    assert sorted(conversation.asked) == [("GET", each) for each in ("/api/v1/nodes", "/api/v1/pods", "/version")]
+    assert sorted(conversation.asked) == [("GET", path) for path in ("/api/v1/nodes", "/api/v1/pods", "/version")]
 
 
 async def test_what_waits_is_listed_without_the_right_to_see_nodes(

@@ -13,8 +13,8 @@ from cli.test_questions import ask
 
 def shop() -> Conversation:
     pods = [pod("web", allocated="250m"), pod("api")]
-    for each in pods:
-        each["metadata"]["labels"] = {"app": each["metadata"]["name"]}
+    for made in pods:
+        made["metadata"]["labels"] = {"app": made["metadata"]["name"]}
     conversation = Conversation(36, *pods)
     items = [metrics(), metrics("10m", "200Mi", "api")]
     conversation.documents |= {

@@ -13,8 +13,8 @@ def note(message: str, *, reason: str = "Failed", name: str = "web") -> Note:
 def test_the_tenth_message_of_a_reason_and_those_after_it_are_one_event() -> None:
     correlator = Correlator()
     told = [correlator.combined(note(f"error {number}"), float(number)) for number in range(15)]
-    assert [each.message for each, _ in told[: SIMILAR - 1]] == [f"error {number}" for number in range(SIMILAR - 1)]
-    assert {each.message for each, _ in told[SIMILAR - 1 :]} == {f"{COMBINED}error {n}" for n in range(9, 15)}
+    assert [note.message for note, _ in told[: SIMILAR - 1]] == [f"error {number}" for number in range(SIMILAR - 1)]
+    assert {note.message for note, _ in told[SIMILAR - 1 :]} == {f"{COMBINED}error {n}" for n in range(9, 15)}
     assert len({key for _, key in told}) == SIMILAR
     assert [correlator.count(key, "").count for _, key in told[SIMILAR - 1 :]] == [1, 2, 3, 4, 5, 6]
 

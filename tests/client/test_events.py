@@ -97,10 +97,10 @@ async def test_two_components_tell_in_the_same_moment(
     api: FakeApi, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     other = EventRecorder(client, component="scheduler", clock=clock)
-    for each, text in ((recorder, "one"), (other, "other")):
-        background(each.run())
-        each.event(pod(), "Normal", "Pulled", text)
-        await each.flush()
+    for events, text in ((recorder, "one"), (other, "other")):
+        background(events.run())
+        events.event(pod(), "Normal", "Pulled", text)
+        await events.flush()
     assert sorted(obj["message"] for obj in api.objects.values()) == ["one", "other"]
 
 

@@ -29,14 +29,14 @@ async def test_a_kind_is_followed_once_for_all_who_ask(tmp_path: Path) -> None:
         running = asyncio.create_task(informers.run())
         await server.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"k": "v"}))
         await clock.settle()
-        assert [each.metadata.name for each in maps.list()] == ["a"]
+        assert [config_map.metadata.name for config_map in maps.list()] == ["a"]
         late = informers.of(ConfigMap, fields="metadata.name=a")
         await clock.settle()
         assert late.synced.is_set()
         assert late.get("a", "default") is not None
         maps.add_index("value", by_value)
         maps.add_index("value", by_value)
-        assert [each.metadata.name for each in maps.by_index("value", "v")] == ["a"]
+        assert [config_map.metadata.name for config_map in maps.by_index("value", "v")] == ["a"]
         with pytest.raises(ValueError, match="another index"):
             maps.add_index("value", lambda _: ())
         running.cancel()

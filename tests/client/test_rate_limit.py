@@ -31,8 +31,8 @@ async def test_a_burst_and_then_an_even_pace() -> None:
         for _ in range(20):
             await clock.advance(0.25)
         await asyncio.gather(*waiting)
-        return [each - began for each in server.asked]
+        return [time - began for time in server.asked]
 
     assert await ask(6) == [0.0, 0.0, 0.0, 0.5, 1.0, 1.5]
     again = await ask(4)
-    assert [each - again[0] for each in again] == [0.0, 0.0, 0.0, 0.5]
+    assert [time - again[0] for time in again] == [0.0, 0.0, 0.0, 0.5]

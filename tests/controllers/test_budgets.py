@@ -100,7 +100,7 @@ def test_pods_without_a_manager_are_said(cluster: Cluster) -> None:
     cluster.apply(budget(maxUnavailable=1))
     cluster.clock.advance(5)
     assert numbers(cluster) == (0, 0, 1, 0)
-    events = {each.reason for each in cluster.run(cluster.client.list(Event, "default")).items}
+    events = {event.reason for event in cluster.run(cluster.client.list(Event, "default")).items}
     assert "UnmanagedPods" in events
 
 
@@ -108,7 +108,7 @@ def test_pods_of_a_node_that_is_gone_fail_and_go(cluster: Cluster) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**SPEC, "nodeName": "nowhere"}}
     cluster.apply(pod)
     cluster.clock.advance(30)
-    assert [each.metadata.name for each in pods(cluster)] == ["p"]
+    assert [pod.metadata.name for pod in pods(cluster)] == ["p"]
     cluster.clock.advance(40)
     assert pods(cluster) == []
 
@@ -124,7 +124,7 @@ def pod(number: int, *, phase: str = "Running", node: str = "n", going: bool = F
 def test_which_pods_are_lost() -> None:
     there = {"n": Node(metadata=ObjectMeta(name="n"))}
     found = lost([pod(1), pod(2, node="", going=True), pod(3, node="gone"), pod(4, going=True)], there, ["gone"])
-    assert [(each.pod.metadata.name, each.message) for each in found] == [
+    assert [(lost.pod.metadata.name, lost.message) for lost in found] == [
         ("p2", ""),
         ("p3", "PodGC: node no longer exists"),
     ]

@@ -74,7 +74,13 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             quotas.gone(item)
 
         collecting = garbage_collection(made.as_identity, informers, clock, gone=gone)
-        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every.values()), *collecting, informers.run())
+        loops = (
+            namespaces.run(),
+            quotas.run(),
+            *(controller.run() for controller in every.values()),
+            *collecting,
+            informers.run(),
+        )
         tasks = [asyncio.create_task(loop) for loop in loops]
         yield made
         for task in tasks:
@@ -150,7 +156,9 @@ async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:
     await until(server, ServiceAccount, "default", "room", lambda _: True)
     await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda _: True)
     await server.client.patch(ConfigMap, "kube-root-ca.crt", "room", {"data": {"ca.crt": "forged"}})
-    await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda each: each.data == {"ca.crt": "CERTIFICATE"})
+    await until(
+        server, ConfigMap, "kube-root-ca.crt", "room", lambda configmap: configmap.data == {"ca.crt": "CERTIFICATE"}
+    )
 
 
 async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) -> None:
@@ -190,7 +198,7 @@ async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(ser
         meta = {"name": name, "namespace": "room", "finalizers": ["example.com/held"]}
         await client.create(convert({"metadata": meta}, ConfigMap))
     await client.delete(Namespace, "room")
-    await until(server, ConfigMap, "two", "room", lambda each: each.metadata.deletion_timestamp)
+    await until(server, ConfigMap, "two", "room", lambda obj: obj.metadata.deletion_timestamp)
     for name in ("one", "two"):
         assert (await client.get(Namespace, "room")).metadata.deletion_timestamp
         await client.patch(ConfigMap, name, "room", {"metadata": {"finalizers": None}})
@@ -214,7 +222,10 @@ async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> 
     await client.delete(Namespace, "room")
 
     def says(namespace: Namespace) -> dict[str, tuple[str, str, str]]:
-        return {each.type: (each.status, each.reason, each.message) for each in namespace.status.conditions}
+        return {
+            condition.type: (condition.status, condition.reason, condition.message)
+            for condition in namespace.status.conditions
+        }
 
     remaining = "Some resources are remaining: {} has 1 resource instances"
     told = await until(server, Namespace, "room", "", lambda found: found.status.conditions)
@@ -271,7 +282,7 @@ async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server
 
     def used(cpu: str, pods: str) -> Callable[[ResourceQuota], bool]:
         return lambda quota: (
-            {name: str(each) for name, each in quota.status.used.items()} == {"requests.cpu": cpu, "pods": pods}
+            {name: str(quantity) for name, quantity in quota.status.used.items()} == {"requests.cpu": cpu, "pods": pods}
         )
 
     await until(server, ResourceQuota, "q", "default", used("300m", "1"))
@@ -305,7 +316,7 @@ class Contended(StoreLayer):
         return value
 
     async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
-        if any(each.key.endswith("/resourcequotas/default/b") for each in along) and self.armed:
+        if any(companion.key.endswith("/resourcequotas/default/b") for companion in along) and self.armed:
             self.armed = False
             raise CompanionConflict
         return await super().create(key, value, along=along)
@@ -319,7 +330,7 @@ async def test_a_pod_is_charged_once_to_each_quota(tmp_path: Path) -> None:
             await server.client.create(convert(document, ResourceQuota))
         await server.client.create(a_pod("mine", "1"))
         found = (await server.client.list(ResourceQuota, "default")).items
-        assert [str(each.status.used["pods"]) for each in found] == ["1", "1"]
+        assert [str(quota.status.used["pods"]) for quota in found] == ["1", "1"]
 
 
 async def test_a_namespace_stays_while_who_serves_a_kind_is_away(server: Server, clock: FakeClock) -> None:

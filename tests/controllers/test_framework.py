@@ -77,6 +77,6 @@ CANDIDATES = (
 def test_claims(going: bool, adopt: list[str], release: list[str]) -> None:
     owner = ObjectMeta(name="set", uid="me", deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
     found = claims(owner, WEB, CANDIDATES)
-    assert [each.metadata.name for each in found.owned] == ["mine"]
-    assert [each.metadata.name for each in found.adopt] == adopt
-    assert [each.metadata.name for each in found.release] == release
+    assert [pod.metadata.name for pod in found.owned] == ["mine"]
+    assert [pod.metadata.name for pod in found.adopt] == adopt
+    assert [pod.metadata.name for pod in found.release] == release

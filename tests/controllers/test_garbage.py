@@ -48,7 +48,7 @@ async def create(
 
 async def names(server: Server, namespace: str = "default") -> set[str]:
     found = (await server.client.list(ConfigMap, namespace)).items
-    return {each.metadata.name for each in found} - {"kube-root-ca.crt"}
+    return {config_map.metadata.name for config_map in found} - {"kube-root-ca.crt"}
 
 
 async def until(server: Server, wanted: set[str], namespace: str = "default") -> None:
@@ -117,7 +117,7 @@ async def test_orphans_stay_and_forget_their_owner(server: Server) -> None:
     await settled(server)
     assert await names(server) == {"other", "b", "c"}
     owners = [(await server.client.get(ConfigMap, name, "default")).metadata.owner_references for name in "bc"]
-    assert [[each.name for each in found] for found in owners] == [["other"], []]
+    assert [[reference.name for reference in found] for found in owners] == [["other"], []]
 
 
 async def test_with_another_owner_left_an_object_stays(server: Server) -> None:
@@ -126,7 +126,7 @@ async def test_with_another_owner_left_an_object_stays(server: Server) -> None:
     await delete(server, "a", "Foreground")
     await until(server, {"other", "b"})
     kept = await server.client.get(ConfigMap, "b", "default")
-    assert [each.name for each in kept.metadata.owner_references] == ["other"]
+    assert [reference.name for reference in kept.metadata.owner_references] == ["other"]
 
 
 async def test_owners_that_never_were_and_namesakes(server: Server) -> None:
@@ -177,8 +177,8 @@ async def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(server
     assert await names(server, "room") == {"a"}
     await settled(server)
     told = (await server.client.list(Event, "default")).items
-    assert {each.reason for each in told} == {"OwnerRefInvalidNamespace"}
-    assert {each.involved_object.name for each in told} == {"b"}
+    assert {event.reason for event in told} == {"OwnerRefInvalidNamespace"}
+    assert {event.involved_object.name for event in told} == {"b"}
 
 
 async def test_a_node_takes_along_what_belongs_to_it(server: Server) -> None:
@@ -208,10 +208,10 @@ async def test_namespaces_and_events_wait_for_nobody(server: Server) -> None:
 
 async def test_which_kinds_there_are(server: Server) -> None:
     inventory = await served(server.client, "delete", "list", "watch")
-    found = {f"{each.group}/{each.resource}": each for each in inventory.kinds}
+    found = {f"{kind.group}/{kind.resource}": kind for kind in inventory.kinds}
     assert not inventory.silent
     assert {"/pods", "/configmaps", "coordination.k8s.io/leases", "rbac.authorization.k8s.io/roles"} <= found.keys()
-    assert not any("/" in each.resource for each in found.values())
+    assert not any("/" in served.resource for served in found.values())
     assert (found["/pods"].kind, found["/pods"].namespaced, found["/nodes"].namespaced) == ("Pod", True, False)
 
 

@@ -50,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made.close()
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in scenarios()])
+@pytest.mark.parametrize("case", [pytest.param(scenario, id=scenario["id"]) for scenario in scenarios()])
 def test_what_the_controllers_make_of_it(cluster: Cluster, case: dict[str, Any]) -> None:
     for runtime in cluster.runtimes():
         assert isinstance(runtime, SimulatedRuntime)

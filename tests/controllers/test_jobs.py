@@ -44,12 +44,16 @@ def end(cluster: Cluster, code: int, *, names: list[str] | None = None) -> None:
 
 
 def said(cluster: Cluster) -> list[str]:
-    return [f"{each.type} {each.reason}" for each in get(cluster).status.conditions if each.status == "True"]
+    return [
+        f"{condition.type} {condition.reason}"
+        for condition in get(cluster).status.conditions
+        if condition.status == "True"
+    ]
 
 
 def events(cluster: Cluster, kind: str) -> list[str]:
     found = cluster.run(cluster.client.list(Event, "default")).items
-    return [each.reason for each in found if each.involved_object.kind == kind]
+    return [event.reason for event in found if event.involved_object.kind == kind]
 
 
 def test_completions_in_parallel(cluster: Cluster) -> None:
@@ -90,7 +94,7 @@ def test_indexes_have_names_environment_and_limits_of_their_own(cluster: Cluster
     assert sorted(by_index) == ["0", "1", "2"]
     assert by_index["1"].spec.hostname == "j-1"
     assert by_index["1"].metadata.name.startswith("j-1-")
-    assert [each.name for each in by_index["1"].spec.containers[0].env] == ["JOB_COMPLETION_INDEX"]
+    assert [variable.name for variable in by_index["1"].spec.containers[0].env] == ["JOB_COMPLETION_INDEX"]
     end(cluster, 1, names=[by_index["1"].metadata.name])
     assert get(cluster).status.failed_indexes == "1"
     end(cluster, 0)
@@ -169,7 +173,7 @@ def test_a_job_a_minute(cluster: Cluster, policy: str, jobs: int, active: int) -
     found = cluster.run(cluster.client.list(Job, "default")).items
     status = cluster.run(cluster.client.get(CronJob, "c", "default")).status
     assert (len(found), len(status.active)) == (jobs, active)
-    assert all(each.metadata.owner_references[0].name == "c" for each in found)
+    assert all(job.metadata.owner_references[0].name == "c" for job in found)
 
 
 def test_histories_are_kept_short(cluster: Cluster) -> None:

@@ -39,7 +39,7 @@ def ghost(cluster: Cluster) -> None:
 
 def taints(cluster: Cluster) -> set[tuple[str, str]]:
     node = cluster.run(cluster.client.get(Node, "ghost"))
-    return {(each.key.removeprefix("node.kubernetes.io/"), each.effect) for each in node.spec.taints}
+    return {(taint.key.removeprefix("node.kubernetes.io/"), taint.effect) for taint in node.spec.taints}
 
 
 def test_a_silent_node_becomes_unknown_and_its_pods_leave_when_they_must(cluster: Cluster) -> None:
@@ -48,14 +48,16 @@ def test_a_silent_node_becomes_unknown_and_its_pods_leave_when_they_must(cluster
     assert taints(cluster) == set()
     cluster.clock.advance(10)
     node = cluster.run(cluster.client.get(Node, "ghost"))
-    told = {each.type: (each.status, each.reason) for each in node.status.conditions}
+    told = {condition.type: (condition.status, condition.reason) for condition in node.status.conditions}
     assert told["Ready"] == ("Unknown", "NodeStatusUnknown")
     assert told["MemoryPressure"] == ("Unknown", "NodeStatusNeverUpdated")
     assert taints(cluster) == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
     cluster.clock.advance(30)
     short, long = (cluster.run(cluster.client.get(Pod, name, "default")) for name in ("short", "long"))
     assert short.metadata.deletion_timestamp
-    assert {each.type: each.reason for each in short.status.conditions}["DisruptionTarget"] == "DeletionByTaintManager"
+    assert {condition.type: condition.reason for condition in short.status.conditions}[
+        "DisruptionTarget"
+    ] == "DeletionByTaintManager"
     assert not long.metadata.deletion_timestamp
 
 

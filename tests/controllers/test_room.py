@@ -95,7 +95,7 @@ class World:
                 status.resources.requests if status.resources else {},
             )
             return not waiting(pod) and all(
-                {name: str(amount) for name, amount in each.items()} == requests for each in seen
+                {name: str(amount) for name, amount in amounts.items()} == requests for amounts in seen
             )
 
         return await self.until(name, holds)
@@ -103,9 +103,11 @@ class World:
     async def events(self) -> dict[tuple[str, str], list[str]]:
         """What the controller said, by pod and reason."""
         said: dict[tuple[str, str], list[str]] = {}
-        for each in (await self.client.list(Event, "default")).items:
-            if each.source.component == COMPONENT:
-                said.setdefault((each.involved_object.name, each.reason), []).append(f"{each.message} x{each.count}")
+        for event in (await self.client.list(Event, "default")).items:
+            if event.source.component == COMPONENT:
+                said.setdefault((event.involved_object.name, event.reason), []).append(
+                    f"{event.message} x{event.count}"
+                )
         return said
 
     async def heard(self, name: str, reason: str) -> str:
@@ -134,7 +136,7 @@ class World:
 
 
 def waiting(pod: Pod) -> list[str]:
-    return [each.type for each in pod.status.conditions if each.type.startswith("PodResize")]
+    return [condition.type for condition in pod.status.conditions if condition.type.startswith("PodResize")]
 
 
 @asynccontextmanager
@@ -181,7 +183,7 @@ async def test_a_neighbour_shrinks_and_the_resize_goes_through(world: World) -> 
     await world.add("batch", {"cpu": "2500m"}, minimum="cpu=500m")
     await world.resize("web", cpu="2")
     web, batch = await world.has("web", cpu="2"), await world.has("batch", cpu="2")
-    assert [each.status.container_statuses[0].restart_count for each in (web, batch)] == [0, 0]
+    assert [pod.status.container_statuses[0].restart_count for pod in (web, batch)] == [0, 0]
     assert await world.heard("web", "MakingRoom") == "Resize lacks cpu 500m: default/batch gives cpu 500m"
     text = "Shrunk to make room for the resize of default/web (priority 1000): c cpu 2500m to 2"
     assert await world.heard("batch", "GaveRoom") == text
@@ -265,8 +267,8 @@ async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
     await harsh.rest()
     await harsh.node.advance(2)
     seen = harsh.client.watch(Pod, "default", resource_version=version, fields="metadata.name=nightly")
-    last = await anext(each.object async for each in seen if each.type == "DELETED")
-    condition = next(each for each in last.status.conditions if each.type == "DisruptionTarget")
+    last = await anext(event.object async for event in seen if event.type == "DELETED")
+    condition = next(condition for condition in last.status.conditions if condition.type == "DisruptionTarget")
     text = "Evicted to make room for the resize of default/web (priority 1000)"
     assert (condition.status, condition.reason) == ("True", "EvictionByEvictionAPI")
     await harsh.has("web", cpu="2900m")
@@ -347,8 +349,8 @@ async def test_why_nobody_gives_is_told(world: World) -> None:
     found = await world.why("web")
     assert f"no room can be made: {said}" in found.room
     assert any(
-        each.startswith("default/odd is not shrunk: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
-        for each in found.room
+        room.startswith("default/odd is not shrunk: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
+        for room in found.room
     )
     assert (await world.why("web", mode="")).room == ()
 

@@ -64,7 +64,7 @@ def test_a_directory_where_the_first_pod_goes_and_gone_with_the_claim(cluster: C
     cluster.apply(claim())
     cluster.clock.advance(2)
     assert (found(cluster).status.phase, volumes(cluster)) == ("Pending", [])
-    events = {each.reason for each in cluster.run(cluster.client.list(Event, "default")).items}
+    events = {event.reason for event in cluster.run(cluster.client.list(Event, "default")).items}
     assert "WaitForFirstConsumer" in events
     cluster.apply(pod())
     cluster.wait_for("db", phase="Running")
@@ -76,10 +76,12 @@ def test_a_directory_where_the_first_pod_goes_and_gone_with_the_claim(cluster: C
     node = cluster.pod("db").pod.spec.node_name
     cluster.delete("db")
     cluster.clock.advance(40)
-    other = next(each.metadata.name for each in cluster.nodes() if each.metadata.name != node)
+    other = next(candidate.metadata.name for candidate in cluster.nodes() if candidate.metadata.name != node)
     cluster.apply(pod("elsewhere", nodeSelector={"kubernetes.io/hostname": other}))
     cluster.clock.advance(2)
-    said = next(each for each in cluster.pod("elsewhere").pod.status.conditions if each.type == "PodScheduled")
+    said = next(
+        condition for condition in cluster.pod("elsewhere").pod.status.conditions if condition.type == "PodScheduled"
+    )
     assert "1 node(s) didn't match PersistentVolume's node affinity" in said.message
     cluster.delete("elsewhere")
     cluster.run(cluster.client.delete(PersistentVolumeClaim, "data", "default"))
@@ -94,11 +96,11 @@ def test_the_smallest_volume_that_will_do(cluster: Cluster) -> None:
     bound = found(cluster)
     assert (bound.status.phase, bound.spec.volume_name) == ("Bound", "fits")
     assert str(bound.status.capacity["storage"]) == "2Gi"
-    phases = {each.metadata.name: each.status.phase for each in volumes(cluster)}
+    phases = {volume.metadata.name: volume.status.phase for volume in volumes(cluster)}
     assert phases == {"large": "Available", "small": "Available", "fits": "Bound"}
     cluster.run(cluster.client.delete(PersistentVolumeClaim, "data", "default"))
     cluster.clock.advance(2)
-    phases = {each.metadata.name: each.status.phase for each in volumes(cluster)}
+    phases = {volume.metadata.name: volume.status.phase for volume in volumes(cluster)}
     assert phases["fits"] == "Released"  # what a hostPath holds is for people to look at
 
 
@@ -120,5 +122,5 @@ def test_a_claim_whose_volume_is_gone_is_lost(cluster: Cluster) -> None:
     cluster.run(cluster.client.patch(PersistentVolume, "taken", "", freed, content_type=MERGE_PATCH))
     cluster.clock.advance(2)
     assert found(cluster).status.phase == "Lost"
-    events = {each.reason for each in cluster.run(cluster.client.list(Event, "default")).items}
+    events = {event.reason for event in cluster.run(cluster.client.list(Event, "default")).items}
     assert "ClaimLost" in events

@@ -55,12 +55,12 @@ def change(cluster: Cluster, kind: type[Any], n: str, spec: dict[str, Any]) -> N
 
 
 def staying(cluster: Cluster, n: str) -> list[PodView]:
-    return [each for each in cluster.pods(n) if not each.pod.metadata.deletion_timestamp]
+    return [pod for pod in cluster.pods(n) if not pod.pod.metadata.deletion_timestamp]
 
 
 def conditions(cluster: Cluster, kind: type[Any], n: str) -> dict[str, tuple[str, str]]:
     status = cluster.run(cluster.client.get(kind, "w", n)).status
-    return {each.type: (each.status, each.reason) for each in status.conditions}
+    return {condition.type: (condition.status, condition.reason) for condition in status.conditions}
 
 
 def test_a_quota_stops_a_replica_set_which_goes_on_when_there_is_room(cluster: Cluster, n: str) -> None:
@@ -97,10 +97,10 @@ def test_recreate_ends_all_before_it_makes_any(cluster: Cluster, n: str) -> None
     cluster.clock.advance(5)
     change(cluster, Deployment, n, {"template": {"metadata": {"annotations": {"v": "2"}}}})
     for _ in range(40):
-        running = [each.pod.metadata.labels["pod-template-hash"] for each in cluster.pods(n) if each.phase == "Running"]
+        running = [pod.pod.metadata.labels["pod-template-hash"] for pod in cluster.pods(n) if pod.phase == "Running"]
         assert len(set(running)) <= 1
         cluster.clock.advance(0.25)
-    assert [each.pod.metadata.annotations.get("v") for each in staying(cluster, n)] == ["2"] * 3
+    assert [view.pod.metadata.annotations.get("v") for view in staying(cluster, n)] == ["2"] * 3
 
 
 def test_what_is_deleted_is_made_again_and_never_doubled(cluster: Cluster, n: str) -> None:
@@ -138,7 +138,7 @@ def test_claims_stay_or_go_with_pods(cluster: Cluster, n: str, scaled: str, left
     assert len(cluster.run(cluster.client.list(PersistentVolumeClaim, n)).items) == 3
     change(cluster, StatefulSet, n, {"replicas": 1})
     cluster.clock.advance(60)
-    assert [each.name for each in cluster.pods(n)] == ["w-0"]
+    assert [pod.name for pod in cluster.pods(n)] == ["w-0"]
     assert len(cluster.run(cluster.client.list(PersistentVolumeClaim, n)).items) == left
 
 
@@ -148,10 +148,10 @@ def test_a_paused_deployment_only_scales(cluster: Cluster, n: str) -> None:
     assert conditions(cluster, Deployment, n)["Progressing"] == ("Unknown", "DeploymentPaused")
     change(cluster, Deployment, n, {"template": {"metadata": {"annotations": {"v": "2"}}}, "replicas": 3})
     cluster.clock.advance(5)
-    assert [each.pod.metadata.annotations.get("v") for each in staying(cluster, n)] == [None] * 3
+    assert [view.pod.metadata.annotations.get("v") for view in staying(cluster, n)] == [None] * 3
     change(cluster, Deployment, n, {"paused": False})
     cluster.clock.advance(10)
-    assert [each.pod.metadata.annotations.get("v") for each in staying(cluster, n)] == ["2"] * 3
+    assert [view.pod.metadata.annotations.get("v") for view in staying(cluster, n)] == ["2"] * 3
 
 
 def test_history_keeps_as_many_revisions_as_asked_for(cluster: Cluster, n: str) -> None:
@@ -160,5 +160,5 @@ def test_history_keeps_as_many_revisions_as_asked_for(cluster: Cluster, n: str) 
         change(cluster, Deployment, n, {"template": {"metadata": {"annotations": {"v": version}}}})
         cluster.clock.advance(5)
     found = cluster.run(cluster.client.list(ReplicaSet, n)).items
-    revisions = {each.metadata.annotations["deployment.kubernetes.io/revision"] for each in found}
+    revisions = {replica_set.metadata.annotations["deployment.kubernetes.io/revision"] for replica_set in found}
     assert revisions == {"3", "4"}

@@ -46,4 +46,4 @@ def test_cpu(text: str, near: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["512MB", "1 gigabyte", "3 TiB", "5kb"])
 def test_what_is_proposed_is_a_quantity(text: str) -> None:
-    assert all(str(Quantity.parse(each)) for each in nearest(text, memory=True))
+    assert all(str(Quantity.parse(suggestion)) for suggestion in nearest(text, memory=True))

@@ -20,7 +20,7 @@ def test_operations_work_name_by_name_and_leave_their_input_alone(
     largest = maximum(left, right)
     assert largest.keys() == names
     assert all(largest[name] in (left.get(name), right.get(name)) for name in names)
-    assert all(largest[name] >= amount for each in (left, right) for name, amount in each.items())
+    assert all(largest[name] >= amount for side in (left, right) for name, amount in side.items())
     assert positive(left) == {name: amount for name, amount in left.items() if amount > ZERO}
     assert (left, right) == before
 

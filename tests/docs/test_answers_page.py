@@ -50,16 +50,16 @@ def test_every_example_is_typed() -> None:
 
 def shows(shell: Shell, *commands: str, code: int = 0, forms: Sequence[Form] = FORMS) -> None:
     """In each form the commands print what the page says, and the last has this exit code."""
-    examples = [example(each) for each in commands]
+    examples = [example(command) for command in commands]
     for form in forms:
         *told, ended = shell.types([*examples, Command("echo $?", "")], form)
         assert ended.strip() == str(code), told
-        for each, said in zip(examples, told, strict=True):
-            expected, said = AGE.sub(" ", each.printed), AGE.sub(" ", said)
+        for shown, said in zip(examples, told, strict=True):
+            expected, said = AGE.sub(" ", shown.printed), AGE.sub(" ", said)
             if form.columns:
-                assert amiss(form, expected, said) == [], f"{each.text} prints, {form}\n{said}"
+                assert amiss(form, expected, said) == [], f"{shown.text} prints, {form}\n{said}"
             else:
-                assert fits(expected, said), f"{each.text} prints\n{said}"
+                assert fits(expected, said), f"{shown.text} prints\n{said}"
 
 
 def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Node:
 
     def has(self, *objects: dict[str, Any]) -> None:
         self.up.apply(*objects)
-        names = [f"pod/{each['metadata']['name']}" for each in objects if each["kind"] == "Pod"]
+        names = [f"pod/{document['metadata']['name']}" for document in objects if document["kind"] == "Pod"]
         self.up.ok("wait", "--for=condition=Ready", *names)
 
     def clear(self) -> None:
@@ -154,9 +154,7 @@ def test_why(node: Node, shell: Shell) -> None:
     node.has(pod("web", "500m"), pod("big", "3"))
     node.resized("web", "2")
     node.up.pod_when(
-        "web",
-        lambda each: any(c["type"] == "PodResizePending" for c in each["status"]["conditions"]),
-        "the resize waits",
+        "web", lambda pod: any(c["type"] == "PodResizePending" for c in pod["status"]["conditions"]), "the resize waits"
     )
     shows(shell, WHY, WHY_ALL, code=1)
 
@@ -181,7 +179,7 @@ def test_resize_also_the_template(form: Form, node: Node, shell: Shell) -> None:
 def test_export(node: Node, shell: Shell) -> None:
     node.has(workload("Deployment", "web"), *(pod(name, "500m", app="web") for name in ("web-1", "web-2")))
     node.resized("web-2", "700m")
-    node.up.pod_when("web-2", lambda each: _granted(each) == "700m", "the resize is granted")
+    node.up.pod_when("web-2", lambda pod: _granted(pod) == "700m", "the resize is granted")
     shows(shell, EXPORT, EXPORTED)
     shows(shell, DRIFT, code=1)
 
@@ -189,8 +187,8 @@ def test_export(node: Node, shell: Shell) -> None:
 def shop() -> Conversation:
     """One pod has not got its resize yet, and a VPA recommends for it."""
     web, api = told_pod("web-1", allocated="250m", conditions=[WAITS]), told_pod("api-1")
-    for each in (web, api):
-        each["metadata"]["labels"] = {"app": each["metadata"]["name"][:-2]}
+    for pod in (web, api):
+        pod["metadata"]["labels"] = {"app": pod["metadata"]["name"][:-2]}
     conversation = Conversation(36, web, api)
     throttled = [quota(200, 50), quota(200, 0)]
     conversation.documents |= {

@@ -31,8 +31,8 @@ def commands(text: str) -> list[Command]:
     for block in BLOCK.finditer(text):
         if block[1] == "console":
             assert block[2].startswith("$ ")
-            for each in re.split(r"^\$ ", block[2], flags=re.MULTILINE)[1:]:
-                command, _, printed = each.partition("\n")
+            for part in re.split(r"^\$ ", block[2], flags=re.MULTILINE)[1:]:
+                command, _, printed = part.partition("\n")
                 found.append(Command(command, printed))
     return found
 
@@ -56,14 +56,16 @@ def between(*, test: bool) -> list[Command]:
     told = chapters()
     begun, *rest = told[START]
     assert " up " in begun.text
-    left = [each for title in told if title not in (START, END) for each in told[title] if test or title != IN_A_TEST]
+    left = [
+        example for title in told if title not in (START, END) for example in told[title] if test or title != IN_A_TEST
+    ]
     return [*rest, *left, AFTERWARDS]
 
 
 def wrong(typed: list[Command], told: list[str]) -> str:
     """What a pipe shows otherwise."""
     pairs = zip(typed, told, strict=True)
-    return "\n".join(f"$ {each.text}\n{said}" for each, said in pairs if not fits(each.printed, said))
+    return "\n".join(f"$ {pair.text}\n{said}" for pair, said in pairs if not fits(pair.printed, said))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 def test_every_block_is_run_or_used() -> None:
     assert {kind for kind, _ in blocks()} == {"console", "yaml", "python"}
-    typed = " ".join(each.text for each in commands(TOUR.read_text()))
+    typed = " ".join(command.text for command in commands(TOUR.read_text()))
     assert [name for name in files() if name not in typed] == []
     first, *_, test, last = chapters()
     assert (first, test, last) == (START, IN_A_TEST, END)
@@ -105,6 +107,6 @@ def test_the_tour_in_a_terminal(form: Form, shell: Shell) -> None:
     """Every word is there, whatever is folded; none is broken, and only commands to copy are wider."""
     typed = between(test=False)
     told = shell.types(typed, form)
-    ours = [(each, said) for each, said in zip(typed, told, strict=True) if each.is_ours]
-    assert [(each.text, found) for each, said in ours if (found := amiss(form, each.printed, said))] == []
+    ours = [(command, said) for command, said in zip(typed, told, strict=True) if command.is_ours]
+    assert [(command.text, found) for command, said in ours if (found := amiss(form, command.printed, said))] == []
     assert any(f"{GREEN}fits" in said for _, said in ours) == form.colour

@@ -43,12 +43,12 @@ class Storm:
         *,
         seed: int,
         pods: int = 10,
-        each: int = RESIZES,
+        resizes: int = RESIZES,
         node: Path | None = None,
         stubborn: bool = False,
     ) -> None:
         self.up = up
-        self._node, self._each, self._stubborn = node or up.root, each, stubborn
+        self._node, self._per_pod, self._stubborn = node or up.root, resizes, stubborn
         self.names = [f"p{number}" for number in range(pods)]
         self.resizes = 0
         self._random = random.Random(seed)
@@ -120,7 +120,7 @@ class Storm:
         await client.close()
 
     async def _writer(self, client: Client, name: str) -> None:
-        for _ in range(self._each):
+        for _ in range(self._per_pod):
             size = resources(f"{self._random.randrange(20, 60)}m", f"{self._random.randrange(16, 48)}Mi")
             pod = await self._patch(client, name, {"spec": {"containers": [{"name": "app", "resources": size}]}})
             self.resizes += 1

@@ -74,8 +74,8 @@ async def _when_settled(client: Client, name: str) -> Pod:
 
 
 def _settled(pod: Pod) -> bool:
-    waiting = any(each.type.startswith("PodResize") for each in pod.status.conditions)
-    ready = any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+    waiting = any(condition.type.startswith("PodResize") for condition in pod.status.conditions)
+    ready = any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)
     return ready and not waiting and pod.status.observed_generation >= pod.metadata.generation
 
 

@@ -50,14 +50,16 @@ def attack(course: Course, victim: Victim, directory: Path, scale: float, figure
     found.check(peak_mib=256 + course.stored_mib, kept_mib=64 + course.stored_mib)
 
 
-@pytest.mark.parametrize("course", [course for course in COURSES if course.name in QUICK], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "course", [course for course in COURSES if course.name in QUICK], ids=lambda course: course.name
+)
 def test_a_course(victim: Victim, tmp_path: Path, course: Course, figure: Figure) -> None:
     attack(course, victim, tmp_path, SCALE, figure)
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("course", COURSES, ids=lambda each: each.name)
+@pytest.mark.parametrize("course", COURSES, ids=lambda course: course.name)
 def test_a_whole_course(victim: Victim, tmp_path: Path, course: Course, figure: Figure) -> None:
     """A seeded course against lines of bounds.md that take more than one request: a cluster with a simulated node and
     4 GiB of address space goes on within the bounds of turns and growth."""
@@ -67,13 +69,13 @@ def test_a_whole_course(victim: Victim, tmp_path: Path, course: Course, figure: 
 def apart(course: Apart, directory: Path, scale: float, figure: Figure) -> None:
     found = course.run(random.Random(f"{SEED} {course.name}"), directory, scale)
     figure("runs", len(found))
-    figure("longest turn", f"{max(each.turn_ms for each in found):.0f} ms")
-    figure("grew", f"{max(each.peak_mib for each in found):.0f} MiB")
+    figure("longest turn", f"{max(figures.turn_ms for figures in found):.0f} ms")
+    figure("grew", f"{max(figures.peak_mib for figures in found):.0f} MiB")
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("course", APART, ids=lambda each: each.name)
+@pytest.mark.parametrize("course", APART, ids=lambda course: course.name)
 def test_a_process_of_its_own(tmp_path: Path, course: Apart, figure: Figure) -> None:
     """A seeded course against a process of its own: image archives, a damaged data directory, a full disk, a pod that
     ends the node. Each ends with a clear refusal, or goes on, within the bound of growth."""

@@ -44,7 +44,7 @@ def _sending(suite: Suite, part: Iterable[Attack]) -> Callable[[], object]:
 def _alone(suite: Suite, part: Iterable[Attack]) -> str:
     """The requests of a part that cost too much, each sent again by itself."""
     found = [suite.victim.measure(str(attack), _sending(suite, [attack])) for attack in part]
-    return "\n".join(str(each) for each in sorted(found, key=lambda each: -each.turn_ms)[:5])
+    return "\n".join(str(figures) for figures in sorted(found, key=lambda figures: -figures.turn_ms)[:5])
 
 
 def _covered(attack: Attack) -> tuple[tuple[str, str], ...]:
@@ -79,8 +79,8 @@ def test_every_role_against_every_bound(tmp_path: Path, figure: Callable[[str, o
     figure("bounds", len(bounds))
     figure("resources and subresources", len(names))
     figure("answers", " ".join(f"{code}:{count}" for code, count in sorted(suite.answers.items())))
-    figure("worst stall", f"{max(each.turn_ms for each in figures):.0f} ms")
-    figure("worst growth", f"{max(each.peak_mib for each in figures):.0f} MiB")
-    figure("kept of one part", f"{max(each.kept_mib for each in figures):.0f} MiB")
+    figure("worst stall", f"{max(figure.turn_ms for figure in figures):.0f} ms")
+    figure("worst growth", f"{max(figure.peak_mib for figure in figures):.0f} MiB")
+    figure("kept of one part", f"{max(figure.kept_mib for figure in figures):.0f} MiB")
     figure("kept of all", f"{whole:.0f} MiB")
-    figure("second client p99", f"{max(each.p99_ms for each in figures):.0f} ms")
+    figure("second client p99", f"{max(figure.p99_ms for figure in figures):.0f} ms")

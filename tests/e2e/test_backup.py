@@ -79,7 +79,7 @@ def test_a_backup_of_a_running_server_is_a_cluster_elsewhere(tmp_path: Path) -> 
     try:
         client = ["kubectl", "--kubeconfig", str(other.kubeconfig), "--cache-dir", str(tmp_path / "cache")]
         text = subprocess.run([*client, "get", "configmaps", "-o", "json"], capture_output=True, check=True).stdout
-        found = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in json.loads(text)["items"]}
+        found = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in json.loads(text)["items"]}
         assert before.items() <= found.items()
         subprocess.run([*client, "delete", "configmap", "cm-0"], capture_output=True, check=True)
         assert asyncio.run(_expired(other, before["cm-1"])) == "Expired"
@@ -92,6 +92,6 @@ def test_a_backup_of_a_running_server_is_a_cluster_elsewhere(tmp_path: Path) -> 
 async def _names(access: Access) -> list[str]:
     """As the administrator of before, whose certificate the restored authority signed."""
     client = access.client()
-    names = sorted(each.metadata.name for each in (await client.list(ConfigMap, "default")).items)
+    names = sorted(config_map.metadata.name for config_map in (await client.list(ConfigMap, "default")).items)
     await client.close()
     return names

@@ -85,7 +85,7 @@ def test_checkpoints_on_a_read_only_mount_defer_resizes(cluster_dir: Up) -> None
         subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
         assert _resize(cluster_dir, "60m").code == 0
         pod = cluster_dir.pod_when("web", _deferred, "was deferred")
-        (pending,) = [each for each in pod["status"]["conditions"] if each["type"] == "PodResizePending"]
+        (pending,) = [condition for condition in pod["status"]["conditions"] if condition["type"] == "PodResizePending"]
         assert pending["message"] == f"could not write {folder}/allocated_pods_state: Read-only file system"
         status = pod["status"]["containerStatuses"][0]
         assert (status["allocatedResources"]["cpu"], status["resources"]["limits"]["cpu"]) == ("50m", "50m")
@@ -97,4 +97,4 @@ def test_checkpoints_on_a_read_only_mount_defer_resizes(cluster_dir: Up) -> None
 
 
 def _deferred(pod: dict[str, Any]) -> bool:
-    return any(each["type"] == "PodResizePending" for each in pod["status"].get("conditions", []))
+    return any(condition["type"] == "PodResizePending" for condition in pod["status"].get("conditions", []))

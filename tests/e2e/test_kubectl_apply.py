@@ -34,7 +34,7 @@ def with_image(made: dict[str, Any]) -> dict[str, Any]:
 def managers(server: Up, name: str) -> set[tuple[str, str, str]]:
     found = json.loads(server.ok("get", "pod", name, "-o", "json", "--show-managed-fields"))
     entries = found["metadata"]["managedFields"]
-    return {(each["manager"], each["operation"], each.get("subresource", "")) for each in entries}
+    return {(entry["manager"], entry["operation"], entry.get("subresource", "")) for entry in entries}
 
 
 @pytest.mark.row("R-003", "R-011")
@@ -58,7 +58,7 @@ def test_an_object_goes_over_from_client_side_to_server_side_apply(server: Up) -
     body["metadata"]["labels"] = {"a": "b"}
     server.ok("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
     assert ("kubectl", "Apply", "") in managers(server, "over")
-    assert not {each for each in managers(server, "over") if each[0] == "kubectl-client-side-apply"}
+    assert not {manager for manager in managers(server, "over") if manager[0] == "kubectl-client-side-apply"}
     del body["metadata"]["labels"]
     server.ok("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
     assert "labels" not in server.get("pod", "over")["metadata"]

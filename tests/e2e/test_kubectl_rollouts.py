@@ -57,7 +57,7 @@ def test_a_deployment_rolls_pauses_scales_and_goes_back(cluster: Up) -> None:
     assert "successfully rolled out" in cluster.ok("rollout", "status", "deployment/web", "--timeout=60s")
     cluster.ok("expose", "deployment/web", "--port=80")
     slices = json.loads(cluster.ok("get", "endpointslices", "-l", "kubernetes.io/service-name=web", "-o", "json"))
-    assert sum(len(each["endpoints"] or ()) for each in slices["items"]) == 5
+    assert sum(len(item["endpoints"] or ()) for item in slices["items"]) == 5
     cluster.ok("delete", "deployment/web", "--timeout=60s", "--cascade=foreground")
     assert json.loads(cluster.ok("get", "pods,replicasets", "-l", "app=web", "-o", "json"))["items"] == []
 

@@ -52,7 +52,7 @@ def test_a_pod_of_higher_priority_gets_the_room_of_a_lower_one(server: Up) -> No
     server.pod_when("high", running, "ran")
     assert server.kubectl("get", "pod", "low").code == 1
     uid = server.get("pod", "high")["metadata"]["uid"]
-    told = [each["message"] for each in listed(server, "events") if each["reason"] == "Preempted"]
+    told = [event["message"] for event in listed(server, "events") if event["reason"] == "Preempted"]
     assert told == [f"Preempted by pod {uid} on node {node['metadata']['name']}"]
 
 

@@ -60,7 +60,7 @@ def test_a_service_is_applied_again(server: Up) -> None:
     body["spec"]["ports"] = [{"port": 81}]  # type: ignore[index]
     assert "configured" in server.ok("apply", "-f", "-", stdin=json.dumps(body))
     spec = server.get("service", "s")["spec"]
-    assert (spec["clusterIP"], [each["port"] for each in spec["ports"]]) == (address, [81])
+    assert (spec["clusterIP"], [port["port"] for port in spec["ports"]]) == (address, [81])
 
 
 def test_the_api_server_is_a_service(server: Up) -> None:

@@ -54,7 +54,7 @@ def test_a_machine_joins_and_is_asked_by_those_who_may(cluster_dir: Up, tmp_path
         for file in (kubelet.kubeconfig, kubelet.data / "pki" / "kubelet-server.pem"):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
         node = cluster_dir.get("node", "n1")
-        address = next(each["address"] for each in node["status"]["addresses"] if each["type"] == "InternalIP")
+        address = next(address["address"] for address in node["status"]["addresses"] if address["type"] == "InternalIP")
         assert not address.startswith("127.")
         assert cluster_dir.get("pod", "web")["status"]["podIP"] == address
 

@@ -112,7 +112,7 @@ def parts(root: Path) -> Iterator[Parts]:
 def killed(made: Parts, seed: int, victims: list[str]) -> Storm:
     """One after the other, each in a storm of a hundred resizes. In the end new pods are placed and run."""
     made.up.ok("wait", "--for=create", "serviceaccount/default", "--timeout=60s", timeout=90)
-    storm = Storm(made.up, seed=seed, each=5, node=made.node, stubborn=True)
+    storm = Storm(made.up, seed=seed, resizes=5, node=made.node, stubborn=True)
     storm.begin()
     for number, part in enumerate(victims):
         storm.disturb(partial(made.kill, part))

@@ -71,7 +71,8 @@ class Real:
             known = [used.get((pod.metadata.namespace, pod.metadata.name), {}) for pod in running]
             counts = [len(pod.spec.containers) for pod in running]
             if all(
-                sum(each >= memory for each in now.values()) == count for now, count in zip(known, counts, strict=True)
+                sum(limit >= memory for limit in now.values()) == count
+                for now, count in zip(known, counts, strict=True)
             ):
                 return
             await asyncio.sleep(LOOK)
@@ -81,7 +82,7 @@ class Real:
         """It does so by itself."""
         for _ in range(LONGEST):
             pods = (await self.client.list(Pod)).items
-            if next(each for each in pods if each.metadata.name == name).status.phase in ENDED:
+            if next(pod for pod in pods if pod.metadata.name == name).status.phase in ENDED:
                 return
             await asyncio.sleep(LOOK)
         raise AssertionError(f"{name} never ended")
@@ -90,7 +91,7 @@ class Real:
         quiet, seen = 0, ""
         for _ in range(LONGEST):
             pods = (await self.client.list(Pod, namespace)).items
-            now = " ".join(each.metadata.resource_version for each in pods)
+            now = " ".join(pod.metadata.resource_version for pod in pods)
             quiet, seen = (quiet + 1, seen) if now == seen and not any(map(busy, pods)) else (0, now)
             if quiet >= QUIET:
                 return

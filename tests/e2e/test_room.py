@@ -64,7 +64,7 @@ def test_low_priority_pods_shrink_in_place_and_only_then_go(cluster_dir: Up) -> 
     resize(5 * tenth)
     after = {name: has(name, tenths) for name, tenths in (("web", 5), ("batch", 4), ("plain", 1))}
     for name, pod in after.items():
-        old, new = (each["status"]["containerStatuses"][0] for each in (before[name], pod))
+        old, new = (version["status"]["containerStatuses"][0] for version in (before[name], pod))
         assert (new["containerID"], new["restartCount"]) == (old["containerID"], old["restartCount"])
     assert _shares(up, after["batch"]) == pytest.approx(4 * tenth * 1024 // 1000, rel=0.02)
     assert _shares(up, after["web"]) == pytest.approx(5 * tenth * 1024 // 1000, rel=0.02)

@@ -98,7 +98,7 @@ async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
     answers.answers["/mutating"] = lambda _: setting(REQUEST, "1300m")
     assert "patched" in await kubectl.resize("1200m")
     assert await kubectl.requested() == "1300m"
-    assert [each["subResource"] for each in answers.requests("/validating")] == ["resize"]
+    assert [request["subResource"] for request in answers.requests("/validating")] == ["resize"]
     answers.answers["/mutating"] = lambda _: {}
     answers.answers["/validating"] = lambda _: denied(message="not on a Sunday")
     said = await kubectl.resize("1500m")
@@ -195,7 +195,7 @@ class Distrustful:
 async def test_a_metrics_server_believes_the_front_proxy(up: Up, tmp_path: Path) -> None:
     """Whom to believe it finds by itself, as upstream's does: by a list of one ConfigMap that its account may read."""
     kubectl = Kubectl(up)
-    await kubectl.apply(*({"apiVersion": "rbac.authorization.k8s.io/v1", **each} for each in BINDINGS))
+    await kubectl.apply(*({"apiVersion": "rbac.authorization.k8s.io/v1", **binding} for binding in BINDINGS))
     read = ("get", "configmaps", "-n", "kube-system", "--field-selector", f"metadata.name={CONFIG}", "--as", ACCOUNT)
     config: dict[str, str] = json.loads(await kubectl.ok(*read, "-o", "json"))["items"][0]["data"]
     backend = Distrustful(config, "eve")

@@ -126,7 +126,7 @@ class Writer:
         assert done is not None, f"{name} was deleted"
         assert _seen(found) == _seen(done)
         page = await other.list(ConfigMap, "default")
-        assert _seen(done) in [_seen(each) for each in page.items]
+        assert _seen(done) in [_seen(config_map) for config_map in page.items]
 
 
 class Watcher:
@@ -201,7 +201,7 @@ async def _storm(url: str, processes: list[ApiProcess], kills: int, pause: float
     since = (await servers.clients["a"].list(ConfigMap, "default")).resource_version
     writer = Writer(servers, 5)
     watchers = [Watcher(servers, seed, since) for seed in range(4)]
-    tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(each.run()) for each in watchers)]
+    tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(watcher.run()) for watcher in watchers)]
     for number in range(kills):
         await asyncio.sleep(pause)
         victim = processes[number % len(processes)]
@@ -219,13 +219,13 @@ async def _storm(url: str, processes: list[ApiProcess], kills: int, pause: float
     for task in tasks[1:]:
         task.cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [each for each in outcomes if not isinstance(each, asyncio.CancelledError)] == []
+    assert [outcome for outcome in outcomes if not isinstance(outcome, asyncio.CancelledError)] == []
     await servers.close()
     for watcher in watchers:
         assert watcher.seen == truth
-    assert [each for each in writer.acknowledged if truth.count(each) != 1] == []
-    assert {each.value for each in truth} <= writer.attempted
-    assert len({each.version for each in truth}) == len(truth)
+    assert [value for value in writer.acknowledged if truth.count(value) != 1] == []
+    assert {write.value for write in truth} <= writer.attempted
+    assert len({write.version for write in truth}) == len(truth)
     return writer, watchers
 
 
@@ -265,9 +265,13 @@ async def _named(client: Client) -> set[str]:
     """Ports of the servers that the service `kubernetes` leads to."""
     found = await client.get(Endpoints, "kubernetes", "default")
     slices = await client.list(EndpointSlice, "default")
-    ports = {(each.ports or ())[0].port for each in slices.items if each.metadata.name.startswith("kubernetes")}
+    ports = {
+        (endpoint_slice.ports or ())[0].port
+        for endpoint_slice in slices.items
+        if endpoint_slice.metadata.name.startswith("kubernetes")
+    }
     assert ports == {subset.ports[0].port for subset in found.subsets}
-    return {f"{each.ip}:{subset.ports[0].port}" for subset in found.subsets for each in subset.addresses}
+    return {f"{address.ip}:{subset.ports[0].port}" for subset in found.subsets for address in subset.addresses}
 
 
 async def _until_named(client: Client, *ports: int) -> None:

@@ -19,7 +19,7 @@ def test_a_manifest_runs_and_its_mirror_cannot_be_resized(tmp_path: Path) -> Non
     up = Up(tmp_path / "data")
     up.start("--pod-manifest-path", str(manifests))
     try:
-        (node,) = (each["metadata"]["name"] for each in json.loads(up.ok("get", "nodes", "-o", "json"))["items"])
+        (node,) = (item["metadata"]["name"] for item in json.loads(up.ok("get", "nodes", "-o", "json"))["items"])
         name = f"web-{node}"
         pod = up.pod_when(name, running, "ran")
         patch = json.dumps({"spec": {"containers": [{"name": "app", "resources": resources("60m", "16Mi")}]}})

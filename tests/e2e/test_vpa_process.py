@@ -59,7 +59,7 @@ async def told(api: ApiProcess) -> dict[str, str]:
         assert time.monotonic() < end
         await asyncio.sleep(0.05)
     await client.close()
-    return {each.type: each.message for each in found}
+    return {condition.type: condition.message for condition in found}
 
 
 async def holder(api: ApiProcess) -> str | None:

@@ -36,7 +36,7 @@ def test_a_web_application_and_an_agent(cluster_dir: Up) -> None:
     for name in ("deployment/web", "daemonset/agent"):
         up.ok("rollout", "status", name, "--timeout=60s")
     endpoints = json.loads(up.ok("get", "endpointslices", "-l", "kubernetes.io/service-name=web", "-o", "json"))
-    assert [each["conditions"]["ready"] for each in endpoints["items"][0]["endpoints"]] == [True, True]
+    assert [endpoint["conditions"]["ready"] for endpoint in endpoints["items"][0]["endpoints"]] == [True, True]
     before = {pod["metadata"]["name"] for pod in running(up, "app=web")}
     up.ok("rollout", "restart", "deployment/web")
     up.ok("rollout", "status", "deployment/web", "--timeout=60s")

@@ -45,8 +45,8 @@ def get(cluster: Cluster, path: str, **query: str) -> Any:
 
 def test_registered_and_available(cluster: Cluster) -> None:
     registered = cluster.run(cluster.client.get(APIService, "v1beta1.metrics.k8s.io"))
-    assert [(each.status, each.reason) for each in registered.status.conditions] == [("True", "Passed")]
-    groups = {each["name"] for each in get(cluster, "/apis")["groups"]}
+    assert [(condition.status, condition.reason) for condition in registered.status.conditions] == [("True", "Passed")]
+    groups = {group["name"] for group in get(cluster, "/apis")["groups"]}
     assert "metrics.k8s.io" in groups
 
 
@@ -75,7 +75,7 @@ def test_nodes(cluster: Cluster) -> None:
     ],
 )
 def test_selectors(cluster: Cluster, query: dict[str, str], names: list[str]) -> None:
-    assert [each["metadata"]["name"] for each in get(cluster, PODS, **query)["items"]] == names
+    assert [item["metadata"]["name"] for item in get(cluster, PODS, **query)["items"]] == names
 
 
 def test_what_is_not_there(cluster: Cluster) -> None:
@@ -92,7 +92,7 @@ async def test_a_table() -> None:
     request = Request("GET", f"{ROOT}/nodes", headers={"accept": TABLE})
     assert wants_table(request)
     made = table(request, [used])
-    assert [each["name"] for each in made["columnDefinitions"]] == ["Name", "cpu", "Window"]
+    assert [definition["name"] for definition in made["columnDefinitions"]] == ["Name", "cpu", "Window"]
     assert [row["cells"] for row in made["rows"]] == [["n1", "250m", "15s"]]
 
 

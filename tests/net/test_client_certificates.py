@@ -100,11 +100,11 @@ def certificate(
     name: str, issuer: str, extensions: Extensions, *, days: int = 1, key: ec.EllipticCurvePrivateKey = KEY
 ) -> x509.Certificate:
     now = SystemClock().now()
-    named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer)]
+    named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]) for common_name in (name, issuer)]
     begins, ends = now - timedelta(days=2), now + timedelta(days=days)
     builder = x509.CertificateBuilder(named[1], named[0], KEY.public_key(), x509.random_serial_number(), begins, ends)
-    for each in (*extensions, x509.AuthorityKeyIdentifier.from_issuer_public_key(KEY.public_key())):
-        builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
+    for extension_type in (*extensions, x509.AuthorityKeyIdentifier.from_issuer_public_key(KEY.public_key())):
+        builder = builder.add_extension(extension_type, critical=isinstance(extension_type, x509.BasicConstraints))
     return builder.sign(key, hashes.SHA256())
 
 

@@ -200,6 +200,6 @@ async def test_no_servers_goodbye_is_waited_for(server_pair: KeyPair, trusting: 
         given_up.cancel()
         await asyncio.wait([given_up])
         await client.close()
-        states = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] for each in sockets]
+        states = [dialed.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] for dialed in sockets]
         over.set()
     assert [state in (CLOSED, CLOSE_WAIT) for state in states] == [True, True]

@@ -331,8 +331,8 @@ def test_on_uvloop_who_is_silent_has_no_tls_and_is_cut_in_the_same_way(
         await asyncio.wait_for(server.close(), 3)
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 3) == b""
-        for each in (writer, asked):
-            each.transport.abort()
+        for stream_writer in (writer, asked):
+            stream_writer.transport.abort()
         await asyncio.sleep(0)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -69,7 +69,7 @@ async def test_stop_ends_everything_also_what_is_begun_by_the_end_of_another() -
     await asyncio.sleep(0)
     await owner.stop()
     assert not {"first"} - set(ended)
-    assert [each for each in asyncio.all_tasks() if each is not asyncio.current_task()] == []
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     assert owner.broken is None
 
 

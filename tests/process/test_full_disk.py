@@ -107,7 +107,7 @@ def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
             await client.request("DELETE", f"{CONFIGMAPS}/first-0")
             await client.request("DELETE", CONFIGMAPS)
             left = (await client.list(ConfigMap, "default")).items
-            assert {each.metadata.name for each in left} <= {"kube-root-ca.crt"}
+            assert {config_map.metadata.name for config_map in left} <= {"kube-root-ca.crt"}
             (up.root / "ballast").unlink()
             for _ in range(100):  # the first has the store look; until then it says what it knows
                 try:

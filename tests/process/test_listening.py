@@ -141,7 +141,7 @@ async def test_a_server_listens_on_each_address_and_on_no_other(tmp_path: Path) 
         ApiServerOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock()
     )
     authority, port = (data.pki / "ca.crt").read_bytes(), process.server.rpartition(":")[2]
-    assert [await _version(f"https://{each}:{port}", authority) for each in ("127.0.0.2", "127.0.0.3")] == [200, 200]
+    assert [await _version(f"https://{host}:{port}", authority) for host in ("127.0.0.2", "127.0.0.3")] == [200, 200]
     with pytest.raises(Unreachable):
         await _version(f"https://127.0.0.1:{port}", authority)
     await process.stop()

@@ -31,7 +31,7 @@ def described() -> Shown:
 
 
 def declared(*metrics: Metrics) -> Shown:
-    return {each.name: (each.type, each.labels) for one in metrics for each in one.declared}
+    return {declared.name: (declared.type, declared.labels) for one in metrics for declared in one.declared}
 
 
 async def unasked(node: Kind) -> str:

@@ -41,8 +41,8 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
     with pytest.raises(MachineError) as refused:
         choose_node(UpOptions(api=API, node=NodeKind.REAL))
     assert "containerd is not installed" in refused.value.evidence
-    assert any("apt-get install" in each for each in refused.value.fix)
-    assert any("--node simulated" in each for each in refused.value.fix)
+    assert any("apt-get install" in line for line in refused.value.fix)
+    assert any("--node simulated" in line for line in refused.value.fix)
 
 
 def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_of_what_is_said_about_a_controller_the_first_counts(said: tuple[str, ...], runs: set[str]) -> None:
     options = ControllersOptions(controllers=said)
-    assert {each for each in ("b", "c") if options.runs(each)} == runs
+    assert {name for name in ("b", "c") if options.runs(name)} == runs
 
 
 def test_a_controller_that_there_is_not() -> None:

@@ -66,7 +66,9 @@ def test_vpa_sizes_a_deployment_without_any_set_up(cluster: Cluster) -> None:
     cluster.clock.advance(minutes=4)
     ((cpu, memory, restarts),) = requests(cluster)
     assert (cpu, memory, restarts) == ("25m", "250Mi", 0)
-    conditions = {each.type for each in cluster.run(cluster.client.get(VPAS, "web", NAMESPACE)).status.conditions}
+    conditions = {
+        condition.type for condition in cluster.run(cluster.client.get(VPAS, "web", NAMESPACE)).status.conditions
+    }
     assert conditions == {"RecommendationProvided", "podfit.dev/InPlaceByDefault"}
     for pod in cluster.run(cluster.client.list(Pod, NAMESPACE)).items:
         cluster.run(cluster.client.delete(Pod, pod.metadata.name, NAMESPACE, grace=0))

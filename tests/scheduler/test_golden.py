@@ -113,14 +113,14 @@ class Replay:
         found = (await self.world.client.list(Event, NS)).items
         return {
             (
-                f"{each.involved_object.kind}/{each.involved_object.name}",
-                each.type,
-                each.reason,
-                self.templated(each.message),
-                each.reporting_component,
-                each.action,
+                f"{event.involved_object.kind}/{event.involved_object.name}",
+                event.type,
+                event.reason,
+                self.templated(event.message),
+                event.reporting_component,
+                event.action,
             )
-            for each in found
+            for event in found
         }
 
     def templated(self, text: str) -> str:
@@ -143,8 +143,8 @@ def plain(name: str, requests: dict[str, str]) -> dict[str, Any]:
 
 def shown(state: dict[str, Any]) -> tuple[Any, ...]:
     conditions = [
-        tuple(each.get(key, "") for key in ("type", "status", "reason", "message", "observedGeneration"))
-        for each in state["conditions"]
+        tuple(condition.get(key, "") for key in ("type", "status", "reason", "message", "observedGeneration"))
+        for condition in state["conditions"]
     ]
     return state.get("nodeName", ""), state["phase"], state.get("nominatedNodeName", ""), sorted(conditions)
 
@@ -159,7 +159,7 @@ def state_of(pod: Pod) -> tuple[Any, ...]:
             "nodeName": pod.spec.node_name,
             "phase": pod.status.phase,
             "nominatedNodeName": pod.status.nominated_node_name,
-            "conditions": [to_dict(each) for each in pod.status.conditions],
+            "conditions": [to_dict(condition) for condition in pod.status.conditions],
         }
     )
 
@@ -182,10 +182,10 @@ async def test_a_scenario_goes_as_recorded(world: World, case: Case) -> None:
         if event.object.metadata.namespace == NS:
             seen.setdefault(event.object.metadata.name, []).append(state_of(event.object))
     for name, expected in case["podSequences"].items():
-        assert distinct(seen[name]) == distinct([shown(each) for each in expected]), name
+        assert distinct(seen[name]) == distinct([shown(place) for place in expected]), name
     expected_events = {
-        (each["object"], each["type"], each["reason"], each["message"], each["component"], each["action"])
-        for each in case["events"]
+        (event["object"], event["type"], event["reason"], event["message"], event["component"], event["action"])
+        for event in case["events"]
     }
     assert await replay.events() == expected_events
 

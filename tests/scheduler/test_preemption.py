@@ -28,7 +28,11 @@ async def test_while_a_victim_takes_its_time_the_room_is_kept_and_nobody_else_is
         pod for pod in (await world.client.list(Pod, "default")).items if pod.metadata.deletion_timestamp is not None
     ]
     assert len(victims) == 1
-    reasons = [(each.type, each.reason) for each in victims[0].status.conditions if each.type == "DisruptionTarget"]
+    reasons = [
+        (condition.type, condition.reason)
+        for condition in victims[0].status.conditions
+        if condition.type == "DisruptionTarget"
+    ]
     assert reasons == [("DisruptionTarget", "PreemptionByScheduler")]
     assert ("Preempted", f"Preempted by pod {hi.metadata.uid} on node n1") in await world.events()
 
@@ -97,6 +101,6 @@ async def test_a_pod_that_a_budget_protects_stays_when_another_can_go(world: Wor
     await world.pod("hi", cpu="1", priorityClassName="hi")
     await world.until("hi", lambda pod: bool(pod.status.nominated_node_name or pod.spec.node_name))
     await world.rest()
-    pods = {each.metadata.name: each for each in (await world.client.list(Pod, "default")).items}
+    pods = {pod.metadata.name: pod for pod in (await world.client.list(Pod, "default")).items}
     assert not pods[guarded].metadata.deletion_timestamp
     assert victim not in pods or pods[victim].metadata.deletion_timestamp

@@ -15,7 +15,7 @@ async def test_a_pod_is_bound_and_told_about(world: World) -> None:
     await world.node("n1")
     await world.pod("a")
     pod = await world.until("a", lambda pod: pod.spec.node_name == "n1")
-    assert [(each.type, each.status) for each in pod.status.conditions] == [("PodScheduled", "True")]
+    assert [(condition.type, condition.status) for condition in pod.status.conditions] == [("PodScheduled", "True")]
     await world.rest()
     assert await world.events() == [("Scheduled", "Successfully assigned default/a to n1")]
 

@@ -167,7 +167,7 @@ async def test_a_deletion_in_the_batch_that_finds_the_disk_full_is_done(disk: Pa
     deletion = store.delete("/kept", expected=made.mod_revision)
     creations = [store.create(f"/{number}", bytes(1 << 20)) for number in range(10)]
     done = await asyncio.gather(*creations[:5], deletion, *creations[5:], return_exceptions=True)
-    assert [isinstance(each, StoreUnavailable) for each in done] == [True] * 5 + [False] + [True] * 5
+    assert [isinstance(record, StoreUnavailable) for record in done] == [True] * 5 + [False] + [True] * 5
     assert (await store.list("/")).records == []
     await store.close()
 

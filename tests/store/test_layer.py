@@ -25,7 +25,7 @@ async def test_every_record_is_told_in_the_form_that_is_shown() -> None:
         assert found
         assert kept
         assert (made.value, found.value, kept.value) == (b"ONE", b"ONE", b"one")
-        assert [each.value for each in (await store.list("/")).records] == [b"ONE"]
+        assert [record.value for record in (await store.list("/")).records] == [b"ONE"]
         await store.update("/a", b"Two", expected=made.mod_revision)
         with pytest.raises(RevisionConflict) as refused:
             await store.update("/a", b"Three", expected=made.mod_revision)
@@ -33,7 +33,7 @@ async def test_every_record_is_told_in_the_form_that_is_shown() -> None:
         assert refused.value.current.value == b"TWO"
         watch = store.watch("/", after=0)
         changes = [*await anext(watch)]
-        assert [(each.record.value, each.previous and each.previous.value) for each in changes] == [
+        assert [(change.record.value, change.previous and change.previous.value) for change in changes] == [
             (b"ONE", None),
             (b"TWO", b"ONE"),
         ]

@@ -105,7 +105,7 @@ class StoreMachine(RuleBasedStateMachine):
             else:
                 work.append(self.store.update(key, value, expected=expected))
         if not self.in_order:
-            return [(await asyncio.gather(each, return_exceptions=True))[0] for each in work]
+            return [(await asyncio.gather(coroutine, return_exceptions=True))[0] for coroutine in work]
         return await asyncio.gather(*work, return_exceptions=True)
 
     def decide(self, action: str, key: str, value: bytes, seen: int) -> Change | Exception:

@@ -55,7 +55,7 @@ async def test_a_revision_is_never_used_twice(path: Path) -> None:
 def test_the_files_are_for_the_owner_only(path: Path) -> None:
     path.touch(mode=0o644)
     file = open_file(path)
-    modes = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
     assert modes == {f"store.db{end}": 0o600 for end in ("", "-wal", "-shm", ".lock")}
     file.close()
 

@@ -48,7 +48,7 @@ def test_a_cluster_goes_on(cluster: Cluster, clock: Clock, seconds: float) -> No
     clock.jump(seconds)
     cluster.resize("limited", app={"requests": {"cpu": "2500m"}})
     clock.advance(400)
-    assert [cluster.pod(each).phase for each in ("web", "hog", "sleeper", "limited")] == ["Running"] * 4
+    assert [cluster.pod(name).phase for name in ("web", "hog", "sleeper", "limited")] == ["Running"] * 4
     assert (cluster.pod("web").resizing, cluster.pod("limited").resizing) == ("Deferred", "Deferred")
     cluster.resize("hog", app={"requests": {"cpu": "500m"}})
     first, second = ("web", "limited") if seconds > 0 else ("limited", "web")  # as their conditions' times say
@@ -57,10 +57,10 @@ def test_a_cluster_goes_on(cluster: Cluster, clock: Clock, seconds: float) -> No
     clock.advance(300)
     assert (cluster.pod("web").resizing, cluster.pod("web").actual.cpu) == ("", 2.0)
     assert (cluster.pod("sleeper").phase, cluster.pod("limited").phase) == ("Succeeded", "Failed")
-    assert [cluster.pod(each).restarts for each in ("web", "hog")] == [0, 0]
+    assert [cluster.pod(name).restarts for name in ("web", "hog")] == [0, 0]
     cluster.delete("hog")
     clock.advance(60)
-    assert sorted(each.name for each in cluster.pods()) == ["limited", "sleeper", "web"]
+    assert sorted(pod.name for pod in cluster.pods()) == ["limited", "sleeper", "web"]
     assert quota(cluster) == {"pods": "1", "requests.cpu": "2"}
 
 
@@ -132,12 +132,12 @@ class Course:
 
     def _check(self) -> None:
         """Nobody is lost, restarted or evicted; the node is ready, and never promises more than it has."""
-        seen = {each.name: each for each in self.cluster.pods()}
-        assert {name: each.pod.metadata.uid for name, each in seen.items()} == self.uids
-        assert all(each.phase == "Running" and each.restarts == 0 for each in seen.values())
-        assert sum(each.allocated.cpu for each in seen.values()) <= 4
+        seen = {view.name: view for view in self.cluster.pods()}
+        assert {name: view.pod.metadata.uid for name, view in seen.items()} == self.uids
+        assert all(view.phase == "Running" and view.restarts == 0 for view in seen.values())
+        assert sum(view.allocated.cpu for view in seen.values()) <= 4
         (node,) = self.cluster.nodes()
-        assert {each.type: each.status for each in node.status.conditions}["Ready"] == "True"
+        assert {condition.type: condition.status for condition in node.status.conditions}["Ready"] == "True"
         self.checked += 1
 
 

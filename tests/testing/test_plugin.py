@@ -46,7 +46,7 @@ def test_a_pod_runs_at_once_on_a_node_that_says_what_it_is(web: Cluster) -> None
     assert (pod.phase, pod.node, pod.restarts, pod.resizing) == ("Running", "simulated-1", 0, "")
     assert pod.desired == pod.allocated == pod.actual
     assert (pod.actual.cpu, pod.actual.memory, pod.actual.memory_limit) == (0.5, 64 << 20, 128 << 20)
-    assert [each.metadata.name for each in web.nodes()] == ["simulated-1"]
+    assert [node.metadata.name for node in web.nodes()] == ["simulated-1"]
 
 
 def test_a_resize_is_complete_when_the_call_returns(web: Cluster) -> None:
@@ -146,7 +146,7 @@ def test_kinds_that_a_test_declares_are_applied_like_any_other(cluster: Cluster)
 
 @pytest.mark.podfit(nodes=3)
 def test_nodes_can_be_many(cluster: Cluster) -> None:
-    assert [each.metadata.name for each in cluster.nodes()] == ["simulated-1", "simulated-2", "simulated-3"]
+    assert [node.metadata.name for node in cluster.nodes()] == ["simulated-1", "simulated-2", "simulated-3"]
     pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -154,7 +154,7 @@ def test_nodes_can_be_many(cluster: Cluster) -> None:
     }
     for name in "abc":
         cluster.apply(pod | {"metadata": {"name": name}})
-    assert len({each.node for each in cluster.pods()}) == 3
+    assert len({pod.node for pod in cluster.pods()}) == 3
 
 
 @pytest.mark.parametrize("test", [1, 2])
@@ -170,7 +170,7 @@ def test_a_foreign_client_reaches_it_over_https(web: Cluster) -> None:
             body = await client.request("GET", "/api/v1/namespaces/default/pods")
         finally:
             await client.close()
-        return sorted(each["metadata"]["name"] for each in json.loads(body)["items"])
+        return sorted(item["metadata"]["name"] for item in json.loads(body)["items"])
 
     assert asyncio.run(names()) == ["big", "web"]
     assert web.url.startswith("https://127.0.0.1:")
@@ -190,7 +190,7 @@ def test_kubectl_reaches_it(web: Cluster) -> None:
 
 
 def test_the_plugin_costs_nothing_until_it_is_used(tmp_path: Path) -> None:
-    heavy = "[each for each in sys.modules if each.startswith(('podfit.api', 'aiohttp'))]"
+    heavy = "[name for name in sys.modules if name.startswith(('podfit.api', 'aiohttp'))]"
     (tmp_path / "test_nothing.py").write_text(f"import sys\ndef test_it():\n    assert not {heavy}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
@@ -208,7 +208,7 @@ def test_two_hours_with_ten_pods_take_seconds(cluster: Cluster, clock: Clock) ->
     began = time.process_time()
     clock.advance(hours=2)
     assert time.process_time() - began < 10, "bench/fixture.py has the figure; this only notices a disaster"
-    assert {each.phase for each in cluster.pods()} == {"Running"}
+    assert {pod.phase for pod in cluster.pods()} == {"Running"}
 
 
 def test_a_text_that_is_indented_may_have_several_documents(cluster: Cluster) -> None:

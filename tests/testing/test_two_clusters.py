@@ -54,7 +54,7 @@ def test_two_clusters_in_one_process_have_nothing_in_common(clusters: tuple[Clus
     first, second = clusters
     for cluster, size in ((first, "small"), (second, "large")):
         cluster.apply(kind(size), FOO, POD.replace("CPU", "1" if cluster is first else "2"))
-    shown = [each.get("example.com/v1", "Foo", "a")["spec"]["size"] for each in clusters]
+    shown = [cluster.get("example.com/v1", "Foo", "a")["spec"]["size"] for cluster in clusters]
     assert shown == ["small", "large"]
 
     before = requests_for_foos(second)
@@ -65,7 +65,9 @@ def test_two_clusters_in_one_process_have_nothing_in_common(clusters: tuple[Clus
 
     first.resize("web", app={"requests": {"cpu": "3"}})
     first.clock.advance(CLEAN_UP)
-    sizes = [each.get("v1", "Pod", "web")["spec"]["containers"][0]["resources"]["requests"]["cpu"] for each in clusters]
+    sizes = [
+        cluster.get("v1", "Pod", "web")["spec"]["containers"][0]["resources"]["requests"]["cpu"] for cluster in clusters
+    ]
     assert sizes == ["3", "2"]
     assert second.clock.elapsed < first.clock.elapsed
 

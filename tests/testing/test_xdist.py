@@ -39,7 +39,7 @@ def test_both_at_once(half, cluster, clock, worker_id):
         cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [
             {"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]}})
     meet("applied", worker_id)
-    assert sorted(each.name for each in cluster.pods()) == sorted(["same", own])
+    assert sorted(pod.name for pod in cluster.pods()) == sorted(["same", own])
     if worker_id == "gw0":
         cluster.resize("same", app={"requests": {"cpu": "700m"}})
         clock.advance(minutes=10)

@@ -23,7 +23,9 @@ def documents() -> list[dict[str, Any]]:
 
 def deployment(name: str) -> dict[str, Any]:
     (found,) = (
-        each for each in documents() if each["kind"] == "Deployment" and each["metadata"]["name"] == f"vpa-{name}"
+        document
+        for document in documents()
+        if document["kind"] == "Deployment" and document["metadata"]["name"] == f"vpa-{name}"
     )
     pod: dict[str, Any] = found["spec"]["template"]["spec"]
     return pod
@@ -45,7 +47,7 @@ def test_vpa_processes_may_do_little(name: str) -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "health", "scheme": "HTTPS"}
     assert f"--secure-port={ports['health']}" in container["args"]
 
@@ -60,7 +62,7 @@ def test_vpa_processes_are_called_with_flags_that_there_are(name: str) -> None:
 
 
 def test_vpa_webhook_is_behind_its_service() -> None:
-    (service,) = (each for each in documents() if each["kind"] == "Service")
+    (service,) = (document for document in documents() if document["kind"] == "Service")
     assert service["metadata"]["name"] == "vpa-webhook"
     assert service["spec"]["ports"] == [{"name": "webhook", "port": 443, "targetPort": "webhook"}]
 
@@ -69,11 +71,11 @@ def test_vpa_webhook_is_behind_its_service() -> None:
 def test_vpa_rights_are_no_more_than_upstreams_and_the_condition() -> None:
     """Verbs by account, of what is written; all else is reading."""
     writes: dict[str, set[str]] = {}
-    for each in yaml.safe_load_all((BASE / "roles.yaml").read_text()):
-        for rule in each.get("rules", ()) if each["kind"] in ("Role", "ClusterRole") else ():
+    for document in yaml.safe_load_all((BASE / "roles.yaml").read_text()):
+        for rule in document.get("rules", ()) if document["kind"] in ("Role", "ClusterRole") else ():
             changing = set(rule["verbs"]) - {"get", "list", "watch"}
             for resource in rule["resources"] if changing else ():
-                writes.setdefault(each["metadata"]["name"], set()).update(f"{verb} {resource}" for verb in changing)
+                writes.setdefault(document["metadata"]["name"], set()).update(f"{verb} {resource}" for verb in changing)
     assert writes == {
         "podfit:vpa-recommender": {
             "patch verticalpodautoscalers/status",
@@ -101,6 +103,6 @@ def test_vpa_rights_are_no_more_than_upstreams_and_the_condition() -> None:
 def test_vpa_base_is_built_by_kubectl() -> None:
     done = subprocess.run(["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    kinds = [each["kind"] for each in yaml.safe_load_all(done.stdout)]
+    kinds = [document["kind"] for document in yaml.safe_load_all(done.stdout)]
     assert (kinds.count("Deployment"), kinds.count("CustomResourceDefinition")) == (3, 2)
     assert "image: podfit:0.1.0" in done.stdout

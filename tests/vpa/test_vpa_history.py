@@ -39,7 +39,7 @@ class Prometheus:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         line, *rest = head.split("\r\n")
-        headers = {name.lower(): value for name, _, value in (each.partition(": ") for each in rest if each)}
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest if line)}
         url = urlsplit(line.split(" ")[1])
         asked = {name: values[0] for name, values in parse_qs(url.query).items()}
         self.asked.append((url.path, asked, headers))
@@ -183,4 +183,4 @@ async def test_vpa_takes_no_sample_that_is_no_number(prometheus: tuple[Prometheu
     client = PromQL(address, FakeClock())
     found = await read_history(client, HistorySettings(), 10.0)
     await client.close()
-    assert [(each.pod, each.time, each.amount) for each in found.cpu] == [(PodKey("default", "web-1"), 3, 0.5)]
+    assert [(amount.pod, amount.time, amount.amount) for amount in found.cpu] == [(PodKey("default", "web-1"), 3, 0.5)]

@@ -41,7 +41,7 @@ def test_vpa_runs_in_the_image(tmp_path: Path) -> None:
     with tarfile.open(layer) as files:
         files.extractall(root, filter="data")
     assert not (root / "bin").exists()
-    environment = dict(each.split("=", 1) for each in config["Env"])
+    environment = dict(variable.split("=", 1) for variable in config["Env"])
     command = ["/usr/sbin/chroot", "--userspec=65534", str(root), *config["Entrypoint"]]
     for words, said in ((["--version"], "podfit "), (["vpa", "recommender", "--help"], "--storage")):
         done = subprocess.run(

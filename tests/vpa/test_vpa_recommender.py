@@ -258,7 +258,7 @@ async def test_pods_that_no_vpa_selects_take_no_memory_when_it_is_to_be_saved(wo
     def tracked() -> str:
         line = "vpa_recommender_aggregate_container_states_count "
         told = recommender.metrics.exposition().decode().splitlines()
-        return next(each.removeprefix(line) for each in told if each.startswith(line))
+        return next(text.removeprefix(line) for text in told if text.startswith(line))
 
     await world.minutes(2)
     assert tracked() == "1.0"
@@ -276,7 +276,7 @@ async def test_pods_that_no_vpa_selects_take_no_memory_when_it_is_to_be_saved(wo
 @pytest.mark.row("V-002", "V-003")
 async def test_the_definition_says_what_a_vpa_may_be(world: World) -> None:
     found = await world.client.get(CustomResourceDefinition, "verticalpodautoscalers.autoscaling.k8s.io")
-    versions = {each.name: (each.served, each.deprecated, each.storage) for each in found.spec.versions}
+    versions = {version.name: (version.served, version.deprecated, version.storage) for version in found.spec.versions}
     assert versions == {"v1": (True, False, True), "v1beta2": (False, True, False)}
     target = {"kind": "Deployment", "name": "web"}
     wrong: list[dict[str, Any]] = [

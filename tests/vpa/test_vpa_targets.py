@@ -58,7 +58,7 @@ class World:
         self.server, self.clock, self.targets = server, clock, targets
 
     async def make(self, kind: str, name: str = "web", owner: tuple[str, str, str] | None = None) -> None:
-        known = next(each for each in WELL_KNOWN if each.kind == kind)
+        known = next(target for target in WELL_KNOWN if target.kind == kind)
         group, _, version = known.api_version.rpartition("/")
         metadata: dict[str, Any] = {"name": name, "namespace": "default"}
         if owner:
@@ -83,7 +83,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     clock = FakeClock()
     async with running_server(tmp_path, clock=clock) as server:
         targets = Targets(server.client, clock)
-        tasks = [asyncio.create_task(each.run()) for each in targets.informers]
+        tasks = [asyncio.create_task(informer.run()) for informer in targets.informers]
         await targets.synced()
         yield World(server, clock, targets)
         for task in tasks:

@@ -75,7 +75,7 @@ def test_the_official_client(api: client.ApiClient) -> None:
     scaled = objects.patch_namespaced_custom_object_scale(*PLACE, "a", {"spec": {"replicas": 4}})
     assert (scaled["kind"], scaled["spec"], scaled["status"]) == ("Scale", {"replicas": 4}, {"replicas": 1})
     listed = objects.list_namespaced_custom_object(*PLACE)
-    assert [each["spec"]["replicas"] for each in listed["items"]] == [4]
+    assert [item["spec"]["replicas"] for item in listed["items"]] == [4]
     watching: Any = watch.Watch
     for event in watching().stream(objects.list_namespaced_custom_object, *PLACE, timeout_seconds=20):
         assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
@@ -98,7 +98,7 @@ def test_kr8s(cluster: Cluster) -> None:
     sizing.refresh()
     assert (sizing.spec.note, sizing.spec.replicas) == ("seen", 3)
     listed: list[Any] = list(access.get("sizings", namespace="default"))
-    assert [each.name for each in listed] == ["a"]
+    assert [waffle.name for waffle in listed] == ["a"]
     sizing.delete()
     assert not sizing.exists()
 
@@ -129,7 +129,7 @@ def test_a_kopf_operator(cluster: Cluster, api: client.ApiClient) -> None:
     def login(**_: Any) -> kopf.ConnectionInfo:
         access = load([cluster.kubeconfig])
         ca, certificate, key = (
-            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key)
+            base64.b64encode(pem or b"").decode() for pem in (access.authorities, access.certificate, access.key)
         )
         return kopf.ConnectionInfo(server=access.server, ca_data=ca, certificate_data=certificate, private_key_data=key)
 

@@ -49,10 +49,10 @@ def test_lists_are_selected_and_paged(cluster: Cluster, api: client.ApiClient) -
         core.create_namespaced_config_map("default", {"metadata": {"name": f"m{number}", "labels": {"n": str(number)}}})
     first = core.list_namespaced_config_map("default", limit=2)
     rest = core.list_namespaced_config_map("default", limit=10, _continue=first.metadata._continue)
-    names = [each.metadata.name for each in (*first.items, *rest.items)]
+    names = [obj.metadata.name for obj in (*first.items, *rest.items)]
     assert [name for name in names if name.startswith("m")] == [f"m{number}" for number in range(5)]
     chosen = core.list_namespaced_config_map("default", label_selector="n in (1,3)")
-    assert [each.metadata.name for each in chosen.items] == ["m1", "m3"]
+    assert [obj.metadata.name for obj in chosen.items] == ["m1", "m3"]
 
 
 def test_a_watch_tells_what_happens(cluster: Cluster, api: client.ApiClient) -> None:
@@ -85,4 +85,4 @@ def test_the_dynamic_client_finds_its_resources_by_discovery(cluster: Cluster, a
     )
     assert dict(pods.get(name="web", namespace="default").metadata.labels)["tier"] == "a"
     events = found.resources.get(api_version="v1", kind="Event")
-    assert {each.reason for each in events.get(namespace="default").items} >= {"Scheduled", "Started"}
+    assert {event.reason for event in events.get(namespace="default").items} >= {"Scheduled", "Started"}

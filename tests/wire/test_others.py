@@ -38,7 +38,7 @@ def test_kr8s(cluster: Cluster) -> None:
     assert (pod.status.phase, pod.ready()) == ("Running", True)
     pod.label({"tier": "a"})
     found: list[Any] = list(api.get("pods", namespace="default", label_selector={"tier": "a"}))
-    assert [each.name for each in found] == ["web"]
+    assert [pod.name for pod in found] == ["web"]
     patch = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}}}]}}
     pod.patch(patch, subresource="resize")
     cluster.settle()
@@ -57,7 +57,7 @@ def test_lightkube(cluster: Cluster) -> None:
     pod = client.get(LightPod, "web")
     assert pod.status is not None
     assert pod.status.phase == "Running"
-    assert [each.metadata.name for each in client.list(LightPod) if each.metadata] == ["web"]
+    assert [pod.metadata.name for pod in client.list(LightPod) if pod.metadata] == ["web"]
     for kind, seen in client.watch(LightPod, server_timeout=10):
         assert (kind, seen.metadata.name if seen.metadata else "") == ("ADDED", "web")
         break
@@ -85,7 +85,7 @@ def test_a_kopf_operator_resizes_what_asks_for_it(cluster: Cluster) -> None:
     def login(**_: Any) -> kopf.ConnectionInfo:
         access = load([cluster.kubeconfig])
         ca, certificate, key = (
-            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key)
+            base64.b64encode(pem or b"").decode() for pem in (access.authorities, access.certificate, access.key)
         )
         return kopf.ConnectionInfo(server=access.server, ca_data=ca, certificate_data=certificate, private_key_data=key)
 

@@ -35,7 +35,7 @@ async def test_any_member_may_die(caplog: pytest.LogCaptureFixture, rounds: int)
         watch = store.watch("/", after=store.revision)
         made: list[Record] = []
         for number in range(rounds):
-            member = next(each for each in members if each.client == store._members.current.url)
+            member = next(member for member in members if member.client == store._members.current.url)
             made.append(await store.create(f"/{number}/before", b""))
             member.stop()
             made.append(await store.update(f"/{number}/before", b"2", expected=made[-1].mod_revision))
