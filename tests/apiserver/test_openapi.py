@@ -31,7 +31,7 @@ def _type(schema: Any) -> str:
 def _shown(schema: dict[str, Any]) -> dict[str, Any]:
     notes = {name: value for name, value in schema.items() if name.startswith(NOTES)}
     inner = {name: _type(schema[name]) for name in ("items", "additionalProperties") if name in schema}
-    return notes | inner | {"type": _type(schema)}
+    return notes | inner | {"type": _type(schema), "format": schema.get("format") if "type" in schema else None}
 
 
 def _schemas(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -62,6 +62,7 @@ def test_schemas_are_those_of_upstream(kind: str) -> None:
         missing = {(short, key) for key in recorded.keys() - ours.keys()}
         assert missing <= NOT_SERVED
         assert not ours.keys() - recorded.keys(), name
+        assert sorted(mine[name].get("required", [])) == sorted(theirs[name].get("required", [])), name
         for key in recorded.keys() & ours.keys():
             if (short, key) not in FREE_FORM and isinstance(recorded[key], dict):
                 wanted = _shown(recorded[key])

@@ -72,7 +72,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rena
         """Whole numbers are of 32 bits, or of 64 where WIDE says so; what does not fit is refused by the decoder."""
         super().__init_subclass__()
         cls.__annotations__ = {
-            attribute: _bounded(hint, _INT64 if json_name(attribute) in WIDE else _INT32)
+            attribute: _bounded(hint, _INT64 if json_name(attribute) in WIDE else INT32)
             for attribute, hint in get_annotations(cls).items()
         }
 
@@ -110,8 +110,8 @@ WIDE = frozenset(
         "uid",
     )
 )
-"""Numbers of 64 bits upstream; all others are of 32."""
-_INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""Numbers of 64 bits upstream; all others are of 32. A field of 32 bits with such a name says so: `INT32`."""
+INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 

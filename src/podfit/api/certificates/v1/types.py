@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.meta.base import Object, Struct, Time, always, keyed
+from podfit.api.meta.base import INT32, Object, Struct, Time, always, keyed
 from podfit.api.meta.v1.types import ObjectMeta
 
 GROUP = "certificates.k8s.io"
@@ -16,7 +16,7 @@ class CertificateSigningRequestSpec(Struct):
 
     request: bytes = always(default=b"")
     signer_name: str = always(default="")
-    expiration_seconds: int | None = None
+    expiration_seconds: INT32 | None = None
     usages: tuple[str, ...] = ()
     username: str = ""
     uid: str = ""

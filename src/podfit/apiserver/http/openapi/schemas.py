@@ -11,10 +11,11 @@ import msgspec
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.meta import codec
-from podfit.api.meta.base import Document, Listing, MicroTime, Named, Object, Struct, Time
+from podfit.api.meta.base import INT32, Document, Listing, MicroTime, Named, Object, Struct, Time
 from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom
+from podfit.apiserver.http.openapi.required import required
 from podfit.core.quantity import Quantity
 
 Schema = Document
@@ -24,6 +25,7 @@ _AGGREGATOR = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _SCALARS: dict[Any, Schema] = {
     str: {"type": "string"},
+    INT32: {"type": "integer", "format": "int32"},
     int: {"type": "integer", "format": "int64"},
     bool: {"type": "boolean"},
     float: {"type": "number"},
@@ -31,6 +33,7 @@ _SCALARS: dict[Any, Schema] = {
     Any: {},
 }
 _EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
+_TIMES = ("Time", "MicroTime")
 _VERSION = re.compile("v[0-9][a-z0-9]*")
 _TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
 _OF_ALL = {
@@ -94,6 +97,7 @@ class Schemas:
         listed = name.removesuffix(info.kind) + info.list_kind
         self.found[listed] = {
             "type": "object",
+            "required": ["items"],
             "properties": {
                 "apiVersion": {"type": "string"},
                 "kind": {"type": "string"},
@@ -121,6 +125,13 @@ class Schemas:
                 )
                 for field in msgspec.structs.fields(kind)
             }
+            times = frozenset(
+                field.encode_name
+                for field in msgspec.structs.fields(kind)
+                if _unwrapped(hints[field.name])[0] in _TIMES
+            )
+            if names := required(kind, name, always, times):
+                self.found[name]["required"] = names
             if kind is ObjectMeta:
                 created = self.found[name]["properties"]["creationTimestamp"]
                 self.found[name]["properties"]["creationTimestamp"] = {"allOf": [created], "description": _CREATED}
@@ -178,6 +189,8 @@ def _unwrapped(hint: object) -> tuple[str, Any, Listing]:
     while True:
         if hint is Time or hint is MicroTime:
             return "Time" if hint is Time else "MicroTime", str, listing
+        if hint == INT32:
+            return "", INT32, listing
         if get_origin(hint) is Annotated:
             hint, *notes = get_args(hint)
             listing = next((note for note in notes if isinstance(note, Listing)), listing)

@@ -133,6 +133,7 @@ def _digest(body: bytes) -> str:
 def _schema(schema: dict[str, Any]) -> bytes:
     """The message Schema; extensions are YAML texts, which JSON is."""
     parts = [_text(number, schema.get(name, "")) for number, name in ((1, "$ref"), (2, "format"), (4, "description"))]
+    parts += [_text(19, name) for name in schema.get("required", ())]
     if "additionalProperties" in schema:
         parts.append(_message(21, _message(1, _schema(schema["additionalProperties"]))))
     if "type" in schema:
