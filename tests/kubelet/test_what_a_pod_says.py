@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.kubelet.pods.configs import MASKED, READ_ONLY
 from podfit.kubelet.runtime.configs import SecurityContext, SecurityProfile
+from podfit.kubelet.sources.lookup import Missing
+from podfit.kubelet.sources.services import ServiceVariables
 
 
 def security(node: Node) -> SecurityContext:
@@ -37,6 +41,30 @@ async def test_a_hosts_file_that_the_pod_mounts_is_left_to_it(node: Node) -> Non
     await node.runs()
     found = [mount for mount in node.runtime.config("c1").mounts if mount.container_path == "/etc/hosts"]
     assert [Path(mount.host_path).name for mount in found] == ["v"]
+
+
+def told_of_services(node: Node, name: str) -> set[str]:
+    return {variable for variable, _ in node.runtime.config(name).envs if variable.endswith("_SERVICE_HOST")}
+
+
+async def test_services_of_the_namespace_are_variables_of_the_container(node: Node) -> None:
+    for name, namespace in (("web-1", "default"), ("other", "elsewhere")):
+        spec = {"clusterIP": "10.96.3.4", "ports": [{"port": 80, "protocol": "TCP"}]}
+        node.api.put("services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+    node.add()
+    await node.runs()
+    assert told_of_services(node, "c1") == {"WEB_1_SERVICE_HOST"}
+    node.add("quiet", enableServiceLinks=False, containers=[container("c2")])
+    await node.runs("quiet")
+    assert told_of_services(node, "c2") == set()
+
+
+async def test_only_a_static_pod_starts_before_the_services_are_known(node: Node) -> None:
+    services = ServiceVariables(node.client, node.clock, api_server="", follow=True)
+    pod = convert({"metadata": {"name": "web"}}, Pod)
+    with pytest.raises(Missing, match="services have not yet been read at least once, cannot construct envvars"):
+        services.of(pod, static=False)
+    assert services.of(pod, static=True) == {}
 
 
 async def test_a_resolver_of_its_own(node: Node) -> None:

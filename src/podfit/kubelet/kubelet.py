@@ -18,7 +18,6 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.pod.service_variables import of_api_server
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -62,6 +61,7 @@ from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.sources.names import NO_NAMES, NodeNames
+from podfit.kubelet.sources.services import ServiceVariables
 from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
@@ -157,6 +157,7 @@ class Kubelet:
             guard=self._guard,
         )
         lookup = Lookup(client, clock)
+        self._services = ServiceVariables(client, clock, api_server=config.api_server, follow=not config.simulated)
         payloads = Payloads(lookup, config.allocatable, TokenSource(client, clock))
         volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now, ClaimedVolumes(client))
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
@@ -198,7 +199,7 @@ class Kubelet:
                 hooks,
                 killer,
                 self._events.pod,
-                of_api_server(config.api_server),
+                self._services,
             ),
             killer=killer,
             metrics=PodMetrics(self.metrics),
@@ -253,6 +254,7 @@ class Kubelet:
         await self._pool.recover()
         self._pressure.look()
         self._manifests.look()
+        self._supervisor.begin(self._services.run())
         for job in (self._events, self._informer, self._pods):
             self._supervisor.run(job.run())
         self._supervisor.run(self._follow_pressure())

@@ -1,9 +1,13 @@
-"""What a container's environment says of a service: the variables by which programs find it without asking anyone.
+"""What a container's environment says of services: the variables by which programs find one without asking anyone.
 
 The names are those of Docker's links, which client libraries read to find the API server they run under.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from podfit.api.core.v1.services.types import Service, ServicePort
+
+_KUBERNETES = "default", "kubernetes"
 
 
 def of_api_server(url: str) -> Mapping[str, str]:
@@ -14,17 +18,38 @@ def of_api_server(url: str) -> Mapping[str, str]:
     """
     host, _, port = url.removeprefix("https://").rpartition(":")
     host = host.strip("[]")
-    if not host:
-        return {}
-    whole = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
-    link = f"KUBERNETES_PORT_{port}_TCP"
-    return {
-        "KUBERNETES_SERVICE_HOST": host,
-        "KUBERNETES_SERVICE_PORT": port,
-        "KUBERNETES_SERVICE_PORT_HTTPS": port,
-        "KUBERNETES_PORT": whole,
-        link: whole,
-        f"{link}_PROTO": "tcp",
-        f"{link}_PORT": port,
-        f"{link}_ADDR": host,
-    }
+    return of_service("kubernetes", host, (ServicePort(name="https", port=int(port)),)) if host else {}
+
+
+def of_services(services: Iterable[Service]) -> Mapping[str, str]:
+    """Of those that have an address. The service `kubernetes` is told by `of_api_server`."""
+    variables: dict[str, str] = {}
+    for service in services:
+        meta, spec = service.metadata, service.spec
+        if spec.cluster_ip not in ("", "None") and (meta.namespace, meta.name) != _KUBERNETES:
+            variables |= of_service(meta.name, spec.cluster_ip, spec.ports)
+    return variables
+
+
+def of_service(name: str, host: str, ports: Iterable[ServicePort]) -> Mapping[str, str]:
+    """The address, the first port, each port that has a name, and each port as a link."""
+    prefix = _variable(name)
+    variables: dict[str, str] = {}
+    for number, port in enumerate(ports):
+        protocol = (port.protocol or "TCP").lower()
+        whole = f"{protocol}://[{host}]:{port.port}" if ":" in host else f"{protocol}://{host}:{port.port}"
+        link = f"{prefix}_PORT_{port.port}_{protocol.upper()}"
+        if number == 0:
+            variables |= {
+                f"{prefix}_SERVICE_HOST": host,
+                f"{prefix}_SERVICE_PORT": str(port.port),
+                f"{prefix}_PORT": whole,
+            }
+        if port.name:
+            variables[f"{prefix}_SERVICE_PORT_{_variable(port.name)}"] = str(port.port)
+        variables |= {link: whole, f"{link}_PROTO": protocol, f"{link}_PORT": str(port.port), f"{link}_ADDR": host}
+    return variables
+
+
+def _variable(name: str) -> str:
+    return name.upper().replace("-", "_")

@@ -9,7 +9,7 @@ postStart  PostStartHookError            its hook failed, and it was ended
 before all CrashLoopBackOff              it keeps ending
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +47,8 @@ from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
 from podfit.kubelet.sources.names import NodeNames
+from podfit.kubelet.sources.services import ServiceVariables
+from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.containers import POST_START_ERROR
 from podfit.kubelet.volumes.manager import Paths, Volumes
 
@@ -90,8 +92,7 @@ class Starter(msgspec.Struct, frozen=True):
     killer: Killer
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
-    services: Mapping[str, str]
-    """Variables that every container gets."""
+    services: ServiceVariables
     failures: dict[tuple[str, str], tuple[NotStarted, float]] = msgspec.field(default_factory=dict)
     """Why a container (pod's uid, name) could not be started, and when it may be tried again."""
 
@@ -175,7 +176,11 @@ class Starter(msgspec.Struct, frozen=True):
         if problem:
             raise Unsupported(problem)
         started_with = await words(
-            pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services
+            pod,
+            container,
+            lookup=self.lookup,
+            allocatable=self.allocatable,
+            services=self.services.of(pod, static=is_static(pod)),
         )
         mounts = await self.volumes.container_mounts(pod, container, place.volumes, started_with.environment)
         logs, directory = Path(place.sandbox.log_directory), component(container.name)
