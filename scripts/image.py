@@ -31,18 +31,18 @@ Files = dict[str, Path | bytes]
 """By path in the image."""
 
 
-def wanted(name: str, found: dict[str, None]) -> None:
+def wanted(name: str, names: dict[str, None]) -> None:
     """A package and what it needs, for this machine; extras are left out."""
-    if name in found:
+    if name in names:
         return
-    found[name] = None
+    names[name] = None
     for requirement in distribution(name).requires or ():
         text, _, marker = requirement.partition(";")
         if "extra" in marker or "win32" in marker or "python_version <" in marker.replace('"', ""):
             continue
         needed = re.split(r"[\s\[<>=!~(]", text.strip())[0].lower()
         if _installed(needed):
-            wanted(needed, found)
+            wanted(needed, names)
 
 
 def _installed(name: str) -> bool:

@@ -48,10 +48,10 @@ def test_every_supervisor_is_watched_by_another_or_by_the_process() -> None:
     page = PAGE.read_text()
     named = re.compile(r"Supervisor\(\s*f?\"([^\"{]+)|Supervisor, \"([^\"]+)\"")
     names = {
-        (found.group(1) or found.group(2)).strip()
+        (match.group(1) or match.group(2)).strip()
         for path in SOURCE.rglob("*.py")
         if str(path.relative_to(SOURCE)) != OWNER
-        for found in named.finditer(path.read_text())
+        for match in named.finditer(path.read_text())
     }
     section = page.partition("## Owners")[2].partition("\n## ")[0]
     assert names <= set(re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)), names

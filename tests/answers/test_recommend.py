@@ -68,10 +68,10 @@ async def asked(
     return recommend(await reading, FLAGS)
 
 
-def sizes(found: Recommendations) -> dict[tuple[str, str], tuple[str, str, str]]:
+def sizes(recommendations: Recommendations) -> dict[tuple[str, str], tuple[str, str, str]]:
     return {
         (row.workload, size.resource): (size.request, size.recommended, size.saves)
-        for row in found.workloads
+        for row in recommendations.workloads
         for size in row.sizes
     }
 

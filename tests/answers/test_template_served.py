@@ -27,7 +27,9 @@ def requested(cluster: Cluster) -> tuple[str, list[str]]:
     deployment = cluster.get("apps/v1", "Deployment", "web")
     cpu = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
     sets = cluster.run(cluster.client.list(ReplicaSet, "default")).items
-    return str(cpu), [str(found.spec.template.spec.containers[0].resources.requests["cpu"]) for found in sets]
+    return str(cpu), [
+        str(replica_set.spec.template.spec.containers[0].resources.requests["cpu"]) for replica_set in sets
+    ]
 
 
 def test_a_deployment_at_rest_and_its_replica_set_get_the_sizes_and_give_them_back(

@@ -71,13 +71,13 @@ async def node(server: Server, port: int, *addresses: tuple[str, str]) -> None:
     assert code == 200, found
 
 
-async def ask(found: NodeConnections, path: str = "/pods") -> Response:
-    return await found("n1")(Request("GET", path, {"a": ("b",)}))
+async def ask(connections: NodeConnections, path: str = "/pods") -> Response:
+    return await connections("n1")(Request("GET", path, {"a": ("b",)}))
 
 
-async def problem(found: NodeConnections) -> str:
+async def problem(connections: NodeConnections) -> str:
     with pytest.raises(ApiError) as error:
-        await ask(found)
+        await ask(connections)
     assert error.value.code == 503
     return error.value.message
 

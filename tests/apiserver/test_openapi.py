@@ -163,8 +163,8 @@ async def _define(server: Server, definition: dict[str, Any]) -> None:
 async def test_every_variable_of_a_path_is_a_parameter(server: Server) -> None:
     await _define(server, DEFINITION)
     seen = 0
-    for found in await _documents(server):
-        for path, item in found["paths"].items():
+    for page in await _documents(server):
+        for path, item in page["paths"].items():
             declared = [
                 parameter["name"]
                 for parameter in item["parameters"]
@@ -214,9 +214,9 @@ async def test_query_parameters_are_those_of_upstream(server: Server) -> None:
 
 async def test_every_schema_that_is_referred_to_is_there(server: Server) -> None:
     await _define(server, DEFINITION)
-    for found in await _documents(server):
-        known = found.get("definitions") or found["components"]["schemas"]
-        for name in set(re.findall(r'"\$ref":\s*"#/(?:definitions|components/schemas)/([^"]+)"', json.dumps(found))):
+    for page in await _documents(server):
+        known = page.get("definitions") or page["components"]["schemas"]
+        for name in set(re.findall(r'"\$ref":\s*"#/(?:definitions|components/schemas)/([^"]+)"', json.dumps(page))):
             assert name in known
 
 

@@ -31,8 +31,8 @@ async def listed(server: Server, query: str = "") -> dict[str, Any]:
     return document(await (await server.ask("GET", f"{MAPS}?{query}")).read())
 
 
-def names(found: dict[str, Any]) -> list[str]:
-    return [item["metadata"]["name"] for item in found["items"]]
+def names(listing: dict[str, Any]) -> list[str]:
+    return [item["metadata"]["name"] for item in listing["items"]]
 
 
 class Watching:

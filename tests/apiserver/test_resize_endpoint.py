@@ -173,8 +173,8 @@ async def test_the_server_does_not_write_status_resize(server: Server) -> None:
     made = await stored(server)
     _, resized = await resize(server, asking(c="1500m"))
     _, listed = await send(server, "GET", PODS)
-    for found in (made, resized, await read(server), *listed["items"]):
-        assert "resize" not in found["status"]
+    for answer in (made, resized, await read(server), *listed["items"]):
+        assert "resize" not in answer["status"]
 
 
 @pytest.mark.row("R-019")

@@ -53,7 +53,7 @@ async def test_ingresses_and_network_policies(server: Server) -> None:
         "behind": ["a.b", "c.d", "e.f", ""],
         "more": ["a.b", "c.d", "e.f", "g.h", "i.j"],
     }
-    rules = {name: [{"host": host} if host else {} for host in found] for name, found in hosts.items()}
+    rules = {name: [{"host": host} if host else {} for host in rule_hosts] for name, rule_hosts in hosts.items()}
     await made(server, path, *(_named(n, spec={"defaultBackend": backend, "rules": r}) for n, r in rules.items()))
     assert await cells(server, path, "Hosts") == {
         "none": "*",
@@ -107,7 +107,7 @@ async def test_services_and_what_is_behind_them(server: Server) -> None:
         "six": [{"addresses": [v6], "ports": ports}],
         "many": [{"addresses": many, "ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "b"}]}],
     }
-    await made(server, path, *(_named(name, subsets=found) for name, found in subsets.items()))
+    await made(server, path, *(_named(name, subsets=subset) for name, subset in subsets.items()))
     assert await cells(server, path, "Endpoints") == {
         "empty": "<none>",
         "unready": "",
@@ -117,7 +117,7 @@ async def test_services_and_what_is_behind_them(server: Server) -> None:
     }
     path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
     slices = {"none": [], "any": [{}], "name": [{"name": "web"}], "both": [{"name": "web"}, {"name": "x", "port": 5}]}
-    await made(server, path, *(_named(n, addressType="IPv4", endpoints=[], ports=found) for n, found in slices.items()))
+    await made(server, path, *(_named(n, addressType="IPv4", endpoints=[], ports=ports) for n, ports in slices.items()))
     assert await cells(server, path, "Ports") == {"none": "<unset>", "any": "<unset>", "name": "web", "both": "web,5"}
 
 

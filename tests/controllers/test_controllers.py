@@ -173,7 +173,7 @@ async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) ->
     made = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "mine", "namespace": "room"}}
     await server.client.create_in(kind, made)
     await server.client.delete(Namespace, "room")
-    await until(server, Namespace, "room", "", lambda found: found.metadata.deletion_timestamp)
+    await until(server, Namespace, "room", "", lambda obj: obj.metadata.deletion_timestamp)
     await gone(server, Namespace, "room")
     assert not (await server.client.list(kind)).items
 
@@ -228,7 +228,7 @@ async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> 
         }
 
     remaining = "Some resources are remaining: {} has 1 resource instances"
-    told = await until(server, Namespace, "room", "", lambda found: found.status.conditions)
+    told = await until(server, Namespace, "room", "", lambda obj: obj.status.conditions)
     assert says(told) == {
         "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered", "All resources successfully discovered"),
         "NamespaceDeletionGroupVersionParsingFailure": (
@@ -256,8 +256,8 @@ async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> 
         Namespace,
         "room",
         "",
-        lambda found: (
-            says(found)["NamespaceContentRemaining"] == ("True", "SomeResourcesRemain", remaining.format("configmaps."))
+        lambda obj: (
+            says(obj)["NamespaceContentRemaining"] == ("True", "SomeResourcesRemain", remaining.format("configmaps."))
         ),
     )
     await client.patch(ConfigMap, "m", "room", {"metadata": {"finalizers": None}})

@@ -117,7 +117,7 @@ async def test_orphans_stay_and_forget_their_owner(server: Server) -> None:
     await settled(server)
     assert await names(server) == {"other", "b", "c"}
     owners = [(await server.client.get(ConfigMap, name, "default")).metadata.owner_references for name in "bc"]
-    assert [[reference.name for reference in found] for found in owners] == [["other"], []]
+    assert [[reference.name for reference in references] for references in owners] == [["other"], []]
 
 
 async def test_with_another_owner_left_an_object_stays(server: Server) -> None:

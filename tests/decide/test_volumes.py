@@ -32,8 +32,8 @@ def claim(
     return convert(body, PersistentVolumeClaim)
 
 
-def known(*found: PersistentVolumeClaim) -> Claims:
-    by_name = {claim.metadata.name: claim for claim in found}
+def known(*claims: PersistentVolumeClaim) -> Claims:
+    by_name = {claim.metadata.name: claim for claim in claims}
     later = convert({"provisioner": "x/y", "volumeBindingMode": "WaitForFirstConsumer"}, StorageClass)
     return Claims(lambda _, name: by_name.get(name), {"later": later}.get)
 

@@ -23,7 +23,7 @@ FIVE = re.compile(r"^## Five minutes$(?P<text>.*?)^## ", re.MULTILINE | re.DOTAL
 def typed(path: Path) -> list[list[str]]:
     """The podfit commands of a page, without comments behind them."""
     text = path.read_text().replace("\\\n", " ")
-    return [shlex.split(found["words"], comments=True) for found in COMMAND.finditer(text)]
+    return [shlex.split(match["words"], comments=True) for match in COMMAND.finditer(text)]
 
 
 def accepted(words: list[str]) -> None:

@@ -23,7 +23,7 @@ AFTERWARDS = Command("kubectl delete pod web --grace-period=1", 'pod "web" delet
 
 
 def blocks() -> list[tuple[str, str]]:
-    return [(found[1], found[2]) for found in BLOCK.finditer(TOUR.read_text())]
+    return [(match[1], match[2]) for match in BLOCK.finditer(TOUR.read_text())]
 
 
 def commands(text: str) -> list[Command]:

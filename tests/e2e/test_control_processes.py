@@ -131,9 +131,9 @@ def test_controllers_alone_make_room(api: ApiProcess, tmp_path: Path) -> None:
             size = {"containers": [{"name": "app", "resources": {"requests": {"cpu": f"{5 * tenth}m"}}}]}
             up.ok("patch", "pod", "high", "--subresource=resize", "--patch", json.dumps({"spec": size}))
 
-            def grown(found: dict[str, Any]) -> bool:
-                allocated = found["status"]["containerStatuses"][0]["allocatedResources"]["cpu"]
-                return settled(found) and allocated in (f"{5 * tenth}m", f"{5 * tenth // 1000}")
+            def grown(pod: dict[str, Any]) -> bool:
+                allocated = pod["status"]["containerStatuses"][0]["allocatedResources"]["cpu"]
+                return settled(pod) and allocated in (f"{5 * tenth}m", f"{5 * tenth // 1000}")
 
             up.pod_when("high", grown, "grew")
             assert "GaveRoom" in up.ok("get", "events", "--field-selector", "involvedObject.name=low")

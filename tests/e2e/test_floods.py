@@ -26,13 +26,13 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
         yield victim
 
 
-def tell(figure: Figure, found: Figures, stored_mib: float = 0.0) -> None:
+def tell(figure: Figure, figures: Figures, stored_mib: float = 0.0) -> None:
     figure(
-        found.attack,
-        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+        figures.attack,
+        f"turn {figures.turn_ms:.0f} ms, second client p99 {figures.p99_ms:.0f} ms, "
+        f"grew {figures.peak_mib:.0f} MiB, kept {figures.kept_mib:.0f} MiB;",
     )
-    found.check(peak_mib=256 + stored_mib, kept_mib=64 + stored_mib)
+    figures.check(peak_mib=256 + stored_mib, kept_mib=64 + stored_mib)
 
 
 def send(victim: Victim, method: str, path: str, bodies: Iterator[object], expected: int) -> None:

@@ -87,14 +87,14 @@ def stored(count: int, size: int) -> float:
     return count * size / MIB * 1.1 + count * 4 / 1024
 
 
-def check(found: Figures, stored_mib: float, figure: Figure) -> None:
+def check(figures: Figures, stored_mib: float, figure: Figure) -> None:
     figure(
-        found.attack,
-        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+        figures.attack,
+        f"turn {figures.turn_ms:.0f} ms, second client p99 {figures.p99_ms:.0f} ms, "
+        f"grew {figures.peak_mib:.0f} MiB, kept {figures.kept_mib:.0f} MiB;",
     )
-    kept = stored_mib if found.attack == "written" else 0.0
-    found.check(peak_mib=256 + kept, kept_mib=64 + kept)
+    kept = stored_mib if figures.attack == "written" else 0.0
+    figures.check(peak_mib=256 + kept, kept_mib=64 + kept)
 
 
 @pytest.mark.campaign
@@ -105,10 +105,10 @@ def test_many_objects_many_times(victim: Victim, count: int, size: int, figure: 
     while a second client asks. No turn of the loop over 100 ms of CPU; beside what is stored the process grows by
     256 MiB at most and keeps 64 MiB at most.
     """
-    for found in course(victim, count, size, seed=1):
-        check(found, stored(count, size), figure)
+    for figures in course(victim, count, size, seed=1):
+        check(figures, stored(count, size), figure)
 
 
 def test_large_objects(victim: Victim, figure: Figure) -> None:
-    for found in course(victim, 24, LARGE, seed=2):
-        check(found, stored(24, LARGE), figure)
+    for figures in course(victim, 24, LARGE, seed=2):
+        check(figures, stored(24, LARGE), figure)

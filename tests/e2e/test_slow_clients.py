@@ -37,13 +37,13 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
         yield victim
 
 
-def tell(figure: Figure, found: Figures, more: str = "") -> None:
+def tell(figure: Figure, figures: Figures, more: str = "") -> None:
     figure(
-        found.attack,
-        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB{more};",
+        figures.attack,
+        f"turn {figures.turn_ms:.0f} ms, second client p99 {figures.p99_ms:.0f} ms, "
+        f"grew {figures.peak_mib:.0f} MiB, kept {figures.kept_mib:.0f} MiB{more};",
     )
-    found.check()
+    figures.check()
 
 
 def test_floods_of_connections(victim: Victim, figure: Figure) -> None:

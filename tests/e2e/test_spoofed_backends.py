@@ -25,13 +25,13 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
         yield victim
 
 
-def tell(figure: Figure, found: Figures) -> None:
+def tell(figure: Figure, figures: Figures) -> None:
     figure(
-        found.attack,
-        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+        figures.attack,
+        f"turn {figures.turn_ms:.0f} ms, second client p99 {figures.p99_ms:.0f} ms, "
+        f"grew {figures.peak_mib:.0f} MiB, kept {figures.kept_mib:.0f} MiB;",
     )
-    found.check()
+    figures.check()
 
 
 def refused(victim: Victim, times: int) -> None:

@@ -50,9 +50,9 @@ def target(up: Up, name: str, seconds: float) -> dict[str, float]:
     end = time.monotonic() + seconds
     while True:
         status = up.get("vpa", name).get("status", {})
-        for each in status.get("recommendation", {}).get("containerRecommendations", []):
-            if len(each["target"]) == 2:
-                return {name: Quantity.parse(amount).milli() / 1000 for name, amount in each["target"].items()}
+        for recommended in status.get("recommendation", {}).get("containerRecommendations", []):
+            if len(recommended["target"]) == 2:
+                return {name: Quantity.parse(amount).milli() / 1000 for name, amount in recommended["target"].items()}
         assert time.monotonic() < end, json.dumps(status) + logs(up)
         time.sleep(0.2)
 

@@ -39,7 +39,7 @@ def documents() -> list[Path]:
 
 def written(text: str, known: Mapping[str, str]) -> str:
     """The document with its figures as they are. KeyError for a marker that names none."""
-    return _MARKED.sub(lambda found: f"{found[1]}{known[found[2]]}{found[4]}", text)
+    return _MARKED.sub(lambda match: f"{match[1]}{known[match[2]]}{match[4]}", text)
 
 
 def marked(text: str) -> list[str]:

@@ -32,9 +32,9 @@ _RENAMED = {"aPIGroup": "apiGroup", "uID": "uid", "Webhooks": "webhooks"}
 
 
 def _descriptors(program: bytes) -> Iterator[descriptor_pb2.FileDescriptorProto]:
-    for found in _GZIP.finditer(program):
+    for match in _GZIP.finditer(program):
         try:
-            data = zlib.decompressobj(31).decompress(program[found.start() : found.start() + 1_000_000])
+            data = zlib.decompressobj(31).decompress(program[match.start() : match.start() + 1_000_000])
             yield descriptor_pb2.FileDescriptorProto.FromString(data)
         except (zlib.error, ValueError):  # something else that is compressed
             continue

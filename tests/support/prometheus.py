@@ -60,7 +60,7 @@ def missing_prometheus() -> str:
 
 def kubelet(status: dict[str, Any]) -> str:
     """Where it listens, as its node tells."""
-    (address,) = (each["address"] for each in status["addresses"] if each["type"] == "InternalIP")
+    (address,) = (address["address"] for address in status["addresses"] if address["type"] == "InternalIP")
     return f"{address}:{status['daemonEndpoints']['kubeletEndpoint']['Port']}"
 
 

@@ -269,8 +269,8 @@ def status(pod: Pod, name: str) -> ContainerStatus:
     return next(status for status in both if status.name == name)
 
 
-def short_id(found: ContainerStatus) -> str:
-    return found.container_id.partition("://")[2]
+def short_id(container: ContainerStatus) -> str:
+    return container.container_id.partition("://")[2]
 
 
 def identity(pod: Pod, name: str) -> tuple[str, int]:

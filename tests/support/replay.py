@@ -93,7 +93,7 @@ class Replay:
 
     def filled(self, value: Any) -> Any:
         if isinstance(value, str):
-            return _PLACEHOLDER.sub(lambda found: self._names.get(found[1], found[0]), value)
+            return _PLACEHOLDER.sub(lambda match: self._names.get(match[1], match[0]), value)
         if isinstance(value, dict):
             return {self.filled(name): self.filled(inner) for name, inner in value.items()}
         return [self.filled(inner) for inner in value] if isinstance(value, list) else value

@@ -91,8 +91,8 @@ async def refusal(server: Server, patch: dict[str, Any], kind: str = STRATEGIC_P
     return text.partition(f" is {word}: ")[2]
 
 
-def cpu(found: Any, name: str = "c", side: str = "requests") -> str:
-    amount: str = next(container for container in found["spec"]["containers"] if container["name"] == name)[
-        "resources"
-    ][side]["cpu"]
+def cpu(pod: Any, name: str = "c", side: str = "requests") -> str:
+    amount: str = next(container for container in pod["spec"]["containers"] if container["name"] == name)["resources"][
+        side
+    ]["cpu"]
     return amount

@@ -145,7 +145,7 @@ async def test_vpa_disturbs_pods_no_faster_than_the_rate_limit(world: World) -> 
     changed = []
     for _ in range(6):
         await world.minutes(1)
-        changed.append(sum(found == LARGE for found in (await world.requests()).values()))
+        changed.append(sum(request == LARGE for request in (await world.requests()).values()))
     assert changed[-1] in (6, 7, 8)
     assert all(later - before <= 2 for before, later in pairwise(changed))
 

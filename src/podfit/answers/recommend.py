@@ -218,7 +218,7 @@ def _key(pod: Pod) -> PodKey:
 
 def _request(pod: Pod, container: str, resource: str) -> Quantity | None:
     declared = (scaled.container for scaled in every_container(pod) if scaled.container.name == container)
-    return next((found.resources.requests.get(resource) for found in declared), None)
+    return next((container.resources.requests.get(resource) for container in declared), None)
 
 
 def _number(resource: str, amount: Quantity | None) -> int:

@@ -47,8 +47,8 @@ def as_recorded(result: Case | None) -> dict[str, Amounts] | None:
     }
 
 
-def as_found(found: RecommendedPodResources | None) -> dict[str, dict[str, ResourceList]] | None:
-    if found is None:
+def as_found(resources: RecommendedPodResources | None) -> dict[str, dict[str, ResourceList]] | None:
+    if resources is None:
         return None
     return {
         recommendation.container_name: dict(
@@ -63,7 +63,7 @@ def as_found(found: RecommendedPodResources | None) -> dict[str, dict[str, Resou
                 strict=True,
             )
         )
-        for recommendation in found.container_recommendations
+        for recommendation in resources.container_recommendations
     }
 
 

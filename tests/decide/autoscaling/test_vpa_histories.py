@@ -24,13 +24,13 @@ def memory_series(case: Case) -> list[Case]:
     return [series for series in case["series"] if series["resource"] == "memory"]
 
 
-def close(found: Quantity, recorded: str) -> bool:
+def close(quantity: Quantity, recorded: str) -> bool:
     other = Quantity.parse(recorded)
-    return abs(found.nano - other.nano) <= max(10**6, 1e-6 * other.nano)
+    return abs(quantity.nano - other.nano) <= max(10**6, 1e-6 * other.nano)
 
 
-def assert_recommends(found: Any, recorded: list[Case] | None, *, resources: tuple[str, ...]) -> None:
-    every = found.container_recommendations
+def assert_recommends(recommendation: Any, recorded: list[Case] | None, *, resources: tuple[str, ...]) -> None:
+    every = recommendation.container_recommendations
     assert [container.container_name for container in every] == [
         container["containerName"] for container in recorded or ()
     ]
@@ -72,9 +72,9 @@ def assert_knows(state: ClusterState, details: dict[str, Case], *, memory: bool)
 def test_vpa_histories_give_the_recorded_recommendations(case: Case) -> None:
     replayed, whole = Replay(case), not starts_with_nothing(case)
     resources = ("cpu", "memory") if whole else ("cpu",)
-    for (time, found), recorded in zip(replayed.evaluations(), case["expect"], strict=True):
+    for (time, evaluation), recorded in zip(replayed.evaluations(), case["expect"], strict=True):
         assert time == recorded["t"]
-        assert_recommends(found, recorded["containerRecommendations"], resources=resources)
+        assert_recommends(evaluation, recorded["containerRecommendations"], resources=resources)
         assert_knows(replayed.state, recorded["details"], memory=whole)
         if "checkpoint" in recorded and whole:
             assert_saves(replayed.state, time, recorded["checkpoint"])

@@ -27,32 +27,32 @@ def state(*containers: str, policy: dict[str, Any] | None = None, **gates: bool)
     return found
 
 
-def memory(found: ClusterState, amount: float, time: float, container: str = "c") -> bool:
-    slot = found.slot(POD, container)
+def memory(state: ClusterState, amount: float, time: float, container: str = "c") -> bool:
+    slot = state.slot(POD, container)
     assert slot is not None
-    return bool(found.model.add_memory(np.array([slot]), np.array([float(amount)]), np.array([time]))[0])
+    return bool(state.model.add_memory(np.array([slot]), np.array([float(amount)]), np.array([time]))[0])
 
 
-def cpu(found: ClusterState, millicores: float, time: float, container: str = "c") -> bool:
-    slot = found.slot(POD, container)
+def cpu(state: ClusterState, millicores: float, time: float, container: str = "c") -> bool:
+    slot = state.slot(POD, container)
     assert slot is not None
-    return bool(found.model.add_cpu(np.array([slot]), np.array([float(millicores)]), np.array([time]))[0])
+    return bool(state.model.add_cpu(np.array([slot]), np.array([float(millicores)]), np.array([time]))[0])
 
 
-def oom(found: ClusterState, requested: int, time: float) -> bool:
-    slot = found.slot(POD, "c")
+def oom(state: ClusterState, requested: int, time: float) -> bool:
+    slot = state.slot(POD, "c")
     assert slot is not None
-    return found.model.add_oom(slot, requested, time)
+    return state.model.add_oom(slot, requested, time)
 
 
-def peak(found: ClusterState, container: str = "c") -> float:
-    slot = found.slot(POD, container)
-    table = found.model.containers
+def peak(state: ClusterState, container: str = "c") -> float:
+    slot = state.slot(POD, container)
+    table = state.model.containers
     return float(max(table.usage_peak[slot], table.oom_peak[slot]))
 
 
-def targets(found: ClusterState) -> dict[str, tuple[str, str]]:
-    every = found.recommend({VPA: {}})[VPA].container_recommendations
+def targets(state: ClusterState) -> dict[str, tuple[str, str]]:
+    every = state.recommend({VPA: {}})[VPA].container_recommendations
     return {
         resources.container_name: (str(resources.target.get("cpu")), str(resources.target.get("memory")))
         for resources in every

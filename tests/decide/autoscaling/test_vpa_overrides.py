@@ -30,15 +30,15 @@ def known(policy: dict[str, Any] | None, gates: Gates = ON, *, upstream_compatib
     return found
 
 
-def sizes(found: ClusterState) -> dict[str, RecommendedContainerResources]:
+def sizes(state: ClusterState) -> dict[str, RecommendedContainerResources]:
     return {
         recommendation.container_name: recommendation
-        for recommendation in found.recommend({VPA: {}})[VPA].container_recommendations
+        for recommendation in state.recommend({VPA: {}})[VPA].container_recommendations
     }
 
 
-def cpu(found: RecommendedContainerResources) -> list[int]:
-    return [amounts["cpu"].milli() for amounts in (found.lower_bound, found.target, found.upper_bound)]
+def cpu(resources: RecommendedContainerResources) -> list[int]:
+    return [amounts["cpu"].milli() for amounts in (resources.lower_bound, resources.target, resources.upper_bound)]
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,12 @@ def test_a_high_threshold_of_100_is_off() -> None:
 
 def test_what_looks_remember() -> None:
     first = look(None, [StoredImage("a", 1), StoredImage("b", 2)], {"a"}, 100.0)
-    assert [(found.first_seen, found.last_used) for found in first.values()] == [
+    assert [(record.first_seen, record.last_used) for record in first.values()] == [
         (LONG_AGO, 100.0),
         (LONG_AGO, LONG_AGO),
     ]
     second = look(first, [StoredImage("a", 1), StoredImage("c", 3)], set(), 200.0)
-    assert {name: (found.first_seen, found.last_used, found.used) for name, found in second.items()} == {
+    assert {name: (record.first_seen, record.last_used, record.used) for name, record in second.items()} == {
         "a": (LONG_AGO, 100.0, False),
         "c": (200.0, LONG_AGO, False),
     }

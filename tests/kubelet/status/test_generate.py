@@ -275,7 +275,7 @@ def test_initialisation() -> None:
     through = generate(facts(given, instance("i1", code=0), instance("i2", code=0), instance("s1")))
     assert "Initialized=True" in holds(through)
     assert through.phase == "Pending"
-    assert [each.ready for each in through.init_container_statuses] == [True, True, True]
+    assert [init_status.ready for init_status in through.init_container_statuses] == [True, True, True]
     failed = facts(given, instance("i1", code=2), box=NO_BOX)
     assert generate(failed).phase == "Failed"
 

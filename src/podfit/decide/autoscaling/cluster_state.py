@@ -233,7 +233,7 @@ class ClusterState:
         if self._upstream_compatible:
             return {}
         own = {name: override(policy, percentiles=self.gates.per_vpa_config) for name, policy in policies.items()}
-        return {name: found for name, found in own.items() if found is not None}
+        return {name: overriding for name, overriding in own.items() if overriding is not None}
 
     def merged(self, members: Members) -> Iterator[tuple[slice, Merged]]:
         """What is known of all members, some at a time; the slice says which."""

@@ -125,10 +125,10 @@ class Evictor(msgspec.Struct):
         return loads
 
 
-def _roots(found: Iterable[ContainerStats]) -> Mapping[str, Used]:
+def _roots(containers: Iterable[ContainerStats]) -> Mapping[str, Used]:
     """The writable layers of a pod's containers; several instances of one add up."""
     roots: dict[str, Used] = {}
-    for stats in found:
+    for stats in containers:
         layer = Used(stats.layer_bytes or 0, stats.layer_inodes or 0)
         roots[stats.name] = roots.get(stats.name, Used()) + layer
     return roots

@@ -228,7 +228,7 @@ class CRIRuntime:
 
     async def image_root(self) -> str:
         answer = await self._call("ImageFsInfo", pb.ImageFsInfoRequest(), pb.ImageFsInfoResponse, service=IMAGES)
-        return next((found.fs_id.mountpoint for found in answer.image_filesystems), "")
+        return next((filesystem.fs_id.mountpoint for filesystem in answer.image_filesystems), "")
 
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
         """CRI has no such call; the runtime's own tool does it, where we know that tool.
