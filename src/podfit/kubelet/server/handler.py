@@ -18,7 +18,7 @@ from podfit.core.numbers import parse_int
 from podfit.core.times import format_micro, parse_time, seconds_later
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.pods.facts import observe
-from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.logs import LogOptions, open_log, stream
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
@@ -149,10 +149,13 @@ class NodeServer:
 
     def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
         async def ended() -> bool:
+            """While the runtime is down the container may run on, and its log is read on."""
             try:
                 return (await self._runtime.container_status(instance.id)).state is not ContainerState.RUNNING
-            except CRIError:
+            except NotFound:
                 return True
+            except CRIError:
+                return False
 
         if not instance.log_path:  # its runtime keeps no logs
             return Response(200, {"content-type": "text/plain"}, b"")
