@@ -421,6 +421,9 @@ class FakeCgroups:
     def memory_usage(self, path: str) -> int | None:
         return self.usage
 
+    def working_set(self, path: str) -> int | None:
+        return self.usage
+
     def read_container(self, path: str) -> ContainerValues:
         return ContainerValues(
             cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=self.usage

@@ -78,6 +78,10 @@ def test_swap_is_the_machines_when_it_is_allowed(tmp_path: Path) -> None:
         {"reserved_memory": "1Gi"},
         {"eviction_hard": "memory.available=1"},
         {"memory_throttling_factor": 0.0},
+        {"cgroup_root": "pods"},
+        {"cgroup_root": "/pods/../.."},
+        {"eviction_pressure_transition_period": "soon"},
+        {"image_gc_high_threshold": 80},
         {"memory_throttling_factor": 1.5},
     ],
 )
@@ -118,3 +122,8 @@ def test_a_guarded_shrink_is_asked_for_by_the_node_too(tmp_path: Path) -> None:
     made = config(tmp_path, asked)
     assert node_machine(made, MemoryCgroups(), options(tmp_path, asked)).memory_shrink == "guarded"
     assert node_machine(made, MemoryCgroups(), options(tmp_path, KubeletOptions())).memory_shrink == "checked"
+
+
+def test_the_limit_of_a_cgroup_is_the_nodes_memory(tmp_path: Path) -> None:
+    made = kubelet_config("n1", options(tmp_path, KubeletOptions()), simulated=False, memory=512 << 20)
+    assert (str(made.capacity["memory"]), str(made.allocatable["memory"])) == ("512Mi", "412Mi")

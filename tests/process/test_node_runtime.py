@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import Version
-from podfit.process import node
+from podfit.process import node, node_runtime
 from podfit.process.errors import MachineError
+from podfit.process.layout import DataDir
 from support.clock import FakeClock
 
 
@@ -92,3 +94,33 @@ async def test_a_runtime_with_the_other_cgroup_driver_is_refused(
         await node.real_backend(prepared, options, FakeClock())  # type: ignore[arg-type]
     assert "cgroup_manager" in refused.value.fix[0]
     assert runtime.closed
+
+
+@pytest.fixture
+def tree(monkeypatch: pytest.MonkeyPatch) -> MemoryCgroups:
+    """The machine's cgroups."""
+    cgroups = MemoryCgroups()
+    monkeypatch.setattr(node_runtime, "detect", lambda layout: SimpleNamespace(cgroups=cgroups))
+    return cgroups
+
+
+def test_pods_are_below_the_cgroup_that_was_named_and_down_knows_it(tree: MemoryCgroups, tmp_path: Path) -> None:
+    data = DataDir(tmp_path / "data")
+    plain = node_runtime.cgroup_layout(data)
+    tree.create("/share", CgroupConfig())
+    layout = node_runtime.place_cgroups(data, "/share")
+    assert layout.prefix == f"/share{plain.prefix}"
+    assert node_runtime.cgroup_layout(data) == layout
+    assert node_runtime.place_cgroups(data, "") == node_runtime.cgroup_layout(data) == plain
+
+
+def test_a_cgroup_root_has_to_be_there_and_stays_while_pods_are_below_it(tree: MemoryCgroups, tmp_path: Path) -> None:
+    data = DataDir(tmp_path / "data")
+    with pytest.raises(MachineError, match="there is no such cgroup"):
+        node_runtime.place_cgroups(data, "/share")
+    tree.create("/share", CgroupConfig())
+    layout = node_runtime.place_cgroups(data, "/share")
+    tree.create(layout.prefix, CgroupConfig())
+    with pytest.raises(MachineError, match="pods of this directory are below the cgroup /share/podfit-"):
+        node_runtime.place_cgroups(data, "")
+    assert node_runtime.cgroup_layout(data) == layout

@@ -79,6 +79,9 @@ class NodeFlags:
             show_choices=True,
         ),
     ] = None
+    cgroup_root: Annotated[
+        str | None, Parameter(help="A cgroup below which pods are; its memory limit is the node's memory. [default: /]")
+    ] = None
     pod_manifest_path: Annotated[Path | None, Parameter(help="Directory with manifests of static pods.")] = None
 
     def over(self, base: KubeletOptions) -> KubeletOptions:
@@ -86,6 +89,8 @@ class NodeFlags:
         given: dict[str, Any] = {
             field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None
         }
+        if "cgroup_root" in given:
+            given["cgroup_root"] = given["cgroup_root"].rstrip("/")
         if given.get("pod_manifest_path"):
             given["pod_manifest_path"] = str(given["pod_manifest_path"].absolute())
         return replace(base, **given)

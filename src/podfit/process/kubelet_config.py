@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from pathlib import Path
 
 from podfit.api.meta.base import ResourceList
@@ -24,6 +25,7 @@ from podfit.process.options import KubeletOptions, MemoryReservation, NodeOption
 
 log = logging.getLogger(__name__)
 
+_CGROUP = re.compile(r"(/[\w.:@-]{1,255}(?<!/\.)(?<!/\.\.)){1,16}")
 TRANSITION = "--eviction-pressure-transition-period"
 
 LOOPBACK = "127.0.0.1"
@@ -43,19 +45,31 @@ def check(options: KubeletOptions) -> None:
         raise UsageError(
             f"--memory-throttling-factor {options.memory_throttling_factor}: must be above 0 and at most 1"
         )
+    if options.cgroup_root and not _CGROUP.fullmatch(options.cgroup_root):
+        raise UsageError(f"--cgroup-root {options.cgroup_root}: a cgroup is a path such as /pods")
     if problem := options.images.problem:
         raise UsageError(problem)
 
 
 def kubelet_config(
-    name: str, options: NodeOptions, *, simulated: bool, api_server: str = "", address: str = "", port: int = 0
+    name: str,
+    options: NodeOptions,
+    *,
+    simulated: bool,
+    memory: int | None = None,
+    api_server: str = "",
+    address: str = "",
+    port: int = 0,
 ) -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
 
-    `address` is the node's own, by default this machine's for others; `port` is where its server listens there.
+    `memory` is the limit of the cgroup that all pods are in, None without one. `address` is the node's own, by default
+    this machine's for others; `port` is where its server listens there.
     """
     root = options.data.kubelet(name)
     capacity = machine_facts.capacity(root)
+    if memory is not None:
+        capacity |= {"memory": Quantity.of_bytes(min(memory, capacity["memory"].value()))}
     if simulated:
         capacity |= {"cpu": Quantity.of(SIMULATED_CPU), "memory": Quantity.of_bytes(SIMULATED_MEMORY)}
     managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)

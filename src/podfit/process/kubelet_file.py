@@ -64,6 +64,7 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
     server_tls_bootstrap: bool | None = msgspec.field(default=None, name="serverTLSBootstrap")
     authentication: _Authentication = _Authentication()
     authorization: _Authorization = _Authorization()
+    cgroup_root: str | None = None
     eviction_hard: dict[str, str] | None = None
     eviction_pressure_transition_period: str | None = None
     image_gc_high_threshold: int | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
@@ -94,6 +95,7 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
             "swap_behavior": self.memory_swap.swap_behavior if self.memory_swap else None,
             "eviction_hard": None if evict is None else ",".join(f"{name}<{value}" for name, value in evict.items()),
             "eviction_pressure_transition_period": self.eviction_pressure_transition_period,
+            "cgroup_root": None if self.cgroup_root is None else self.cgroup_root.rstrip("/"),
             "pod_manifest_path": self.static_pod_path or None,
             "memory_reservation_policy": self.memory_reservation_policy,
             "memory_throttling_factor": self.memory_throttling_factor,

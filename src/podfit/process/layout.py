@@ -94,6 +94,11 @@ class DataDir(msgspec.Struct, frozen=True):
         return self.root / "containerd"
 
     @property
+    def cgroup_root(self) -> Path:
+        """Says below which cgroup the pods are, where that is not the root."""
+        return self.root / "cgroup-root"
+
+    @property
     def volumes(self) -> Path:
         """Directories of the storage class `local`."""
         return self.root / "volumes"

@@ -12,10 +12,10 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random
-from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
-from podfit.kubelet.node.pressure import MachineSignals, observe_nothing
+from podfit.kubelet.node.pressure import MachineSignals, MemoryShare, observe_nothing
 from podfit.kubelet.probes.node_reach import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.archives import Importer
@@ -76,6 +76,15 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     except MachineError:
         await _give_up(NodeBackend(runtime, found.cgroups, "", _reach(), containerd))
         raise
+
+
+def _share(cgroups: Cgroups, root: str) -> MemoryShare | None:
+    """None when the node has all of the machine's memory. Raises MachineError."""
+    try:
+        limit = cgroups.read_memory(root) if root else None
+    except CgroupError as error:
+        raise MachineError(f"the memory of --cgroup-root {root} cannot be read: {error}") from error
+    return None if limit is None else MemoryShare(cgroups, root, limit)
 
 
 async def _image_root(runtime: Runtime) -> Path | None:
@@ -244,7 +253,16 @@ class ClusterNode:
         self._clock = clock
         self.backend = backend
         simulated = kind is NodeKind.SIMULATED
-        config = kubelet_config(name, options, simulated=simulated, api_server=api_server, address=address, port=port)
+        share = None if simulated else _share(backend.cgroups, options.kubelet.cgroup_root)
+        config = kubelet_config(
+            name,
+            options,
+            simulated=simulated,
+            memory=share.limit if share is not None else None,
+            api_server=api_server,
+            address=address,
+            port=port,
+        )
         try:
             self._kubelet = Kubelet(
                 client=client,
@@ -258,7 +276,7 @@ class ClusterNode:
                 runtime_name="simulated" if simulated else "containerd",
                 observe=observe_nothing
                 if simulated
-                else MachineSignals(nodefs=config.root, imagefs=backend.images or options.data.containerd),
+                else MachineSignals(nodefs=config.root, imagefs=backend.images or options.data.containerd, share=share),
             )
         except ManagerError as error:
             raise MachineError(str(error)) from error

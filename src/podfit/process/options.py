@@ -116,6 +116,7 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
     eviction_hard: str = DEFAULT
     eviction_pressure_transition_period: str = "5m"
+    cgroup_root: str = ""  # without a slash at its end
     pod_manifest_path: str = ""
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR

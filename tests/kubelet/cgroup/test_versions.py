@@ -11,9 +11,10 @@ from podfit.kubelet.cgroup.v1 import CgroupsV1
 from podfit.kubelet.cgroup.v2 import CgroupsV2
 
 LAYOUT = Layout("/podfit-test")
+V1_STAT = "inactive_file 0\ntotal_inactive_file 1024\n"
 V1_FILES = {
     "cpu": {"cpu.shares": "1024", "cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000", "cgroup.procs": ""},
-    "memory": {"memory.limit_in_bytes": "9223372036854771712", "memory.usage_in_bytes": "4096"},
+    "memory": {"memory.limit_in_bytes": "9223372036854771712", "memory.usage_in_bytes": "4096", "memory.stat": V1_STAT},
     "pids": {"pids.max": "max"},
     "cpuset": {"cpuset.cpus": "", "cpuset.mems": ""},
 }
@@ -22,6 +23,7 @@ V2_FILES = {
     "cpu.max": "max 100000",
     "memory.max": "max",
     "memory.current": "4096",
+    "memory.stat": "inactive_anon 7\ninactive_file 1024\n",
     "pids.max": "max",
     "cgroup.controllers": "cpu memory pids",
     "cgroup.subtree_control": "",
@@ -149,3 +151,8 @@ def test_no_cgroups_is_an_error(tmp_path: Path) -> None:
     table.write_text("proc /proc proc rw 0 0\n")
     with pytest.raises(CgroupError, match="no cgroup hierarchy"):
         detect(LAYOUT, mounts=table)
+
+
+def test_the_working_set_is_without_idle_file_cache(cgroups: Cgroups) -> None:
+    idle = 0 if isinstance(cgroups, MemoryCgroups) else 1024
+    assert cgroups.working_set(POD) == (cgroups.memory_usage(POD) or 0) - idle

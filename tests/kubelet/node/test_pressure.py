@@ -9,8 +9,10 @@ import pytest
 from kubelet.harness import Node, container
 from kubelet.test_eviction import full_until_images_go
 from podfit.decide.node.pressure import Observation, parse
+from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.node.machine import limits_swap
-from podfit.kubelet.node.pressure import MachineSignals, PressureMonitor, memory
+from podfit.kubelet.node.pressure import MachineSignals, MemoryShare, PressureMonitor, memory
 from support.clock import FakeClock
 
 
@@ -109,3 +111,23 @@ def test_whether_cgroups_limit_swap_is_read_off_the_tree(tmp_path: Path) -> None
     assert not limits_swap("v2", tmp_path)
     (tmp_path / "memory" / "memory.swap.max").touch()
     assert limits_swap("v2", tmp_path)
+
+
+def test_a_share_of_the_memory_is_what_there_is(tmp_path: Path) -> None:
+    cgroups = MemoryCgroups()
+    cgroups.create("/pods/one", CgroupConfig())
+    cgroups.create("/pods", CgroupConfig(memory_limit=1000))
+    cgroups.usage["/pods/one"] = 400
+    share = MemoryShare(cgroups, "/pods", 1000)
+    seen = MachineSignals(nodefs=tmp_path, imagefs=tmp_path, share=share)()
+    assert seen["memory.available"] == Observation(600, 1000)
+    cgroups.usage["/pods/one"] = 1400
+    assert share.left() == Observation(0, 1000)
+
+
+def test_a_share_that_is_gone_says_nothing(tmp_path: Path) -> None:
+    share = MemoryShare(MemoryCgroups(), "/gone", 1000)
+    signals = MachineSignals(nodefs=tmp_path, imagefs=tmp_path, share=share)
+    monitor = PressureMonitor(signals, parse("memory.available<1Mi"), clock=FakeClock())
+    monitor.look()
+    assert monitor.conditions == ()

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.protocol import QOS, Layout, PodCgroup, Throttling
 
 TIERS: tuple[QOS, ...] = ("Guaranteed", "Burstable", "BestEffort")
@@ -39,6 +40,12 @@ def inside(mount: Path, path: str) -> Path:
 def below(mount: Path, path: str) -> str:
     """The same as text: a turn of a pod looks at thirty paths, and a Path for each takes longer than the looking."""
     return f"{mount}/{path.lstrip('/')}"
+
+
+def without_idle_cache(usage: int, directory: Path, name: str) -> int:
+    """`usage` in bytes without what memory.stat has under that name. Raises CgroupError."""
+    values = dict(line.split(maxsplit=1) for line in files.read(directory / "memory.stat").splitlines() if " " in line)
+    return max(0, usage - int(values.get(name, 0)))
 
 
 def counted(stat: str) -> Throttling | None:

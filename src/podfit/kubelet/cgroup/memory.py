@@ -96,6 +96,9 @@ class MemoryCgroups:
         self._group(path)
         return sum(used for leaf, used in self.usage.items() if leaf == path or leaf.startswith(path + "/"))
 
+    def working_set(self, path: str) -> int | None:
+        return self.memory_usage(path)
+
     def memory_high(self, path: str) -> int | None:
         self._group(path)
         return self._high.get(path)

@@ -161,6 +161,9 @@ class Cgroups(Protocol):
     def memory_usage(self, path: str) -> int | None:
         """Bytes in use, file cache included; None when the memory controller is missing."""
 
+    def working_set(self, path: str) -> int | None:
+        """The same without file pages that nobody has touched for long, as the kubelet counts it."""
+
     def memory_high(self, path: str) -> int | None:
         """Bytes from which on the kernel throttles and reclaims; None = never. v2 only, else `Unsupported`."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, below, counted, inside
+from podfit.kubelet.cgroup.common import Tree, below, counted, inside, without_idle_cache
 from podfit.kubelet.cgroup.protocol import (
     UNLIMITED,
     CgroupConfig,
@@ -102,6 +102,10 @@ class CgroupsV1(Tree):
         if "memory" not in self._mounts:
             return None
         return files.read_int(self._at("memory", path) / "memory.usage_in_bytes")
+
+    def working_set(self, path: str) -> int | None:
+        usage = self.memory_usage(path)
+        return None if usage is None else without_idle_cache(usage, self._at("memory", path), "total_inactive_file")
 
     def memory_high(self, path: str) -> int | None:
         raise Unsupported("cgroup v1 has no memory.high")

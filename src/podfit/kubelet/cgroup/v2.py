@@ -9,7 +9,7 @@ from typing import Literal
 
 from podfit.decide.cgroup.conversion import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, below, counted, inside
+from podfit.kubelet.cgroup.common import Tree, below, counted, inside, without_idle_cache
 from podfit.kubelet.cgroup.protocol import (
     Again,
     CgroupConfig,
@@ -107,6 +107,10 @@ class CgroupsV2(Tree):
         if "memory" not in self._controllers:
             return None
         return files.read_int(self._at("memory", path) / "memory.current")
+
+    def working_set(self, path: str) -> int | None:
+        usage = self.memory_usage(path)
+        return None if usage is None else without_idle_cache(usage, self._at("memory", path), "inactive_file")
 
     def memory_high(self, path: str) -> int | None:
         high = files.read(self._at("memory", path) / "memory.high")

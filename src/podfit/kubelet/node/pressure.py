@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from podfit.core.clock import Clock
 from podfit.decide.node.pressure import CALM, TRANSITION_SECONDS, Observation, Threshold
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.node.machine import existing, meminfo
 
 log = logging.getLogger(__name__)
@@ -27,14 +30,30 @@ def observe_nothing() -> Mapping[str, Observation]:
     return {}
 
 
-class MachineSignals:
-    """What this machine has left. `nodefs` holds the kubelet's directory, `imagefs` the runtime's."""
+class MemoryShare(msgspec.Struct, frozen=True):
+    """A node that has a part of the machine's memory: the `limit` of a cgroup, in bytes."""
 
-    def __init__(self, *, nodefs: Path, imagefs: Path) -> None:
-        self._places = {"nodefs": nodefs, "imagefs": imagefs}
+    cgroups: Cgroups
+    path: str
+    limit: int
+
+    def left(self) -> Observation:
+        """Raises CgroupError."""
+        return Observation(max(0, self.limit - (self.cgroups.working_set(self.path) or 0)), self.limit)
+
+
+class MachineSignals:
+    """What this machine has left. `nodefs` holds the kubelet's directory, `imagefs` the runtime's; without a `share`
+    all memory is the node's.
+    """
+
+    def __init__(self, *, nodefs: Path, imagefs: Path, share: MemoryShare | None = None) -> None:
+        self._places, self._share = {"nodefs": nodefs, "imagefs": imagefs}, share
 
     def __call__(self) -> Mapping[str, Observation]:
-        found = {"memory.available": memory(meminfo()), "pid.available": _processes()}
+        """Raises OSError, CgroupError."""
+        left = self._share.left() if self._share is not None else memory(meminfo())
+        found = {"memory.available": left, "pid.available": _processes()}
         for name, path in self._places.items():
             place = existing(path)
             disk, device = os.statvfs(place), place.stat().st_dev
@@ -79,7 +98,7 @@ class PressureMonitor:
         before = self.conditions
         try:
             seen = self._observe()
-        except OSError as error:
+        except (OSError, CgroupError) as error:
             log.warning("cannot see what is left of the node error=%s", error)
             return
         self.seen = seen
