@@ -1,99 +1,18 @@
 """A PostgreSQL of the distribution in a container, resized in place under load: examples/services/postgresql.yaml."""
 
-import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
 
 import pytest
 
-from support.services import example, free_port, load
-from support.up import Up, settled
+from support.postgresql import Database
+from support.services import load
+from support.up import Up
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.images, pytest.mark.xdist_group("node")]
-CLIENTS = 40
 RESIZES = 10
 MANY_RESIZES = 100
-PERIOD = 100_000
-MI = 1 << 20
-KERNEL = """
-cd /sys/fs/cgroup
-if [ -e cpu.max ]; then cat cpu.max memory.max; else
-cat cpu/cpu.cfs_quota_us cpu/cpu.cfs_period_us memory/memory.limit_in_bytes; fi
-"""
-
-
-class Database:
-    """The example's pod, and another that commits rows: each of its clients keeps one connection."""
-
-    def __init__(self, up: Up) -> None:
-        self.up, self.port = up, free_port()
-
-    def start(self) -> None:
-        (pod,) = example("postgresql", 5432, self.port)
-        self.up.apply(pod)
-        self.up.ok("wait", "--for=condition=Ready", "pod/postgresql", "--timeout=60s")
-        self.ask("CREATE TABLE rows (client int, number bigserial PRIMARY KEY)")
-
-    def ask(self, statement: str) -> str:
-        return self.up.ok("exec", "postgresql", "-c", "server", "--", "psql", "--tuples-only", "-A", "-c", statement)
-
-    def begin_load(self) -> None:
-        script = "echo 'INSERT INTO rows (client) VALUES (:client_id)' >/tmp/one.sql; exec pgbench --no-vacuum"
-        options = (
-            f"--host=127.0.0.1 --port={self.port} --username=postgres -c {CLIENTS} -T 3600 -f /tmp/one.sql postgres"
-        )
-        container = {
-            "name": "clients",
-            "image": "localhost/postgresql:distribution",
-            "imagePullPolicy": "Never",
-            "command": ["sh", "-c", f"{script} {options}"],
-            "resources": {"limits": {"cpu": "300m"}},
-        }
-        spec = {"restartPolicy": "Never", "containers": [container]}
-        self.up.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "clients"}, "spec": spec})
-        self.commits_more(0)
-
-    def commits_more(self, than: int) -> int:
-        """The number of rows, once there are more."""
-        deadline = time.monotonic() + 30
-        while (rows := int(self.ask("SELECT count(*) FROM rows"))) <= than:
-            assert time.monotonic() < deadline, self.up.ok("logs", "clients")
-        return rows
-
-    def end_load(self) -> int:
-        """What the clients were told to be committed. They end by the signal that their own time limit gives them."""
-        self.up.ok("exec", "clients", "--", "sh", "-c", "kill -ALRM 1")
-        ended = self.up.pod_when("clients", lambda pod: pod["status"]["phase"] not in ("Pending", "Running"), "ended")
-        said = self.up.ok("logs", "clients")
-        assert ended["status"]["phase"] == "Succeeded", said
-        assert "aborted" not in said
-        assert "number of failed transactions: 0 " in said
-        found = re.search(r"number of transactions actually processed: (\d+)", said)
-        assert found is not None, said
-        return int(found[1])
-
-    def resize(self, size: dict[str, dict[str, str]]) -> None:
-        """Until the node says that it is done, and the kernel does."""
-        change = {"spec": {"containers": [{"name": "server", "resources": size}]}}
-        self.up.ok("patch", "pod", "postgresql", "--subresource", "resize", "-p", json.dumps(change))
-        self.up.pod_when("postgresql", lambda pod: settled(pod) and given(pod) == size, f"got {size}")
-        said = self.up.ok("exec", "postgresql", "-c", "server", "--", "sh", "-c", KERNEL).split()
-        cpu, memory = int(size["limits"]["cpu"][:-1]), int(size["limits"]["memory"][:-2])
-        assert said == [str(cpu * PERIOD // 1000), str(PERIOD), str(memory * MI)]
-
-    def stop(self) -> str:
-        """What it says when its pod is deleted."""
-        with self.up.follows("postgresql", "server") as log:
-            log.readline()
-            self.up.ok("delete", "pod", "postgresql")
-            return log.read()
-
-
-def given(pod: dict[str, Any]) -> object:
-    return pod["status"]["containerStatuses"][0]["resources"]
 
 
 def sizes(seed: int, number: int) -> Iterator[dict[str, dict[str, str]]]:

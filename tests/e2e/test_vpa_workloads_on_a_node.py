@@ -1,4 +1,4 @@
-"""Deployments with a VPA on a real node: what grows, what asks for too much, and what runs out of memory, in place.
+"""Workloads with a VPA on a real node, in place: what grows, asks for too much, runs out of memory, starts, serves.
 
 Memory runs out in the pod's own cgroup only, under its limit.
 """
@@ -17,7 +17,9 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.process.layout import DataDir
 from podfit.process.node_runtime import cgroup_layout
 from support.machine import Snapshot
-from support.up import PODFIT, Up, run
+from support.postgresql import Database
+from support.services import example, free_port, load
+from support.up import PODFIT, Up, run, settled
 from support.vpa_processes import deployment, logs, vpa, vpa_processes
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node"), pytest.mark.timeout(120)]
@@ -45,6 +47,19 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield cluster
     cluster.down()
     assert Snapshot.take().since(before) == {}
+
+
+@pytest.fixture(scope="module")
+def begun(up: Up) -> Up:
+    """Everything that the short tests look at, begun together: most of their time they wait for usage to be told."""
+    apply_pair(up, 39, 0.6)
+    up.apply(deployment("oom", grows(30, 0.01), sizes("50m", "64Mi", "64Mi")), vpa("oom"))
+    return up
+
+
+@pytest.fixture(scope="module")
+def database(begun: Up) -> Database:
+    return loaded(begun)
 
 
 class Workload:
@@ -90,6 +105,10 @@ def limit(status: dict[str, Any]) -> int:
     return Quantity.parse(status.get("resources", {}).get("limits", {}).get("memory", "0")).value()
 
 
+def cpu_limit(container: dict[str, Any]) -> str:
+    return str(container.get("resources", {}).get("limits", {}).get("cpu"))
+
+
 def is_running(status: dict[str, Any]) -> bool:
     return "running" in status["state"]
 
@@ -98,31 +117,20 @@ def seconds_between(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
 
 
-def forget(up: Up, name: str) -> None:
-    up.ok("delete", f"deployment/{name}", f"vpa/{name}", "--wait=true")
-    up.ok("wait", "--for=delete", "pod", "-l", f"app={name}", "--timeout=30s")
+def forget(up: Up, *names: str) -> None:
+    for name in names:
+        up.ok("delete", name, f"vpa/{name.partition('/')[2]}", "--wait=true")
+    for name in names:
+        up.ok("wait", "--for=delete", "pod", "-l", f"app={name.partition('/')[2]}", "--timeout=60s", timeout=70)
 
 
-def test_vpa_raises_an_oom_killed_container_before_its_backoff_is_over(up: Up) -> None:
-    up.apply(deployment("oom", grows(30, 0.01), sizes("50m", "64Mi", "64Mi")), vpa("oom"))
-    workload = Workload(up, "oom")
-    raised = workload.until(lambda status: is_running(status) and limit(status) > 128 * MI, 30)
-    time.sleep(2)  # what would be killed is, by now
-    now = workload.until(is_running, 1)
-    why = run(PODFIT, "why", "vpa/oom", "--kubeconfig", str(up.kubeconfig))
-    forget(up, "oom")
-    assert now["restartCount"] == raised["restartCount"] <= 2
-    killed = raised["lastState"]["terminated"]
-    assert killed["reason"] == "OOMKilled"
-    if raised["restartCount"] == 2:
-        assert seconds_between(killed["finishedAt"], raised["state"]["running"]["startedAt"]) < 10
-    assert "memory" in why.out
-
-
-def grow_and_shrink(up: Up, pieces: int, pause: float) -> tuple[int, int]:
-    """Bytes that the kernel allows: one container grows beyond its first limit, the other needs next to nothing."""
+def apply_pair(up: Up, pieces: int, pause: float) -> None:
     up.apply(deployment("grows", grows(pieces, pause), sizes("50m", "40Mi", "150Mi")), vpa("grows"))
     up.apply(deployment("idles", IDLE, sizes("1", "600Mi", "600Mi")), vpa("idles"))
+
+
+def resized_pair(up: Up, pieces: int) -> tuple[int, int]:
+    """Bytes that the kernel allows: one container grows beyond its first limit, the other needs next to nothing."""
     growing, idle = Workload(up, "grows"), Workload(up, "idles")
     first = growing.until(is_running, 20), idle.until(is_running, 20)
     end = time.monotonic() + 90
@@ -133,19 +141,84 @@ def grow_and_shrink(up: Up, pieces: int, pause: float) -> tuple[int, int]:
         time.sleep(0.5)
     last = growing.until(is_running, 1), idle.until(is_running, 1)
     allowed = growing.kernel()[1], idle.kernel()[1]
-    forget(up, "grows")
-    forget(up, "idles")
     assert [status["restartCount"] for status in last] == [0, 0]
     assert [status["containerID"] for status in last] == [status["containerID"] for status in first]
     said = limit(last[0]), limit(last[1])
     assert all(0 <= most - kernel < PAGE for most, kernel in zip(said, allowed, strict=True)), (said, allowed)
+    forget(up, "deployment/grows", "deployment/idles")
     return allowed
 
 
-def test_vpa_lets_one_grow_and_takes_from_another_in_place(up: Up) -> None:
-    grown, shrunk = grow_and_shrink(up, 39, 0.6)
+def loaded(up: Up) -> Database:
+    """A StatefulSet with a VPA, and forty clients that commit rows."""
+    load(up, "postgresql")
+    made = Database(up, replicated=True)
+    made.start()
+    up.apply(vpa("postgresql", "StatefulSet"))
+    made.begin_load()
+    return made
+
+
+def resized_database(database: Database, seconds: float) -> tuple[int, int]:
+    """Rows that were committed, and resizes, until it was resized and so long at least."""
+    up, began, rows = database.up, time.monotonic(), 0
+    while (pod := up.get("pod", database.pod))["metadata"]["generation"] == 1 or time.monotonic() < began + seconds:
+        rows = database.commits_more(rows)
+        assert time.monotonic() < began + seconds + 60, logs(up)
+    pod = up.pod_when(database.pod, settled, "settled")
+    committed = database.end_load()
+    assert int(database.ask("SELECT count(*) FROM rows")) == committed
+    assert pod["metadata"]["uid"] == database.uid
+    (status,) = pod["status"]["containerStatuses"]
+    assert (status["restartCount"], status["ready"]) == (0, True)
+    assert status["resources"]["requests"] != {"cpu": "200m", "memory": "256Mi"}
+    up.ok("delete", "pod/clients")
+    forget(up, "statefulset/postgresql")
+    return committed, pod["metadata"]["generation"] - 1
+
+
+def test_vpa_raises_an_oom_killed_container_before_its_backoff_is_over(begun: Up) -> None:
+    workload = Workload(begun, "oom")
+    raised = workload.until(lambda status: is_running(status) and limit(status) > 128 * MI, 30)
+    time.sleep(2)  # what would be killed is, by now
+    now = workload.until(is_running, 1)
+    why = run(PODFIT, "why", "vpa/oom", "--kubeconfig", str(begun.kubeconfig))
+    assert now["restartCount"] == raised["restartCount"] <= 2
+    killed = raised["lastState"]["terminated"]
+    assert killed["reason"] == "OOMKilled"
+    if raised["restartCount"] == 2:
+        assert seconds_between(killed["finishedAt"], raised["state"]["running"]["startedAt"]) < 10
+    assert "memory" in why.out
+    forget(begun, "deployment/oom")
+
+
+@pytest.mark.images
+def test_vpa_resizes_a_database_under_load_that_keeps_its_connections(database: Database) -> None:
+    committed, resizes = resized_database(database, 0)
+    assert committed > 0
+    assert resizes > 0
+
+
+def test_vpa_lets_one_grow_and_takes_from_another_in_place(begun: Up) -> None:
+    grown, shrunk = resized_pair(begun, 39)
     assert grown > 156 * MI
     assert shrunk < 100 * MI
+
+
+@pytest.mark.images
+def test_vpa_boosts_the_start_of_java_and_ends_it_in_place(up: Up) -> None:
+    load(up, "java")
+    boosting, service = example("java", 1099, free_port())
+    up.apply(boosting)
+    up.apply(service)
+    up.ok("wait", "--for=create", "pod", "-l", "app=java", "--timeout=30s")
+    java = Workload(up, "java")
+    first = java.pod()
+    assert (first["metadata"]["generation"], cpu_limit(first["spec"]["containers"][0])) == (1, "1")
+    calm = java.until(lambda status: status["ready"] and cpu_limit(status) == "100m", 60)
+    assert calm["restartCount"] == 0
+    assert java.pod()["metadata"]["uid"] == first["metadata"]["uid"]
+    forget(up, "deployment/java")
 
 
 @pytest.mark.campaign
@@ -154,7 +227,22 @@ def test_vpa_grows_and_shrinks_many_times(up: Up, figure: Callable[[str, object]
     """On a node with containerd, six times: a Deployment whose memory grows to 1 to 2.4 times its limit at a random
     pace, and one that asks for far too much. Both end at what their VPAs recommend, resized in place, not restarted.
     """
-    dice = Random(17)
-    found = [grow_and_shrink(up, dice.randint(39, 90), dice.uniform(0.5, 2.0)) for _ in range(6)]
+    dice, found = Random(17), []
+    for _ in range(6):
+        pieces = dice.randint(39, 90)
+        apply_pair(up, pieces, dice.uniform(0.5, 1.5))
+        found.append(resized_pair(up, pieces))
     figure("MiB that the kernel allows, grown", " ".join(str(grown // MI) for grown, _ in found))
     figure("shrunk from 600", " ".join(str(shrunk // MI) for _, shrunk in found))
+
+
+@pytest.mark.campaign
+@pytest.mark.images
+@pytest.mark.timeout(400)
+def test_vpa_resizes_a_database_for_minutes(up: Up, figure: Callable[[str, object], None]) -> None:
+    """A StatefulSet of PostgreSQL with forty connections that commit rows, and a VPA, for two minutes: it is resized
+    in place, no connection is lost, and every row is there that was committed.
+    """
+    committed, resizes = resized_database(loaded(up), 120)
+    figure("resizes", resizes)
+    figure("rows committed and there", committed)

@@ -9,6 +9,8 @@ from typing import Any
 
 from support.up import IMAGE, PODFIT, Up
 
+GATES = ("--feature-gates", "CPUStartupBoost=true,InPlace=true,PerVPAConfig=true")
+"""As in `podfit up`."""
 DEFINITIONS = Path(__file__).parents[2] / "deploy" / "vpa" / "crds.yaml"
 SMALL = ("--pod-recommendation-min-memory-mb", "8", "--pod-recommendation-min-cpu-millicores", "5")
 """Floors under what these workloads use."""
@@ -34,7 +36,7 @@ def vpa_processes(up: Up, *, recommender: Sequence[str] = RECOMMENDER) -> Iterat
 @contextmanager
 def vpa_process(up: Up, name: str, flags: Sequence[str]) -> Iterator[None]:
     """Its log, at level info, is among `logs`; one of a name at a time."""
-    command = (PODFIT, "vpa", name, "--kubeconfig", str(up.kubeconfig), "--secure-port", "0", "-v", *flags)
+    command = (PODFIT, "vpa", name, "--kubeconfig", str(up.kubeconfig), "--secure-port", "0", "-v", *GATES, *flags)
     path = up.root / f"vpa-{name}.log"
     with path.open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -65,9 +67,9 @@ def deployment(name: str, script: str, resources: dict[str, Any], *, replicas: i
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-def vpa(name: str, **spec: Any) -> dict[str, Any]:
-    """For the Deployment of that name."""
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+def vpa(name: str, kind: str = "Deployment", **spec: Any) -> dict[str, Any]:
+    """For the workload of that name."""
+    target = {"apiVersion": "apps/v1", "kind": kind, "name": name}
     whole = {"targetRef": target, **spec}
     return {
         "apiVersion": "autoscaling.k8s.io/v1",
