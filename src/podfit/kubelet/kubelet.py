@@ -54,7 +54,7 @@ from podfit.kubelet.probes.checks import Checks
 from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.log_rotation import LogRotation
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import Reach
+from podfit.kubelet.runtime.reach import ContainerReach
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.summary import Summary
@@ -95,7 +95,7 @@ class Kubelet:
         machine: Machine,
         mounter: Mounter,
         clock: Clock,
-        reach: Reach,
+        reach: ContainerReach,
         runtime_name: str = "containerd",
         observe: Observe = observe_nothing,
     ) -> None:

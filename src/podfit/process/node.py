@@ -22,7 +22,7 @@ from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import NobodyFails, Reach
+from podfit.kubelet.runtime.reach import ContainerReach, SimulatedReach
 from podfit.kubelet.runtime.shims import LeakedShims
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.supervisor import Supervisor
@@ -46,7 +46,7 @@ class NodeBackend(msgspec.Struct, frozen=True):
     runtime: Runtime
     cgroups: Cgroups
     detail: str
-    reach: Reach
+    reach: ContainerReach
     containerd: Containerd | None = None
     images: Path | None = None
 
@@ -110,7 +110,7 @@ def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
     return CRIRuntime(socket, importer)
 
 
-def _reach() -> Reach:
+def _reach() -> ContainerReach:
     from podfit.kubelet.runtime.cri.health import check_health
 
     return NodeReach(check_health)
@@ -181,7 +181,7 @@ def simulated_backend(clock: Clock) -> NodeBackend:
     from podfit.kubelet.runtime.simulated import SimulatedRuntime
 
     cgroups = MemoryCgroups()
-    return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run", NobodyFails())
+    return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run", SimulatedReach())
 
 
 def local_client(name: str, api: Handler, random: Random) -> Client:

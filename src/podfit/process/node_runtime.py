@@ -8,7 +8,7 @@ import hashlib
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.kubelet.cgroup.detect import Found, detect
+from podfit.kubelet.cgroup.detect import DetectedCgroups, detect
 from podfit.kubelet.cgroup.protocol import CgroupError, Layout
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.images import PAUSE
@@ -21,7 +21,7 @@ from podfit.process.options import NodeOptions
 class PreparedRuntime(msgspec.Struct, frozen=True):
     """`containerd` is None where another runtime was named."""
 
-    cgroups: Found
+    cgroups: DetectedCgroups
     containerd: Containerd | None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.checkpoints.format import Damaged, Texter, checksum, dump, fnv32a, fold, load, whole
+from podfit.kubelet.checkpoints.format import Damaged, EntryEncoder, checksum, dump, fnv32a, fold, load, whole
 from podfit.kubelet.disk.writer import DiskWriter
 from support.clock import FakeClock
 from support.pods import needs
@@ -48,7 +48,7 @@ def test_a_sum_by_pieces_is_the_sum_of_the_whole(pieces: list[bytes], start: int
 
 
 def test_texts_that_are_known_are_written_again_as_they_were() -> None:
-    texter = Texter()
+    texter = EntryEncoder()
     first = whole(texter.texts({"a": SMALL, "b": LARGE}))
     assert whole(texter.texts({"b": SMALL, "a": SMALL})) == dump({"a": SMALL, "b": SMALL})
     assert whole(texter.texts({})) == dump({})

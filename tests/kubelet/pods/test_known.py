@@ -3,7 +3,7 @@
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.pods.known import KnownPods
-from podfit.kubelet.pods.pod_changes import Again
+from podfit.kubelet.pods.pod_changes import RetryAdmission
 from podfit.kubelet.status.inputs import Failure
 from support.clock import FakeClock
 
@@ -67,7 +67,7 @@ async def test_a_pod_that_waits_is_tried_again_once() -> None:
     known.add_again_by("u1", clock.call_later(1, lambda: known.add_again("u1")))
     known.wake_all()
     await clock.advance(2)
-    assert known.waiting_changes() == [Again("u1")], "the timer is over"
+    assert known.waiting_changes() == [RetryAdmission("u1")], "the timer is over"
     assert known.release("u1") == POD
     known.resize("u1")
     assert known.waiting_changes() == []

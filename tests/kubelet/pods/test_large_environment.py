@@ -16,7 +16,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.decide.pod.environment import STRING_BYTES, STRINGS, TOTAL_BYTES, Budget, TooLarge
-from podfit.kubelet.sources.environment import Words, words
+from podfit.kubelet.sources.environment import ExpandedCommand, words
 from podfit.kubelet.sources.lookup import Lookup
 from support.clock import FakeClock
 from support.turns import without_collector
@@ -97,7 +97,7 @@ async def worst_turn(job: Awaitable[object]) -> tuple[BaseException | None, floa
     return ended, worst
 
 
-async def started_with(spec: dict[str, Any], lookup: Lookup) -> Words:
+async def started_with(spec: dict[str, Any], lookup: Lookup) -> ExpandedCommand:
     pod = pod_with(spec)
     return await words(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE)
 

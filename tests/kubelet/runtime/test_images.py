@@ -8,17 +8,19 @@ import msgspec
 import pytest
 
 from podfit.kubelet.runtime import images
-from podfit.kubelet.runtime.images import MissingProgram, Recipe, archive
+from podfit.kubelet.runtime.images import ImageContents, MissingProgram, archive
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
+def recipe(tmp_path: Path) -> ImageContents:
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF static")
-    return Recipe(name="docker.io/library/x:1", command=("run",), files={"bin/run": program}, links={"bin/x": "run"})
+    return ImageContents(
+        name="docker.io/library/x:1", command=("run",), files={"bin/run": program}, links={"bin/x": "run"}
+    )
 
 
-def test_an_archive_is_a_whole_image(recipe: Recipe, tmp_path: Path) -> None:
+def test_an_archive_is_a_whole_image(recipe: ImageContents, tmp_path: Path) -> None:
     with tarfile.open(archive(recipe, tmp_path / "out")) as tar:
         names = tar.getnames()
         index = msgspec.json.decode(_read(tar, "index.json"))
@@ -32,11 +34,11 @@ def test_an_archive_is_a_whole_image(recipe: Recipe, tmp_path: Path) -> None:
         assert "oci-layout" in names
 
 
-def test_building_again_gives_the_same_bytes(recipe: Recipe, tmp_path: Path) -> None:
+def test_building_again_gives_the_same_bytes(recipe: ImageContents, tmp_path: Path) -> None:
     assert archive(recipe, tmp_path / "a").read_bytes() == archive(recipe, tmp_path / "b").read_bytes()
 
 
-def test_a_changed_program_makes_a_new_archive(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_changed_program_makes_a_new_archive(recipe: ImageContents, tmp_path: Path) -> None:
     first = archive(recipe, tmp_path / "out")
     recipe.files["bin/run"].write_bytes(b"\x7fELF newer")
     assert archive(recipe, tmp_path / "out") != first

@@ -47,7 +47,7 @@ class LivePod(msgspec.Struct, frozen=True, kw_only=True):
     containers: Mapping[str, str]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ActuationOutcome(msgspec.Struct, frozen=True):
     """`done` are the steps that worked; those after the one that failed with `error` were not tried."""
 
     done: tuple[Step, ...] = ()
@@ -132,7 +132,7 @@ class Actuator:
         """Running containers to be killed before `resize`, and started again after it (R-125, R-126)."""
         return resize.restarts(pod, self._actuated(pod), live.containers, self._machine.gates)
 
-    async def resize(self, pod: Pod, live: LivePod) -> Outcome:
+    async def resize(self, pod: Pod, live: LivePod) -> ActuationOutcome:
         """Make runtime and pod cgroup what was allocated. To be called in every sync, before containers start.
 
         Usually there is nothing to do, which takes two small reads. An error is in the answer: what failed is tried
@@ -141,19 +141,19 @@ class Actuator:
         try:
             now = self.cgroups.read(pod)
         except CgroupError as error:
-            return Outcome(error=str(error))
+            return ActuationOutcome(error=str(error))
         if now is None:
-            return Outcome()
+            return ActuationOutcome()
         steps = resize.steps(pod, self._actuated(pod), live.containers, now, self._machine)
         if not steps:
-            return Outcome()
+            return ActuationOutcome()
         started = self._clock.monotonic()
         outcome = await self._carry_out(pod, live, steps)
         milliseconds = (self._clock.monotonic() - started) * 1000
         self._duration.labels("false" if outcome.error else "true").observe(milliseconds)
         return outcome
 
-    async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> Outcome:
+    async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> ActuationOutcome:
         done: list[Step] = []
         async with self._check.hold() as hold:
             for step in steps:
@@ -161,9 +161,9 @@ class Actuator:
                     await self._do(pod, live, step, hold)
                 except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
                     log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-                    return Outcome(tuple(done), str(error), outage=isinstance(error, Unavailable))
+                    return ActuationOutcome(tuple(done), str(error), outage=isinstance(error, Unavailable))
                 done.append(step)
-        return Outcome(tuple(done))
+        return ActuationOutcome(tuple(done))
 
     async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold) -> None:
         match step:

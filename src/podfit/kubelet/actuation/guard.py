@@ -30,7 +30,7 @@ from podfit.net.files import write_atomic
 log = logging.getLogger(__name__)
 
 
-class Note(msgspec.Struct, frozen=True):
+class GuardRecord(msgspec.Struct, frozen=True):
     """A cgroup whose memory.high is not as it was: `high` is what it was, None = `max`."""
 
     path: str
@@ -54,7 +54,7 @@ class Guard:
         """Put back what a kubelet that died has left; to be called before anything is resized."""
         for file in self._notes.glob("*.json") if self._notes.is_dir() else ():
             try:
-                note = msgspec.json.decode(file.read_bytes(), type=Note)
+                note = msgspec.json.decode(file.read_bytes(), type=GuardRecord)
             except msgspec.DecodeError as error:
                 log.warning("unreadable note of a guarded shrink file=%s error=%s", file, error)
                 file.unlink()
@@ -62,7 +62,7 @@ class Guard:
                 log.info("memory.high is put back cgroup=%s high=%s", note.path, note.high)
                 self.put_back(note)
 
-    def lower(self, note: Note, *, high: int, reclaim: int, first: bool) -> None:
+    def lower(self, note: GuardRecord, *, high: int, reclaim: int, first: bool) -> None:
         if first:
             try:
                 write_atomic(self._file(note.path), msgspec.json.encode(note))
@@ -72,7 +72,7 @@ class Guard:
         if reclaim:
             self.cgroups.reclaim(note.path, reclaim)
 
-    def put_back(self, note: Note, *, ours: int | None = None) -> None:
+    def put_back(self, note: GuardRecord, *, ours: int | None = None) -> None:
         """With `ours` only if that is still what is there: with Memory QoS the runtime may have set a new value."""
         try:
             if ours is None or self.cgroups.memory_high(note.path) == ours:
@@ -98,7 +98,7 @@ class Hold:
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._notes: dict[str, Note] = {}
+        self._notes: dict[str, GuardRecord] = {}
         self._highs: dict[str, int] = {}
         self._thread: ThreadPoolExecutor | None = None
 
@@ -119,7 +119,7 @@ class Hold:
         for that text. Raises CgroupError.
         """
         cgroups, clock = self._guard.cgroups, self._guard.clock
-        note = Note(path, cgroups.memory_high(path))
+        note = GuardRecord(path, cgroups.memory_high(path))
         shrink, began = Shrink(limit=limit, previous=note.high), clock.monotonic()
         while True:
             seen = self._look(path, began)
@@ -146,7 +146,7 @@ class Hold:
             raise CgroupError(f"the memory usage of {path} cannot be read")
         return Seen(usage=usage, at=self._guard.clock.monotonic() - began, stalled=cgroups.memory_stall(path))
 
-    async def _press(self, note: Note, high: int, reclaim: int) -> None:
+    async def _press(self, note: GuardRecord, high: int, reclaim: int) -> None:
         first = note.path not in self._notes
         self._notes[note.path], self._highs[note.path] = note, high
         await self._in_thread(lambda: self._guard.lower(note, high=high, reclaim=reclaim, first=first))

@@ -11,14 +11,14 @@ from podfit.kubelet.cgroup.v2 import CgroupsV2
 MOUNTS = Path("/proc/self/mounts")
 
 
-class Found(msgspec.Struct, frozen=True):
+class DetectedCgroups(msgspec.Struct, frozen=True):
     """`described` is for people: version, driver, what cannot be enforced."""
 
     cgroups: Cgroups
     described: str
 
 
-def detect(layout: Layout, *, mounts: Path = MOUNTS) -> Found:
+def detect(layout: Layout, *, mounts: Path = MOUNTS) -> DetectedCgroups:
     """Raises CgroupError where there are no cgroups at all."""
     v1: dict[str, Path] = {}
     v2: Path | None = None
@@ -39,7 +39,7 @@ def detect(layout: Layout, *, mounts: Path = MOUNTS) -> Found:
     return _described(CgroupsV2(v2, layout), "cgroup v2")
 
 
-def _described(cgroups: Cgroups, version: str) -> Found:
+def _described(cgroups: Cgroups, version: str) -> DetectedCgroups:
     missing = cgroups.enforced.missing
     lacks = f", no {' and '.join(missing)} controller" if missing else ""
-    return Found(cgroups, f"{version}, {cgroups.driver} driver{lacks}")
+    return DetectedCgroups(cgroups, f"{version}, {cgroups.driver} driver{lacks}")

@@ -8,7 +8,7 @@ import errno
 import os
 from pathlib import Path
 
-from podfit.kubelet.cgroup.protocol import Again, Busy, CgroupError, Invalid, Missing
+from podfit.kubelet.cgroup.protocol import Busy, CgroupError, Invalid, Missing, PartlyDone
 
 PIECE = 1 << 16
 _KINDS = {
@@ -17,7 +17,7 @@ _KINDS = {
     errno.ERANGE: Invalid,
     errno.ENOENT: Missing,
     errno.ENODEV: Missing,
-    errno.EAGAIN: Again,
+    errno.EAGAIN: PartlyDone,
 }
 
 

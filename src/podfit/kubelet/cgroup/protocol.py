@@ -37,7 +37,7 @@ class Invalid(CgroupError):
     """EINVAL or ERANGE."""
 
 
-class Again(CgroupError):
+class PartlyDone(CgroupError):
     """EAGAIN: only a part could be done."""
 
 

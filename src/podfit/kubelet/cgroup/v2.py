@@ -11,7 +11,6 @@ from podfit.decide.cgroup.conversion import shares_from_weight, weight_from_shar
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.common import Tree, below, counted, inside, without_idle_cache
 from podfit.kubelet.cgroup.protocol import (
-    Again,
     CgroupConfig,
     CgroupError,
     ContainerValues,
@@ -19,6 +18,7 @@ from podfit.kubelet.cgroup.protocol import (
     Enforcement,
     Layout,
     Missing,
+    PartlyDone,
     PodCgroup,
     Throttling,
     Unsupported,
@@ -123,7 +123,7 @@ class CgroupsV2(Tree):
         """The kernel answers EAGAIN when it got less than that; what counts is the usage afterwards."""
         try:
             files.write(self._at("memory", path) / "memory.reclaim", amount)
-        except (Again, Missing):
+        except (PartlyDone, Missing):
             return
 
     def memory_stall(self, path: str) -> int | None:

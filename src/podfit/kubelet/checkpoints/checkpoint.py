@@ -17,7 +17,7 @@ from pathlib import Path
 from podfit.core.clock import Timer
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.file import Disk, Write, journal_of
-from podfit.kubelet.checkpoints.format import Damaged, Texter, Texts
+from podfit.kubelet.checkpoints.format import Damaged, EntryEncoder, Texts
 from podfit.kubelet.disk.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
 from podfit.net.supervisor import Supervisor
@@ -53,7 +53,7 @@ class Checkpoint:
         """Where the damaged file is now; None when there was none, or it could not be renamed yet."""
         self._writer, self._journaled = writer, journaled
         self._disk = Disk(path, write, journal_of(path, durable=durable) if journaled else None)
-        self._texter = Texter()
+        self._texter = EntryEncoder()
         self._entries = self._read()
         self._written: Texts = self._texter.texts(self._entries)
         self._owes = False  # the next `put` writes, even one that changes nothing

@@ -33,7 +33,7 @@ def checksum(data: bytes) -> int:
     return fnv32a(b"(string)" + data)
 
 
-class Texter:
+class EntryEncoder:
     """Makes texts of entries. Most of them are as they were the last time, and so is their text."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ def whole(texts: Texts) -> bytes:
 
 
 def dump(entries: Mapping[str, PodResources]) -> bytes:
-    return whole(Texter().texts(entries))
+    return whole(EntryEncoder().texts(entries))
 
 
 def load(content: bytes) -> dict[str, PodResources]:

@@ -158,7 +158,7 @@ def _restored(path: Path, fresh: State, policy: str, read: Callable[[bytes], Sta
         path.replace(aside)
         log.warning("state set aside path=%s as=%s reason=%s", path, aside, error)
         return fresh, True
-    except state_files.OtherPolicy as error:
+    except state_files.PolicyMismatch as error:
         why = f'configured policy "{policy}" differs from state checkpoint policy "{error}"'
         raise ManagerError(_refusal(path, why)) from error
     except state_files.OtherMachine as error:

@@ -17,7 +17,7 @@ Document = dict[str, Any]
 CPU_POLICY, MEMORY_POLICY = "static", "Static"
 
 
-class OtherPolicy(Exception):
+class PolicyMismatch(Exception):
     """The file was written under another policy."""
 
 
@@ -52,7 +52,7 @@ def load_cpus(content: bytes) -> tuple[str, Assignments]:
     except (LookupError, TypeError, AttributeError, BadCpuSet) as error:
         raise Damaged(f"no CPU manager state: {error}") from error
     if policy != CPU_POLICY:
-        raise OtherPolicy(policy)
+        raise PolicyMismatch(policy)
     return shared, assigned
 
 
@@ -127,7 +127,7 @@ def restored_memory(content: bytes, banks: Mapping[int, Bank]) -> MemoryState:
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"no memory manager state: {error}") from error
     if policy != MEMORY_POLICY:
-        raise OtherPolicy(policy)
+        raise PolicyMismatch(policy)
     if found != dict(banks):
         raise OtherMachine(f"{found} instead of {dict(banks)}")
     return MemoryState(banks=banks, assigned=assigned)

@@ -23,7 +23,7 @@ from podfit.kubelet.runtime.configs import (
     SELinux,
 )
 from podfit.kubelet.runtime.types import Image, LinuxResources
-from podfit.kubelet.sources.environment import Words
+from podfit.kubelet.sources.environment import ExpandedCommand
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 MASKED = (
@@ -90,7 +90,7 @@ def container_config(
     *,
     image: str,
     attempt: int,
-    words: Words,
+    words: ExpandedCommand,
     mounts: tuple[Mount, ...],
     message_file: Path,
     resources: LinuxResources,

@@ -14,7 +14,7 @@ from podfit.kubelet.probes.targets import headers_of, url_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import KEPT, Failed, Reach
+from podfit.kubelet.runtime.reach import KEPT, ContainerReach, Failed
 
 AGENT = "kube-lifecycle/1.36"
 HTTP_SECONDS = 3600.0  # upstream has no limit: a postStart hook then lasts until its pod is deleted
@@ -28,7 +28,7 @@ class Hooks(msgspec.Struct, frozen=True):
     """`address` is what pods are reached at that say nothing else."""
 
     runtime: Runtime
-    reach: Reach
+    reach: ContainerReach
     clock: Clock
     address: str
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Timer
 from podfit.kubelet.allocation.manager import AllocationManager
-from podfit.kubelet.pods.pod_changes import Added, Again, Deleted, PodChange
+from podfit.kubelet.pods.pod_changes import Added, Deleted, PodChange, RetryAdmission
 from podfit.kubelet.status.inputs import Failure
 
 
@@ -156,7 +156,7 @@ class KnownPods:
         if timer := self._saves.pop(uid, None):
             timer.cancel()
         if uid in self._held:
-            self.changes.put_nowait(Again(uid))
+            self.changes.put_nowait(RetryAdmission(uid))
 
     def close(self) -> None:
         for timer in self._saves.values():

@@ -24,7 +24,16 @@ from podfit.kubelet.pods.change_batch import ChangeBatch
 from podfit.kubelet.pods.facts import enforced
 from podfit.kubelet.pods.guarded_start import GuardedStarts
 from podfit.kubelet.pods.known import KnownPods
-from podfit.kubelet.pods.pod_changes import Added, Again, Changed, Deleted, FromApi, PodChange, Try, uid_of
+from podfit.kubelet.pods.pod_changes import (
+    Added,
+    Changed,
+    Deleted,
+    FromApi,
+    PodChange,
+    RetryAdmission,
+    TryAlone,
+    uid_of,
+)
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
@@ -50,7 +59,7 @@ class PodManager:
         self.supervisor.watch(attempts.supervisor)
         self._successors = Successors()
         self._starts = GuardedStarts(
-            context, attempts, begin=lambda uid: known.changes.put_nowait(Try(uid)), supervisor=self.supervisor
+            context, attempts, begin=lambda uid: known.changes.put_nowait(TryAlone(uid)), supervisor=self.supervisor
         )
         self.ready = asyncio.Event()
         informer.add_handler(
@@ -115,7 +124,7 @@ class PodManager:
                 await changes.add(self._classified(change.pod))
                 continue
             await changes.carry_out()
-            if isinstance(change, Try):
+            if isinstance(change, TryAlone):
                 await self._add(batch)
                 batch = []
                 await self._try(uid)
@@ -126,7 +135,7 @@ class PodManager:
                 continue
             if isinstance(change, Deleted) and self._successors.drop(change.pod):
                 continue
-            if isinstance(change, Again):
+            if isinstance(change, RetryAdmission):
                 batch += [self._classified(pod) for pod in [self._known.release(change.uid)] if pod is not None]
                 continue
             await self._add(batch)

@@ -37,7 +37,7 @@ class Kill(msgspec.Struct, frozen=True):
     grace: int | None = None
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class PodActions(msgspec.Struct, frozen=True, kw_only=True):
     """`over`: nothing runs on and nothing will start again, so what is left (sidecars) can be stopped."""
 
     over: bool = False
@@ -47,12 +47,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     initialised: bool = False
 
 
-def plan(pod: Pod, facts: PodFacts) -> Plan:
+def plan(pod: Pod, facts: PodFacts) -> PodActions:
     if facts.sandbox is None:
         return _without_sandbox(pod, facts)
     initialised = is_initialised(pod, facts)
     if _failed(pod, facts, initialised) or (initialised and _all_done(pod, facts)):
-        return Plan(over=True, initialised=initialised)
+        return PodActions(over=True, initialised=initialised)
     kill = tuple(_outdated(pod, facts, initialised=initialised))
     replaced = {killed.container.name for killed in kill if killed.again}
     start = (*_ephemeral(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
@@ -60,7 +60,7 @@ def plan(pod: Pod, facts: PodFacts) -> Plan:
         kill = tuple(
             replace(killed, message=f"Stopping container {killed.container.name}", grace=None) for killed in kill
         )
-    return Plan(kill=kill, start=start, initialised=initialised)
+    return PodActions(kill=kill, start=start, initialised=initialised)
 
 
 def is_initialised(pod: Pod, facts: PodFacts) -> bool:
@@ -75,7 +75,7 @@ def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code
     return comes_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
 
 
-def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
+def _without_sandbox(pod: Pod, facts: PodFacts) -> PodActions:
     """Containers of a sandbox that died were killed with it, unless they had ended before."""
     ended = [facts.last(container.name) for container in pod.spec.containers]
     done = [
@@ -84,10 +84,10 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     ]
     once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
     if once or (facts.sandboxes and all(done)):
-        return Plan(over=True)
+        return PodActions(over=True)
     kill = tuple(Kill(container, f"Stopping container {container.name}") for container in facts.running)
     first = tuple(pod.spec.init_containers[:1]) or pod.spec.containers
-    return Plan(new_sandbox=True, kill=kill, start=first, initialised=not pod.spec.init_containers)
+    return PodActions(new_sandbox=True, kill=kill, start=first, initialised=not pod.spec.init_containers)
 
 
 def _has_run(pod: Pod) -> bool:

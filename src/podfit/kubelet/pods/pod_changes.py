@@ -20,24 +20,24 @@ class Deleted(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-class Again(msgspec.Struct, frozen=True):
+class RetryAdmission(msgspec.Struct, frozen=True):
     """A pod that was neither admitted nor rejected is tried once more."""
 
     uid: str
 
 
-class Try(msgspec.Struct, frozen=True):
+class TryAlone(msgspec.Struct, frozen=True):
     """It is this pod's turn to be tried alone."""
 
     uid: str
 
 
 FromApi: TypeAlias = Added | Changed | Deleted
-PodChange: TypeAlias = FromApi | Again | Try
+PodChange: TypeAlias = FromApi | RetryAdmission | TryAlone
 
 
 def uid_of(change: PodChange) -> str:
-    return change.uid if isinstance(change, Again | Try) else change.pod.metadata.uid
+    return change.uid if isinstance(change, RetryAdmission | TryAlone) else change.pod.metadata.uid
 
 
 def same_but_status(old: Pod, new: Pod) -> bool:

@@ -67,7 +67,7 @@ class NotStarted(Exception):
         self.retry = retry
 
 
-class Place(msgspec.Struct, frozen=True):
+class StartedSandbox(msgspec.Struct, frozen=True):
     """Where a pod's containers go."""
 
     sandbox_id: str
@@ -96,7 +96,9 @@ class Starter(msgspec.Struct, frozen=True):
     failures: dict[tuple[str, str], tuple[NotStarted, float]] = msgspec.field(default_factory=dict)
     """Why a container (pod's uid, name) could not be started, and when it may be tried again."""
 
-    async def start(self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, replaced: bool) -> None:
+    async def start(
+        self, pod: Pod, container: Container, place: StartedSandbox, facts: PodFacts, *, replaced: bool
+    ) -> None:
         """`pod` is the allocated one. `replaced`: we stopped the last instance ourselves, so it need not wait.
 
         Raises NotStarted.
@@ -136,7 +138,9 @@ class Starter(msgspec.Struct, frozen=True):
         self.backoff.forget(uid)
         self.puller.forget(uid)
 
-    async def _run(self, pod: Pod, container: Container, config: ContainerConfig, place: Place, tell: Tell) -> None:
+    async def _run(
+        self, pod: Pod, container: Container, config: ContainerConfig, place: StartedSandbox, tell: Tell
+    ) -> None:
         try:
             await self.pool.make_way(pod.metadata.uid, container.name)
             await self.actuator.before_create(pod, container.name)
@@ -169,7 +173,7 @@ class Starter(msgspec.Struct, frozen=True):
             raise NotStarted(POST_START_ERROR, str(error), retry=OUTAGE_SECONDS) from error
 
     async def _configure(
-        self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int
+        self, pod: Pod, container: Container, place: StartedSandbox, facts: PodFacts, *, image: str, attempt: int
     ) -> ContainerConfig:
         problem = confinement_problem(pod, container)
         problem = problem or root_problem(pod, container, await self.runtime.image_status(image))

@@ -26,9 +26,9 @@ from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.facts import PodFacts
-from podfit.kubelet.pods.plan import Kill, Plan, plan
+from podfit.kubelet.pods.plan import Kill, PodActions, plan
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
+from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, StartedSandbox
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
@@ -45,7 +45,7 @@ LONGEST_MOUNT_RETRY = 122.0
 ROUNDS = 32
 
 
-class Turn(msgspec.Struct, frozen=True):
+class SyncResult(msgspec.Struct, frozen=True):
     """How a turn ended: `over` = nothing will run again; `again` in seconds, None = after the usual resync."""
 
     over: bool = False
@@ -71,7 +71,7 @@ class PodSync:
         self._seen = await self._context.look(pod, self._seen)
         return self._seen
 
-    async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> Turn:
+    async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> SyncResult:
         """`newest` is the API's pod as it is known now: what is said of a resize that was decided during the turn is
         said with its generation. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated.
         """
@@ -83,23 +83,23 @@ class PodSync:
             before = await self._observed(newest, facts) if known else None
             if before is not None and before == self._last_observed:
                 await self._refresh(replace(before.allocated, status=before.status))
-                return Turn()
+                return SyncResult()
             self._last_observed = None
             pod = await self._reporter.report(newest, facts)
             if self._reporter.ended or plan(pod, facts).over:
-                return Turn(over=True)
+                return SyncResult(over=True)
             try:
                 volumes = await self._mounted(pod)
             except MountError as error:
                 self._context.emit(desired, "Warning", "FailedMount", str(error), "")
                 self._mount_failures += 1
-                return Turn(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
+                return SyncResult(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
             retries.clear()
             progress = await self._round(pod, facts, volumes, retries)
             if not progress and not retries and not self._context.allocation.conditions(desired.metadata.uid):
                 await self._refresh(pod)
                 self._last_observed = before
-                return Turn()
+                return SyncResult()
             facts = await self.look(desired)
             if not progress:
                 break
@@ -107,7 +107,7 @@ class PodSync:
         over = self._reporter.ended or plan(pod, facts).over
         if not over:
             await self._refresh(pod)
-        return Turn(over=over, again=min(retries, default=None))
+        return SyncResult(over=over, again=min(retries, default=None))
 
     async def _observed(self, newest: Callable[[], Pod], facts: PodFacts) -> Observed | None:
         if self._volumes is None:
@@ -134,7 +134,7 @@ class PodSync:
         return bool(replaced or todo.kill) or started or resized
 
     async def _change_running(
-        self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float]
+        self, pod: Pod, facts: PodFacts, todo: PodActions, retries: list[float]
     ) -> tuple[set[str], bool]:
         """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
         actuator, live = self._context.actuator, _live(facts)
@@ -160,7 +160,7 @@ class PodSync:
         return replaced, outcome.changed and not outcome.error
 
     async def _start(
-        self, pod: Pod, facts: PodFacts, volumes: Paths, todo: Plan, replaced: set[str], retries: list[float]
+        self, pod: Pod, facts: PodFacts, volumes: Paths, todo: PodActions, replaced: set[str], retries: list[float]
     ) -> bool:
         sandbox = facts.sandbox
         if sandbox is None:
@@ -171,7 +171,7 @@ class PodSync:
         at_once = replaced - {kill.container.name for kill in todo.kill if kill.waits}
         if not due:
             return False
-        place = Place(sandbox.id, await self._sandbox_config(pod, sandbox.attempt), volumes)
+        place = StartedSandbox(sandbox.id, await self._sandbox_config(pod, sandbox.attempt), volumes)
         for container in _in_order(pod, due):
             try:
                 await self._context.starter.start(pod, container, place, facts, replaced=container.name in at_once)

@@ -16,30 +16,30 @@ from podfit.decide.pod.environment import STRING_BYTES, TooLarge, expand_within
 from podfit.kubelet.probes.targets import headers_of, port_of, url_of
 from podfit.kubelet.runtime.errors import CRIError, TimedOut
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import KEPT, Failed, Reach
+from podfit.kubelet.runtime.reach import KEPT, ContainerReach, Failed
 
 AGENT = "kube-probe/1.36"
 TRIES = 3  # of a probe that could not be run at all
 
 
-class Verdict(enum.Enum):
+class ProbeResult(enum.Enum):
     SUCCESS = "success"
     WARNING = "warning"
     FAILURE = "failure"
     UNKNOWN = "unknown"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ProbeOutcome(msgspec.Struct, frozen=True):
     """UNKNOWN: the probe could not be run, which counts for nothing."""
 
-    verdict: Verdict
+    verdict: ProbeResult
     text: str = ""
 
 
-SUCCESS = Outcome(Verdict.SUCCESS)
+SUCCESS = ProbeOutcome(ProbeResult.SUCCESS)
 
 
-class Target(msgspec.Struct, frozen=True):
+class ProbedContainer(msgspec.Struct, frozen=True):
     """The running container `id`; `address` is its pod's."""
 
     container: Container
@@ -49,18 +49,18 @@ class Target(msgspec.Struct, frozen=True):
 
 class Checks(msgspec.Struct, frozen=True):
     runtime: Runtime
-    reach: Reach
+    reach: ContainerReach
 
-    async def run(self, target: Target, probe: Probe) -> Outcome:
+    async def run(self, target: ProbedContainer, probe: Probe) -> ProbeOutcome:
         """Once, or a few times when it cannot be run."""
-        outcome = Outcome(Verdict.UNKNOWN)
+        outcome = ProbeOutcome(ProbeResult.UNKNOWN)
         for _ in range(TRIES):
             outcome = await self._once(target, probe)
-            if outcome.verdict is not Verdict.UNKNOWN:
+            if outcome.verdict is not ProbeResult.UNKNOWN:
                 break
         return outcome
 
-    async def _once(self, target: Target, probe: Probe) -> Outcome:
+    async def _once(self, target: ProbedContainer, probe: Probe) -> ProbeOutcome:
         timeout = float(probe.timeout_seconds or 1)
         if probe.exec is not None:
             return await self._exec(target, probe.exec, timeout)
@@ -72,46 +72,46 @@ class Checks(msgspec.Struct, frozen=True):
             elif probe.grpc is not None:
                 port = port_of(target.container, probe.grpc.port)
             else:
-                return Outcome(Verdict.UNKNOWN, f"missing probe handler for {target.container.name}")
+                return ProbeOutcome(ProbeResult.UNKNOWN, f"missing probe handler for {target.container.name}")
         except Failed as error:
-            return Outcome(Verdict.UNKNOWN, str(error))
+            return ProbeOutcome(ProbeResult.UNKNOWN, str(error))
         try:
             if probe.tcp_socket is not None:
                 await self.reach.tcp(probe.tcp_socket.host or target.address, port, timeout=timeout)
             elif probe.grpc is not None:
                 await self.reach.grpc(target.address, port, probe.grpc.service or "", timeout=timeout)
         except Failed as error:
-            return Outcome(Verdict.FAILURE, str(error))
+            return ProbeOutcome(ProbeResult.FAILURE, str(error))
         return SUCCESS
 
-    async def _exec(self, target: Target, action: ExecAction, timeout: float) -> Outcome:
+    async def _exec(self, target: ProbedContainer, action: ExecAction, timeout: float) -> ProbeOutcome:
         try:
             command = expanded(target.container, action)
             done = await self.runtime.exec_sync(target.id, command, timeout_seconds=timeout)
         except TimedOut:
             words = " ".join(action.command)
-            return Outcome(Verdict.FAILURE, f'command timed out: "{words}" timed out after {timeout:g}s')
+            return ProbeOutcome(ProbeResult.FAILURE, f'command timed out: "{words}" timed out after {timeout:g}s')
         except (CRIError, TooLarge) as error:
-            return Outcome(Verdict.UNKNOWN, str(error))
+            return ProbeOutcome(ProbeResult.UNKNOWN, str(error))
         if done.exit_code == 0:
             return SUCCESS
-        return Outcome(Verdict.FAILURE, (done.stdout + done.stderr)[:KEPT].decode(errors="replace"))
+        return ProbeOutcome(ProbeResult.FAILURE, (done.stdout + done.stderr)[:KEPT].decode(errors="replace"))
 
-    async def _http(self, target: Target, action: HTTPGetAction, timeout: float) -> Outcome:
+    async def _http(self, target: ProbedContainer, action: HTTPGetAction, timeout: float) -> ProbeOutcome:
         try:
             url = url_of(target.container, action, target.address)
         except Failed as error:
-            return Outcome(Verdict.UNKNOWN, str(error))
+            return ProbeOutcome(ProbeResult.UNKNOWN, str(error))
         try:
             answer = await self.reach.http(url, headers_of(action, agent=AGENT), timeout=timeout)
         except Failed as error:
-            return Outcome(Verdict.FAILURE, str(error))
+            return ProbeOutcome(ProbeResult.FAILURE, str(error))
         if answer.redirected:
             body = answer.body.decode(errors="replace")
-            return Outcome(Verdict.WARNING, f"Probe terminated redirects, Response body: {body}")
+            return ProbeOutcome(ProbeResult.WARNING, f"Probe terminated redirects, Response body: {body}")
         if 200 <= answer.status < 400:
             return SUCCESS
-        return Outcome(Verdict.FAILURE, f"HTTP probe failed with statuscode: {answer.status}")
+        return ProbeOutcome(ProbeResult.FAILURE, f"HTTP probe failed with statuscode: {answer.status}")
 
 
 def expanded(container: Container, action: ExecAction) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import field_path
 from podfit.decide.pod.probing import Action, ProbeKind, Result, Seen
 from podfit.decide.pod.restart_policy import comes_again
-from podfit.kubelet.probes.checks import Checks, Outcome, Target, Verdict
+from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult
 from podfit.kubelet.probes.health import Health
 from podfit.kubelet.probes.worker import ProbeWorker
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
@@ -79,9 +79,9 @@ class ProbeManager:
         if worker is None:
             worker = self._workers[key] = ProbeWorker(key[2], probe, self._clock, changed=lambda: self._changed(key[0]))
 
-        async def ask() -> Outcome:
+        async def ask() -> ProbeOutcome:
             address = pod.status.pod_ip or self._address
-            outcome = await self._checks.run(Target(container, worker.seen.id, address), probe)
+            outcome = await self._checks.run(ProbedContainer(container, worker.seen.id, address), probe)
             self._tell(pod, container, key[2], outcome)
             return outcome
 
@@ -131,14 +131,14 @@ class ProbeManager:
             return None
         return worker.state.result
 
-    def _tell(self, pod: Pod, container: Container, kind: ProbeKind, outcome: Outcome) -> None:
+    def _tell(self, pod: Pod, container: Container, kind: ProbeKind, outcome: ProbeOutcome) -> None:
         path = field_path(pod, container.name)
         match outcome.verdict:
-            case Verdict.FAILURE:
+            case ProbeResult.FAILURE:
                 self._emit(pod, "Warning", "Unhealthy", f"{kind} probe failed: {outcome.text}", path)
-            case Verdict.WARNING:
+            case ProbeResult.WARNING:
                 self._emit(pod, "Warning", "ProbeWarning", f"{kind} probe warning: {outcome.text}", path)
-            case Verdict.UNKNOWN:
+            case ProbeResult.UNKNOWN:
                 text = f"{kind} probe errored and resulted in unknown state: {outcome.text}"
                 self._emit(pod, "Warning", "Unhealthy", text, path)
 

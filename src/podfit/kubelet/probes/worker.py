@@ -6,11 +6,15 @@ from collections.abc import Awaitable, Callable
 from podfit.api.core.v1.pods.probes import Probe
 from podfit.core.clock import Clock
 from podfit.decide.pod.probing import Action, ProbeKind, ProbeState, Result, Seen, Settings, due, heard
-from podfit.kubelet.probes.checks import Outcome, Verdict
+from podfit.kubelet.probes.checks import ProbeOutcome, ProbeResult
 
-Ask = Callable[[], Awaitable[Outcome]]
+Ask = Callable[[], Awaitable[ProbeOutcome]]
 
-_RESULTS = {Verdict.SUCCESS: Result.SUCCESS, Verdict.WARNING: Result.SUCCESS, Verdict.FAILURE: Result.FAILURE}
+_RESULTS = {
+    ProbeResult.SUCCESS: Result.SUCCESS,
+    ProbeResult.WARNING: Result.SUCCESS,
+    ProbeResult.FAILURE: Result.FAILURE,
+}
 
 
 class ProbeWorker:

@@ -28,7 +28,7 @@ class MissingProgram(Exception):
     """A program that an image is made of is not installed; the text says which."""
 
 
-class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+class ImageContents(msgspec.Struct, frozen=True, kw_only=True):
     """`files` maps paths in the image to files here, `links` link names to targets."""
 
     name: str
@@ -38,18 +38,18 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     directories: tuple[str, ...] = ("tmp",)
 
 
-def pause_recipe() -> Recipe:
+def pause_recipe() -> ImageContents:
     if catatonit := shutil.which("catatonit"):
-        return Recipe(name=PAUSE, command=("/pause", "-P"), files={"pause": Path(catatonit)})
+        return ImageContents(name=PAUSE, command=("/pause", "-P"), files={"pause": Path(catatonit)})
     command = ("/pause", "sh", "-c", "trap exit TERM INT; while :; do sleep 86400 & wait; done")
-    return Recipe(name=PAUSE, command=command, files={"pause": _busybox()})
+    return ImageContents(name=PAUSE, command=command, files={"pause": _busybox()})
 
 
-def busybox_recipe() -> Recipe:
+def busybox_recipe() -> ImageContents:
     program = _busybox()
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     links = {f"bin/{name}": "busybox" for name in listed if name != "busybox"}
-    return Recipe(
+    return ImageContents(
         name=BUSYBOX,
         command=("sh",),
         files={"bin/busybox": program},
@@ -69,7 +69,7 @@ def _busybox() -> Path:
     raise MissingProgram("no static busybox: install the package busybox-static")
 
 
-def archive(recipe: Recipe, directory: Path) -> Path:
+def archive(recipe: ImageContents, directory: Path) -> Path:
     """The recipe's OCI archive in a directory, made when it is not there or what it is made of has changed."""
     stem = recipe.name.rpartition("/")[2].replace(":", "-")
     digest = hashlib.sha256(repr(recipe).encode())
@@ -82,7 +82,7 @@ def archive(recipe: Recipe, directory: Path) -> Path:
     return target
 
 
-def _oci(recipe: Recipe) -> bytes:
+def _oci(recipe: ImageContents) -> bytes:
     layer = _layer(recipe)
     layer_digest = _digest(layer)
     config = msgspec.json.encode(
@@ -120,7 +120,7 @@ def _oci(recipe: Recipe) -> bytes:
     return out.getvalue()
 
 
-def _layer(recipe: Recipe) -> bytes:
+def _layer(recipe: ImageContents) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name in recipe.directories:

@@ -22,7 +22,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
     redirected: bool = False
 
 
-class Reach(Protocol):
+class ContainerReach(Protocol):
     """Each method raises Failed. `timeout` is in seconds for all of it."""
 
     async def http(self, url: str, headers: Headers, *, timeout: float) -> HttpAnswer:
@@ -35,7 +35,7 @@ class Reach(Protocol):
         """Ask grpc.health.v1.Health/Check of the service."""
 
 
-class NobodyFails:
+class SimulatedReach:
     """The network of a simulated node: every container answers."""
 
     async def http(self, url: str, headers: Headers, *, timeout: float) -> HttpAnswer:

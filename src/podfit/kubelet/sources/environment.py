@@ -24,7 +24,7 @@ YIELD_BYTES = 128 * 1024
 STRING_COST = 256  # in bytes: as long as it takes to look up a short value
 
 
-class Words(msgspec.Struct, frozen=True):
+class ExpandedCommand(msgspec.Struct, frozen=True):
     """What a container is started with, expanded."""
 
     environment: Mapping[str, str]
@@ -55,7 +55,7 @@ class _Room:
 
 async def words(
     pod: Pod, container: Container, *, lookup: Lookup, allocatable: ResourceList, services: Mapping[str, str] = NONE
-) -> Words:
+) -> ExpandedCommand:
     """`pod` is the allocated one with addresses in its status; `services` are the variables by which services are
     found. Raises Missing, Unsupported, TooLarge, ApiError.
     """
@@ -73,7 +73,7 @@ async def words(
         if value is not None:
             values[variable.name] = value
         await room.breathe()
-    return Words(
+    return ExpandedCommand(
         values,
         await room.expand_all("command", container.command, values),
         await room.expand_all("args", container.args, values),
