@@ -2,13 +2,13 @@
 
 import pytest
 
-from podfit.decide.pod.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
+from podfit.decide.pod.attempts import AttemptRecord, AttemptVerdict, Mark, after_crash, after_stop, verdict
 
 STARTED, SUSPECT, ALONE, ASIDE = Mark.STARTED, Mark.SUSPECT, Mark.ALONE, Mark.ASIDE
 
 
-def notes(**marks: Mark) -> dict[str, Note]:
-    return {uid: Note("1", mark) for uid, mark in marks.items()}
+def notes(**marks: Mark) -> dict[str, AttemptRecord]:
+    return {uid: AttemptRecord("1", mark) for uid, mark in marks.items()}
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,17 @@ def test_a_stop_accuses_nobody_and_acquits_nobody() -> None:
 @pytest.mark.parametrize(
     ("mark", "form", "expected"),
     [
-        (SUSPECT, "1", Verdict.TRY_ALONE),
-        (SUSPECT, "2", Verdict.TRY_ALONE),
-        (ASIDE, "1", Verdict.SET_ASIDE),
-        (ASIDE, "2", Verdict.TRY_ALONE),
-        (ASIDE, "1-", Verdict.TRY_ALONE),
-        (STARTED, "1", Verdict.RUN),
+        (SUSPECT, "1", AttemptVerdict.TRY_ALONE),
+        (SUSPECT, "2", AttemptVerdict.TRY_ALONE),
+        (ASIDE, "1", AttemptVerdict.SET_ASIDE),
+        (ASIDE, "2", AttemptVerdict.TRY_ALONE),
+        (ASIDE, "1-", AttemptVerdict.TRY_ALONE),
+        (STARTED, "1", AttemptVerdict.RUN),
     ],
 )
-def test_the_verdict(mark: Mark, form: str, expected: Verdict) -> None:
-    assert verdict(Note("1", mark), form) is expected
-    assert verdict(None, form) is Verdict.RUN
+def test_the_verdict(mark: Mark, form: str, expected: AttemptVerdict) -> None:
+    assert verdict(AttemptRecord("1", mark), form) is expected
+    assert verdict(None, form) is AttemptVerdict.RUN
 
 
 @pytest.mark.parametrize("guilty", range(1, 4))
@@ -55,7 +55,7 @@ def test_whoever_ends_the_node_is_found_and_nobody_else(guilty: int, pods: int) 
         starts += 1
         assert starts < 3 + guilty * 2
         verdicts = {name: verdict(known.get(name), "1") for name in names}
-        begun = [name for name in names if verdicts[name] is Verdict.RUN]
+        begun = [name for name in names if verdicts[name] is AttemptVerdict.RUN]
         stood = {**known, **notes(**dict.fromkeys(begun, STARTED))}
         if bombs & set(begun):
             known = after_crash(stood)
@@ -63,8 +63,8 @@ def test_whoever_ends_the_node_is_found_and_nobody_else(guilty: int, pods: int) 
         stood = {name: note for name, note in stood.items() if name not in begun}
         died = False
         for name in names:
-            if verdicts[name] is Verdict.TRY_ALONE:
-                stood[name] = Note("1", ALONE)
+            if verdicts[name] is AttemptVerdict.TRY_ALONE:
+                stood[name] = AttemptRecord("1", ALONE)
                 if name in bombs:
                     died = True
                     break
@@ -72,4 +72,4 @@ def test_whoever_ends_the_node_is_found_and_nobody_else(guilty: int, pods: int) 
         if not died:
             break
         known = after_crash(stood)
-    assert {name for name in names if verdict(stood.get(name), "1") is Verdict.SET_ASIDE} == bombs
+    assert {name for name in names if verdict(stood.get(name), "1") is AttemptVerdict.SET_ASIDE} == bombs

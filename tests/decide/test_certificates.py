@@ -14,7 +14,7 @@ from podfit.decide.certificates import (
     NODE_CLIENT,
     NODE_SERVING,
     SELF_NODE,
-    Asked,
+    RequestedNames,
     objection,
     out_of_date,
     recognized,
@@ -22,8 +22,8 @@ from podfit.decide.certificates import (
 )
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-NODE = Asked("system:node:n", ("system:nodes",))
-SERVING = Asked("system:node:n", ("system:nodes",), dns=("n",))
+NODE = RequestedNames("system:node:n", ("system:nodes",))
+SERVING = RequestedNames("system:node:n", ("system:nodes",), dns=("n",))
 APPROVED = ("Approved", "2026-01-01T05:00:00Z")
 SIGN, KEY, USE, SERVE = "digital signature", "key encipherment", "client auth", "server auth"
 
@@ -31,17 +31,17 @@ SIGN, KEY, USE, SERVE = "digital signature", "key encipherment", "client auth", 
 @pytest.mark.parametrize(
     ("signer", "asked", "usages", "problem"),
     [
-        (CLIENT, Asked("jane", ("dev",)), (USE,), ""),
-        (CLIENT, Asked("jane"), (SIGN, KEY, USE), ""),
-        (CLIENT, Asked("jane"), (SIGN,), "missing required usage for client certificate: client auth"),
-        (CLIENT, Asked("jane"), (USE, SERVE), "invalid usage for client certificate: server auth"),
+        (CLIENT, RequestedNames("jane", ("dev",)), (USE,), ""),
+        (CLIENT, RequestedNames("jane"), (SIGN, KEY, USE), ""),
+        (CLIENT, RequestedNames("jane"), (SIGN,), "missing required usage for client certificate: client auth"),
+        (CLIENT, RequestedNames("jane"), (USE, SERVE), "invalid usage for client certificate: server auth"),
         (NODE_CLIENT, NODE, (SIGN, USE), ""),
         (NODE_CLIENT, NODE, (SIGN, KEY, USE), ""),
         (NODE_CLIENT, NODE, (USE,), "usages did not match [client auth digital signature key encipherment]"),
-        (NODE_CLIENT, Asked("system:node:n"), (SIGN, USE), "subject organization is not system:nodes"),
+        (NODE_CLIENT, RequestedNames("system:node:n"), (SIGN, USE), "subject organization is not system:nodes"),
         (
             NODE_CLIENT,
-            Asked("n", ("system:nodes",)),
+            RequestedNames("n", ("system:nodes",)),
             (SIGN, USE),
             "subject common name does not begin with system:node:",
         ),
@@ -51,7 +51,7 @@ SIGN, KEY, USE, SERVE = "digital signature", "key encipherment", "client auth", 
         (NODE_SERVING, SERVING, (SIGN, USE), "usages did not match [digital signature key encipherment server auth]"),
     ],
 )
-def test_what_a_signer_signs(signer: str, asked: Asked, usages: tuple[str, ...], problem: str) -> None:
+def test_what_a_signer_signs(signer: str, asked: RequestedNames, usages: tuple[str, ...], problem: str) -> None:
     assert objection(signer, asked, usages) == problem
 
 

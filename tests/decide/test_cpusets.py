@@ -9,13 +9,24 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.decide.cgroup.container_resources import Machine, container_resources
 from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config
 from podfit.decide.managers import cpu as cpusets
-from podfit.decide.managers.cpu import BadCpuSet, CpuState, Place, TooFew, assign, flat, parse, release, show, take
+from podfit.decide.managers.cpu import (
+    BadCpuSet,
+    CpuLocation,
+    CpuState,
+    TooFew,
+    assign,
+    flat,
+    parse,
+    release,
+    show,
+    take,
+)
 from podfit.decide.resize import verdict as fit
 from support.placed import placed, resized
 from support.pods import amounts, container, needs, pod, sidecar
 
 # Two sockets of two cores of two threads: CPU n and n + 4 are one core, the even cores are on socket 0.
-SERVER = {cpu: Place(core=cpu % 4, socket=cpu % 2) for cpu in range(8)}
+SERVER = {cpu: CpuLocation(core=cpu % 4, socket=cpu % 2) for cpu in range(8)}
 WHOLE = {"cpu": "2", "memory": "64Mi"}
 
 

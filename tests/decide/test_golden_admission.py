@@ -12,7 +12,7 @@ from podfit.core.features import DEFAULT_GATES
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge, recount
 from podfit.decide.pod.qos import qos_class
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 from podfit.decide.resize.validation import prepare_resize
 from support import golden
 from support.patches import STRATEGIC, patched
@@ -38,5 +38,5 @@ def test_namespace_policies(case: golden.Case) -> None:
     quotas = [convert(document, ResourceQuota) for document in made if document["kind"] == "ResourceQuota"]
     quotas = [msgspec.structs.replace(quota, status=recount(quota, [old] if old else [])) for quota in quotas]
     verdict = check_limits(new, limits) or charge(new, old, quotas)
-    text = str(verdict.error("{name}")) if isinstance(verdict, Refused) else None
+    text = str(verdict.error("{name}")) if isinstance(verdict, Forbidden) else None
     assert text == case["expect"].get("message")

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.decide.resize import guarded_shrink as guarded
-from podfit.decide.resize.guarded_shrink import Action, Lower, Seen, Shrink, Step, Stop, margin
+from podfit.decide.resize.guarded_shrink import Action, Lower, ReclaimStep, Shrink, Stop, UsageReading, margin
 
 MI = 1 << 20
 LIMIT = 64 * MI
 GOAL = 62 * MI
 
 
-def seen(usage: int, at: float = 0.0, stalled: int | None = None) -> Seen:
-    return Seen(usage=usage, at=at, stalled=stalled)
+def seen(usage: int, at: float = 0.0, stalled: int | None = None) -> UsageReading:
+    return UsageReading(usage=usage, at=at, stalled=stalled)
 
 
-def after(*looks: Seen, limit: int = LIMIT, previous: int | None = None) -> Action:
+def after(*looks: UsageReading, limit: int = LIMIT, previous: int | None = None) -> Action:
     """What the last of these looks leads to."""
     shrink, action = Shrink(limit=limit, previous=previous), None
     for look in looks:
@@ -32,10 +32,10 @@ def after(*looks: Seen, limit: int = LIMIT, previous: int | None = None) -> Acti
     [
         ([seen(40 * MI)], Lower(high=GOAL)),
         ([seen(GOAL)], Lower(high=GOAL)),
-        ([seen(GOAL + 4096)], Step(high=GOAL, reclaim=4096)),
-        ([seen(80 * MI)], Step(high=70 * MI, reclaim=10 * MI)),
-        ([seen(80 * MI), seen(70 * MI, 0.9), seen(69 * MI, 1.8)], Step(high=GOAL, reclaim=7 * MI)),
-        ([seen(80 * MI), seen(80 * MI, 0.9)], Step(high=70 * MI, reclaim=10 * MI)),
+        ([seen(GOAL + 4096)], ReclaimStep(high=GOAL, reclaim=4096)),
+        ([seen(80 * MI)], ReclaimStep(high=70 * MI, reclaim=10 * MI)),
+        ([seen(80 * MI), seen(70 * MI, 0.9), seen(69 * MI, 1.8)], ReclaimStep(high=GOAL, reclaim=7 * MI)),
+        ([seen(80 * MI), seen(80 * MI, 0.9)], ReclaimStep(high=70 * MI, reclaim=10 * MI)),
         ([seen(80 * MI), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
         ([seen(80 * MI), seen(90 * MI, 0.5), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
         (
@@ -43,11 +43,11 @@ def after(*looks: Seen, limit: int = LIMIT, previous: int | None = None) -> Acti
             Stop(reason="everything waited for memory for 40% of the time"),
         ),
         ([seen(80 * MI, 0, 0), seen(GOAL, 0.1, 40_000)], Lower(high=GOAL)),
-        ([seen(80 * MI, 0, 0), seen(72 * MI, 0.1, 10_000)], Step(high=63 * MI, reclaim=9 * MI)),
+        ([seen(80 * MI, 0, 0), seen(72 * MI, 0.1, 10_000)], ReclaimStep(high=63 * MI, reclaim=9 * MI)),
         ([seen(MI << 10, 19.5), seen(500 * MI, 20.0)], Stop(reason="not done after 20 s")),
     ],
 )
-def test_next(looks: list[Seen], action: Action) -> None:
+def test_next(looks: list[UsageReading], action: Action) -> None:
     assert after(*looks) == action
 
 
@@ -56,7 +56,7 @@ def test_a_limit_without_room_for_a_margin_is_not_tried() -> None:
 
 
 def test_an_earlier_memory_high_is_never_loosened() -> None:
-    assert after(seen(80 * MI), previous=50 * MI) == Step(high=50 * MI, reclaim=30 * MI)
+    assert after(seen(80 * MI), previous=50 * MI) == ReclaimStep(high=50 * MI, reclaim=30 * MI)
     assert after(seen(40 * MI), previous=50 * MI) == Lower(high=50 * MI)
 
 
@@ -144,6 +144,6 @@ def test_what_is_all_cache_always_fits_in_the_end(limit: int, cache: int, share:
         shrink, action = shrink.following(seen(kernel.usage, at))
         if isinstance(action, Lower):
             return
-        assert isinstance(action, Step), action
+        assert isinstance(action, ReclaimStep), action
         kernel.set_high(action.high)
         at += guarded.PAUSE

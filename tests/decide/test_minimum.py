@@ -3,7 +3,7 @@
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
 from support.pods import amounts, container, pod
 
 
@@ -11,8 +11,8 @@ def annotated(text: str) -> Pod:
     return pod(container("app"), container("log"), annotations={MINIMUM: text})
 
 
-def target(restart: bool = False, **floor: str) -> Target:
-    return Target(amounts(floor), restart)
+def target(restart: bool = False, **floor: str) -> MinimumSize:
+    return MinimumSize(amounts(floor), restart)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def target(restart: bool = False, **floor: str) -> Target:
         ("restart=allowed", {}),
     ],
 )
-def test_it_says_how_far_each_container_may_shrink(text: str, meaning: dict[str, Target]) -> None:
+def test_it_says_how_far_each_container_may_shrink(text: str, meaning: dict[str, MinimumSize]) -> None:
     assert minimums(annotated(text)) == meaning
 
 

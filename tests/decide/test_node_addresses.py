@@ -7,8 +7,8 @@ import pytest
 from podfit.api.certificates.v1.types import CertificateSigningRequest, CertificateSigningRequestSpec
 from podfit.api.core.v1.nodes.types import DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeStatus
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.certificates import NODE_SERVING, Asked
-from podfit.decide.node.addresses import Taken, is_reachable, serving_objection, taken
+from podfit.decide.certificates import NODE_SERVING, RequestedNames
+from podfit.decide.node.addresses import OwnedAddress, is_reachable, serving_objection, taken
 
 USES = ("digital signature", "server auth")
 ADDRESSES = (("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1"), ("Hostname", "n1"), ("InternalDNS", "N1.Lan"))
@@ -24,8 +24,8 @@ def node(name: str = "n1", *addresses: tuple[str, str], port: int = 10250) -> No
     )
 
 
-def asked(**given: Any) -> Asked:
-    return Asked(
+def asked(**given: Any) -> RequestedNames:
+    return RequestedNames(
         **{
             "common_name": "system:node:n1",
             "organizations": ("system:nodes",),
@@ -55,7 +55,7 @@ def request(
         asked(dns=("n1.lan", "n1")),
     ],
 )
-def test_a_node_gets_a_certificate_for_its_own_names(wanted: Asked) -> None:
+def test_a_node_gets_a_certificate_for_its_own_names(wanted: RequestedNames) -> None:
     assert serving_objection(request(), wanted, [node()], frozenset({"10.96.0.1"})) == ""
 
 
@@ -75,7 +75,7 @@ def test_a_node_gets_a_certificate_for_its_own_names(wanted: Asked) -> None:
         (asked(dns=("*.lan",)), request(), '*.lan is no address of node "n1"'),
     ],
 )
-def test_what_waits_for_a_person(wanted: Asked, made: CertificateSigningRequest, why: str) -> None:
+def test_what_waits_for_a_person(wanted: RequestedNames, made: CertificateSigningRequest, why: str) -> None:
     assert why in serving_objection(made, wanted, [node()], frozenset())
 
 
@@ -123,7 +123,7 @@ def test_a_node_called_as_the_api_server_gets_none() -> None:
 
 def test_an_address_belongs_to_one_node_that_is_reached_there() -> None:
     other = node("n2", ("InternalIP", "FD00:0::1"))
-    assert taken(node(), [node(), other]) == Taken("fd00::1", "n2")
+    assert taken(node(), [node(), other]) == OwnedAddress("fd00::1", "n2")
     assert serving_objection(request(), asked(), [node(), other], frozenset()) == 'fd00::1 is an address of node "n2"'
     assert taken(node(), [node("n2", ("InternalIP", "fd00::1"), port=0)]) is None, "nothing listens there"
     assert taken(node(), [node("n2", ("InternalIP", "10.0.0.11"))]) is None

@@ -14,7 +14,7 @@ from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.decide.node_rights import nodes, pods
 from podfit.decide.node_rights.references import readable_by_node, referred_by, secrets_of, volume_secrets
 from podfit.decide.node_rights.requests import Decision, Denied, judged
-from podfit.decide.node_rights.verdict import Refused
+from podfit.decide.node_rights.verdict import NotPermitted
 
 SOURCES = sorted(set(Volume.__struct_fields__) - {"name"})
 WITHOUT_API = {
@@ -100,7 +100,7 @@ def test_every_source_of_volumes_is_known(source: str) -> None:
         spec = PodSpec(node_name="n", volumes=(convert({"name": "v", encoded: named[source]}, Volume),))
     assert bool(referred_by(spec)) is (source not in WITHOUT_API)
     verdict = pods.created(_mirror(spec), "n", Node(metadata=ObjectMeta(name="n", uid="u")))
-    assert isinstance(verdict, Refused) is (source not in WITHOUT_API)
+    assert isinstance(verdict, NotPermitted) is (source not in WITHOUT_API)
 
 
 def test_secrets_of_ephemeral_containers_count() -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import a_node, a_pod
 
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 ONE_CPU = a_pod(cpu="1")
 
 
-def refused(pod: Resident, *views: NodeView) -> str:
+def refused(pod: Resident, *views: NodeInfo) -> str:
     verdict = place(pod, views)
     assert isinstance(verdict, Unschedulable)
     return verdict.message
@@ -49,7 +49,7 @@ def refused(pod: Resident, *views: NodeView) -> str:
         ),
     ],
 )
-def test_a_pod_that_fits_nowhere_says_why(pod: Resident, views: list[NodeView], message: str) -> None:
+def test_a_pod_that_fits_nowhere_says_why(pod: Resident, views: list[NodeInfo], message: str) -> None:
     assert refused(pod, *views) == message
 
 
@@ -62,7 +62,7 @@ def test_a_pod_that_fits_nowhere_says_why(pod: Resident, views: list[NodeView], 
         (ONE_CPU, a_node("n", taints=[TAINT]), True),
     ],
 )
-def test_only_what_others_hold_can_be_freed_by_eviction(pod: Resident, view: NodeView, final: bool) -> None:
+def test_only_what_others_hold_can_be_freed_by_eviction(pod: Resident, view: NodeInfo, final: bool) -> None:
     verdict = place(pod, [view])
     assert isinstance(verdict, Unschedulable)
     assert verdict.refusals["n"].final is final
@@ -155,7 +155,7 @@ def test_a_node_that_the_pod_is_nominated_for_goes_before_a_better_one() -> None
 @pytest.mark.parametrize(("priority", "fits"), [(5, False), (10, False), (11, True)])
 def test_promised_room_is_kept_against_pods_of_the_same_or_lower_priority(priority: int, fits: bool) -> None:
     view = a_node("n1", cpu="2")
-    promised = NodeView(view.node, nominated=(a_pod("q", cpu="2", priority=10),))
+    promised = NodeInfo(view.node, nominated=(a_pod("q", cpu="2", priority=10),))
     verdict = place(a_pod(cpu="1", priority=priority), [promised])
     assert isinstance(verdict, Placed) is fits
 

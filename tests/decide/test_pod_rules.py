@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import HOSTNAME, ZONE, a_node, a_pod, affinity, spreading
 
 WEB = {"app": "web"}
 
 
-def outcome(pod: Resident, *views: NodeView, **namespaces: dict[str, str]) -> str:
+def outcome(pod: Resident, *views: NodeInfo, **namespaces: dict[str, str]) -> str:
     """The node, or the reasons."""
     verdict = place(pod, views, namespaces=namespaces)
     if isinstance(verdict, Placed):
@@ -83,7 +83,7 @@ def spread(**given: Any) -> Resident:
     return a_pod(labels=WEB, topologySpreadConstraints=spreading("web", **given))
 
 
-def zones(x: int, y: int) -> list[NodeView]:
+def zones(x: int, y: int) -> list[NodeInfo]:
     def several(prefix: str, count: int) -> list[Resident]:
         return [a_pod(f"{prefix}{index}", labels=WEB, cpu="10m") for index in range(count)]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.preempt import Budget, Eviction, Hopeless, preempt
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.preempt import Budget, CannotPreempt, Eviction, preempt
+from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import HOSTNAME, a_node, a_pod, affinity
 
 URGENT = a_pod("urgent", cpu="2", priority=100)
@@ -18,13 +18,13 @@ WEB = {"app": "web"}
 NEVER = a_pod("urgent", cpu="2", priority=100, preemptionPolicy="Never")
 
 
-def decided(pod: Resident, *views: NodeView, budgets: Sequence[Budget] = ()) -> Eviction | Hopeless:
+def decided(pod: Resident, *views: NodeInfo, budgets: Sequence[Budget] = ()) -> Eviction | CannotPreempt:
     verdict = place(pod, views)
     assert isinstance(verdict, Unschedulable)
     return preempt(pod, verdict, views, budgets=budgets)
 
 
-def victims(pod: Resident, *views: NodeView, budgets: Sequence[Budget] = ()) -> tuple[str, list[str]]:
+def victims(pod: Resident, *views: NodeInfo, budgets: Sequence[Budget] = ()) -> tuple[str, list[str]]:
     outcome = decided(pod, *views, budgets=budgets)
     assert isinstance(outcome, Eviction)
     return outcome.node, [victim.pod.metadata.name for victim in outcome.victims]
@@ -48,8 +48,8 @@ def low(name: str, cpu: str = "1", **given: Any) -> Resident:
         (NEVER, [a_node("a", low("x", "4"))], "not eligible due to preemptionPolicy=Never."),
     ],
 )
-def test_when_nobody_can_help_it_says_why(pod: Resident, views: list[NodeView], message: str) -> None:
-    assert decided(pod, *views) == Hopeless(message)
+def test_when_nobody_can_help_it_says_why(pod: Resident, views: list[NodeInfo], message: str) -> None:
+    assert decided(pod, *views) == CannotPreempt(message)
 
 
 def test_only_as_many_go_as_have_to_the_least_important_first() -> None:
@@ -102,7 +102,7 @@ def test_while_a_victim_is_on_its_way_nobody_else_is_asked_to_go() -> None:
         status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
     )
     pod = a_pod("urgent", cpu="2", priority=100, status={"nominatedNodeName": "a"})
-    assert decided(pod, a_node("a", leaving, cpu="2"), a_node("b", low("y", "2"), cpu="2")) == Hopeless(
+    assert decided(pod, a_node("a", leaving, cpu="2"), a_node("b", low("y", "2"), cpu="2")) == CannotPreempt(
         "not eligible due to a terminating pod on the nominated node.", keeps_promise=True
     )
 
@@ -129,7 +129,7 @@ def test_victims_are_lower_enough_and_each_of_them_needed(
     if isinstance(verdict, Placed):
         return
     outcome = preempt(pod, verdict, views)
-    if isinstance(outcome, Hopeless):
+    if isinstance(outcome, CannotPreempt):
         for view in views:
             staying = [resident for resident in view.residents if resident.priority >= 2]
             assert isinstance(place(pod, [view.with_residents(staying)]), Unschedulable)

@@ -16,7 +16,7 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
 from podfit.decide.limits.quota import Charged, charge, matches, pod_usage, recount
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 from support.pods import Amounts, amounts, container, infeasible, needs, pod, running, with_status
 
 
@@ -51,7 +51,7 @@ def test_growth_beyond_the_limit_names_what_is_exceeded() -> None:
     new = pod(container("a", {"cpu": "400m", "memory": "1Mi"}))
     old = pod(container("a", {"cpu": "100m", "memory": "1Mi"}))
     verdict = charge(new, old, [limit])
-    assert verdict == Refused(
+    assert verdict == Forbidden(
         "exceeded quota: q, requested: cpu=300m,requests.cpu=300m, used: cpu=600m,requests.cpu=600m, "
         "limited: cpu=800m,requests.cpu=800m"
     )
@@ -79,7 +79,7 @@ def test_pq5_a_larger_request_after_an_infeasible_one_is_charged() -> None:
     newer = msgspec.structs.replace(sized("900m", "100m"), metadata=msgspec.structs.replace(old.metadata, generation=2))
     newer = with_status(newer, conditions=old.status.conditions)
     verdict = charge(newer, old, [quota({"cpu": "500m"}, {"cpu": "100m"})])
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, Forbidden)
     assert "requested: cpu=800m" in verdict.text
 
 
@@ -101,14 +101,14 @@ def test_a_pod_whose_grace_ran_out_is_charged_as_an_object_only() -> None:
 def test_what_the_quota_limits_has_to_be_specified_unless_the_pod_speaks_as_a_whole() -> None:
     limit = quota({"limits.memory": "1Gi", "cpu": "4"})
     silent = charge(pod(container("a", {"cpu": "1"}), container("b")), None, [limit])
-    assert silent == Refused("failed quota: q: must specify cpu for: b; limits.memory for: a,b")
+    assert silent == Forbidden("failed quota: q: must specify cpu for: b; limits.memory for: a,b")
     whole = pod(container("a"), resources=needs({"cpu": "1"}, {"memory": "1Gi"}))
     assert isinstance(charge(whole, None, [limit]), Charged)
 
 
 def test_a_quota_nobody_counted_yet_refuses() -> None:
     fresh = msgspec.structs.replace(quota({"cpu": "1"}), status=ResourceQuotaStatus())
-    assert charge(sized("1"), None, [fresh]) == Refused("status unknown for quota: q, resources: cpu")
+    assert charge(sized("1"), None, [fresh]) == Forbidden("status unknown for quota: q, resources: cpu")
 
 
 @pytest.mark.parametrize(

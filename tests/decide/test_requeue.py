@@ -17,7 +17,7 @@ from podfit.decide.placement.requeue import (
     own_change_helps,
     worth_retrying,
 )
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import ZONE, a_node, a_pod, affinity, spreading
 
 WEB = {"app": "web"}
@@ -25,7 +25,7 @@ TAINT = [{"key": "k", "effect": "NoSchedule"}]
 CPU, MEMORY = frozenset({"cpu"}), frozenset({"memory"})
 
 
-def waiting(pod: Resident, *views: NodeView) -> Waiting:
+def waiting(pod: Resident, *views: NodeInfo) -> Waiting:
     verdict = place(pod, views)
     assert isinstance(verdict, Unschedulable)
     return Waiting(pod, verdict)

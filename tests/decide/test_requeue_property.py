@@ -22,7 +22,7 @@ from podfit.decide.placement.requeue import (
     shrunk,
     worth_retrying,
 )
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import HOSTNAME, ZONE, a_node, a_pod, affinity, spreading
 
 apps = st.sampled_from(["x", "y"])
@@ -57,7 +57,7 @@ def residents(draw: st.DrawFn, name: str) -> Resident:
 
 
 @st.composite
-def nodes(draw: st.DrawFn, name: str, inhabitants: bool = True) -> NodeView:
+def nodes(draw: st.DrawFn, name: str, inhabitants: bool = True) -> NodeInfo:
     count = draw(st.integers(0, 3)) if inhabitants else 0
     crowd = [draw(residents(f"{name}-{index}")) for index in range(count)]
     spec: dict[str, Any] = {"taints": [TAINT]} if draw(st.integers(0, 3)) == 0 else {}
@@ -68,16 +68,16 @@ def nodes(draw: st.DrawFn, name: str, inhabitants: bool = True) -> NodeView:
     return a_node(name, *crowd, cpu=cpu, pods=draw(st.sampled_from(["2", "9"])), zone=zone, labels=labels, **spec)
 
 
-Step = tuple[Change, list[NodeView]]
+Step = tuple[Change, list[NodeInfo]]
 
 
 @st.composite
-def steps(draw: st.DrawFn, views: list[NodeView]) -> Step:
+def steps(draw: st.DrawFn, views: list[NodeInfo]) -> Step:
     """One change of the cluster, and the cluster after it."""
     index = draw(st.integers(0, len(views) - 1))
     view = views[index]
 
-    def with_view(*changed: NodeView) -> list[NodeView]:
+    def with_view(*changed: NodeInfo) -> list[NodeInfo]:
         return [*views[:index], *changed, *views[index + 1 :]]
 
     kinds = ["came", "node", "new", "gone"] + (["left", "shrank", "relabelled"] if view.residents else [])
@@ -87,7 +87,7 @@ def steps(draw: st.DrawFn, views: list[NodeView]) -> Step:
             return PodCame(pod.pod), with_view(view.plus(pod))
         case "node":
             other = draw(nodes(view.name, inhabitants=False))
-            return NodeChanged(view.node, other.node), with_view(NodeView.of(other.node, view.residents))
+            return NodeChanged(view.node, other.node), with_view(NodeInfo.of(other.node, view.residents))
         case "new":
             other = draw(nodes("n9", inhabitants=False))
             return NodeChanged(None, other.node), [*views, other]

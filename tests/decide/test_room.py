@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.decide.node.room.minimum import MINIMUM, minimums
-from podfit.decide.node.room.plan import Enough, Impossible, Plan, plan, waits_for_room
+from podfit.decide.node.room.plan import Impossible, NothingNeeded, RoomPlan, plan, waits_for_room
 from podfit.decide.node.room.shrinkable import after
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.requests import pod_requests
@@ -66,14 +66,14 @@ def guaranteed(name: str, cpu: str, memory: str, minimum: str, **more: Any) -> P
     return on_node(container("c", both, both), name=name, minimum=minimum, **more)
 
 
-def decide(deferred: Pod, *neighbours: Pod, evict: bool = False) -> Enough | Plan | Impossible:
+def decide(deferred: Pod, *neighbours: Pod, evict: bool = False) -> NothingNeeded | RoomPlan | Impossible:
     targets = {neighbour.metadata.uid: minimums(neighbour) for neighbour in neighbours}
     return plan(deferred, neighbours, NODE, targets, evict=evict)
 
 
 def told(verdict: object) -> object:
     """A plan as it reads: what each gives, and who goes."""
-    if isinstance(verdict, Plan):
+    if isinstance(verdict, RoomPlan):
         given = {
             shrink.pod.metadata.name: {name: str(amount) for name, amount in shrink.given.items()}
             for shrink in verdict.shrinks
@@ -86,7 +86,7 @@ def told(verdict: object) -> object:
     ("neighbours", "expected"),
     [
         ([burstable("a", "3")], ({"a": {"cpu": "1"}}, [])),  # no more than is missing
-        ([burstable("a", "2")], Enough),
+        ([burstable("a", "2")], NothingNeeded),
         ([burstable("a", "1500m"), burstable("b", "1500m", priority=-1)], ({"b": {"cpu": "1"}}, [])),  # lowest first
         ([burstable("a", "1"), burstable("b", "2")], ({"b": {"cpu": "1"}}, [])),  # then most slack
         (
@@ -113,11 +113,11 @@ def test_the_default_priority_is_zero() -> None:
 def test_a_burstable_container_keeps_its_limits_and_a_guaranteed_one_its_class() -> None:
     loose = on_node(container("c", {"cpu": "3"}, {"cpu": "4"}), name="a", minimum="cpu=100m")
     verdict = decide(grower(), loose)
-    assert isinstance(verdict, Plan)
+    assert isinstance(verdict, RoomPlan)
     assert verdict.shrinks[0].containers == {"c": needs({"cpu": "2"}, {"cpu": "4"})}
     tight = guaranteed("a", "3", "1Gi", "cpu=100m,memory=1Mi")
     verdict = decide(grower(), tight)
-    assert isinstance(verdict, Plan)
+    assert isinstance(verdict, RoomPlan)
     both = {"cpu": "2", "memory": "1Gi"}
     assert verdict.shrinks[0].containers == {"c": needs(both, both)}
 
@@ -134,7 +134,7 @@ def test_several_resources_come_from_whom_has_them() -> None:
 def test_amounts_are_whole_steps_but_never_more_than_there_is() -> None:
     odd = on_node(container("c", {"memory": "7900000001"}), name="a", minimum="memory=1Gi")
     verdict = decide(grower("500m", "1Gi"), odd)
-    assert isinstance(verdict, Plan)
+    assert isinstance(verdict, RoomPlan)
     assert str(verdict.shrinks[0].given["memory"]) == "367Mi"
     exact = on_node(container("c", {"memory": "7900000001"}), name="a", minimum="memory=7516192768")
     assert told(decide(grower("500m", "1Gi"), exact)) == ({"a": {"memory": "383807233"}}, [])
@@ -143,9 +143,9 @@ def test_amounts_are_whole_steps_but_never_more_than_there_is() -> None:
 @pytest.mark.parametrize(("minimum", "gives"), [("cpu=100m", False), ("cpu=100m,restart=allowed", True)])
 def test_what_would_restart_gives_only_with_leave(minimum: str, gives: bool) -> None:
     touchy = on_node(container("c", {"cpu": "3"}, resize_policy=(RESTART_CPU,)), name="a", minimum=minimum)
-    assert isinstance(decide(grower(), touchy), Plan) is gives
+    assert isinstance(decide(grower(), touchy), RoomPlan) is gives
     other = on_node(container("c", {"cpu": "3"}, resize_policy=(RESTART_MEMORY,)), name="a", minimum=minimum)
-    assert isinstance(decide(grower(), other), Plan)
+    assert isinstance(decide(grower(), other), RoomPlan)
 
 
 def test_containers_give_in_their_order_and_the_unnamed_ones_keep() -> None:
@@ -157,7 +157,7 @@ def test_containers_give_in_their_order_and_the_unnamed_ones_keep() -> None:
         minimum="x:cpu=400m,z:cpu=100m",
     )
     verdict = decide(grower(), several)
-    assert isinstance(verdict, Plan)
+    assert isinstance(verdict, RoomPlan)
     assert verdict.shrinks[0].containers == {"x": needs({"cpu": "400m"}), "z": needs({"cpu": "600m"})}
 
 
@@ -176,11 +176,11 @@ def test_init_containers_bound_what_shrinking_frees() -> None:
 @pytest.mark.parametrize(
     ("neighbour", "expected"),
     [
-        (burstable("a", "2", held={"cpu": "3"}), Enough),  # shrinks already
-        (burstable("a", "3", deleted="2026-01-01T00:00:00Z"), Enough),  # goes already
+        (burstable("a", "2", held={"cpu": "3"}), NothingNeeded),  # shrinks already
+        (burstable("a", "3", deleted="2026-01-01T00:00:00Z"), NothingNeeded),  # goes already
         (burstable("a", "2", held={"cpu": "3"}, conditions=(progress("Error"),)), Impossible),  # fails to shrink
         (burstable("a", "2", held={"cpu": "3"}, conditions=(pending("Infeasible"),)), Impossible),
-        (burstable("a", "3", held={"cpu": "1"}), Enough),  # grows, and the node has not agreed
+        (burstable("a", "3", held={"cpu": "1"}), NothingNeeded),  # grows, and the node has not agreed
     ],
 )
 def test_what_is_under_way_counts_as_done(neighbour: Pod, expected: type) -> None:
@@ -259,7 +259,7 @@ def _neighbours(draw: st.DrawFn) -> list[Pod]:
     return pods
 
 
-def _outcome(verdict: Plan, neighbours: list[Pod]) -> list[Pod]:
+def _outcome(verdict: RoomPlan, neighbours: list[Pod]) -> list[Pod]:
     shrunk = {shrink.pod.metadata.uid: _settled(after(shrink)) for shrink in verdict.shrinks}
     gone = {victim.metadata.uid for victim in verdict.victims}
     return [
@@ -282,8 +282,8 @@ def _has_room(asks: Pod, neighbours: list[Pod]) -> bool:
 def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: str, evict: bool) -> None:
     asks = grower(cpu, memory, now="100m")
     verdict = decide(asks, *neighbours, evict=evict)
-    assert isinstance(verdict, Enough) == _has_room(asks, neighbours)
-    if not isinstance(verdict, Plan):
+    assert isinstance(verdict, NothingNeeded) == _has_room(asks, neighbours)
+    if not isinstance(verdict, RoomPlan):
         return
     assert _has_room(asks, _outcome(verdict, neighbours)), "it frees what is missing"
     assert evict or not verdict.victims
@@ -306,7 +306,7 @@ def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: 
 def test_nobody_is_evicted_who_could_be_spared(neighbours: list[Pod], cpu: str, memory: str) -> None:
     asks = grower(cpu, memory, now="100m")
     verdict = decide(asks, *neighbours, evict=True)
-    if not isinstance(verdict, Plan):
+    if not isinstance(verdict, RoomPlan):
         return
     for spared in verdict.victims:
         gone = {victim.metadata.uid for victim in verdict.victims if victim is not spared}

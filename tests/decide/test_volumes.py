@@ -10,7 +10,7 @@ from podfit.api.meta.codec import convert
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import Quantity
-from podfit.decide.placement.volumes import UNBOUND, Claims, claim_in_use, objection
+from podfit.decide.placement.volumes import UNBOUND, ClaimLookup, claim_in_use, objection
 from podfit.decide.pod.runtime_class import Conflict, with_runtime_class
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -32,10 +32,10 @@ def claim(
     return convert(body, PersistentVolumeClaim)
 
 
-def known(*claims: PersistentVolumeClaim) -> Claims:
+def known(*claims: PersistentVolumeClaim) -> ClaimLookup:
     by_name = {claim.metadata.name: claim for claim in claims}
     later = convert({"provisioner": "x/y", "volumeBindingMode": "WaitForFirstConsumer"}, StorageClass)
-    return Claims(lambda _, name: by_name.get(name), {"later": later}.get)
+    return ClaimLookup(lambda _, name: by_name.get(name), {"later": later}.get)
 
 
 MOUNTS = {"persistentVolumeClaim": {"claimName": "c"}}

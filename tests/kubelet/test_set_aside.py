@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
-from podfit.decide.pod.attempts import Mark, Verdict
+from podfit.decide.pod.attempts import AttemptVerdict, Mark
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.pods.attempts import SIZE, Attempts
 from podfit.kubelet.pods.guarded_start import MESSAGE, TRIAL_SECONDS
@@ -198,12 +198,12 @@ async def test_the_file_survives_records_that_were_cut_off_and_grows(tmp_path: P
     path.write_bytes(path.read_bytes().rstrip(b"\0") + b'{"uid":"uid-7","fo')
     again = Attempts(path, DiskWriter(FakeClock()))
     await again.recover()
-    assert [uid for uid, form in many if again.of(uid, form) is not Verdict.RUN] == ["uid-0"]
+    assert [uid for uid, form in many if again.of(uid, form) is not AttemptVerdict.RUN] == ["uid-0"]
     again.begin([("uid-0", "1")], Mark.ALONE)
     await again.durable()
     third = Attempts(path, DiskWriter(FakeClock()))
     await third.recover()
-    assert third.of("uid-0", "1") is Verdict.SET_ASIDE
+    assert third.of("uid-0", "1") is AttemptVerdict.SET_ASIDE
     for counted in (attempts, again, third):
         await counted.close()
     assert path.stat().st_size >= SIZE
@@ -215,7 +215,7 @@ async def test_a_disk_that_takes_nothing_keeps_no_pod_from_running(tmp_path: Pat
     await attempts.recover()
     attempts.begin([("a", "1")])
     await attempts.durable()
-    assert attempts.of("a", "1") is Verdict.RUN
+    assert attempts.of("a", "1") is AttemptVerdict.RUN
     attempts.done("a")
     assert not attempts.busy
     await attempts.close()

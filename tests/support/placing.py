@@ -5,7 +5,7 @@ from typing import Any
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
@@ -20,14 +20,14 @@ def a_node(
     labels: dict[str, str] | None = None,
     features: tuple[str, ...] = (),
     **spec: Any,
-) -> NodeView:
+) -> NodeInfo:
     every = {HOSTNAME: name} | ({ZONE: zone} if zone else {}) | (labels or {})
     document = {
         "metadata": {"name": name, "labels": every},
         "spec": spec,
         "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}, "declaredFeatures": list(features)},
     }
-    return NodeView.of(convert(document, Node), residents)
+    return NodeInfo.of(convert(document, Node), residents)
 
 
 def a_pod(

@@ -78,7 +78,7 @@ async def test_vpa_evicts_as_upstream_where_it_is_asked_to(world: World, mode: s
     await web(world, 3, mode)
     if annotated:
         await world.annotate_vpa("web", {"podfit.dev/update-mode": "upstream"})
-    await updating(world, rules=update.Settings(upstream_compatible=not annotated))
+    await updating(world, rules=update.UpdateSettings(upstream_compatible=not annotated))
     await world.minutes(1)
     gone = [pod for pod in (await world.client.list(Pod, NAMESPACE)).items if pod.metadata.deletion_timestamp]
     assert len(gone) == 1
@@ -94,7 +94,7 @@ async def test_vpa_does_not_evict_against_a_disruption_budget(world: World) -> N
     budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
     metadata = {"name": "web", "namespace": NAMESPACE}
     await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
-    updater = await updating(world, rules=update.Settings(upstream_compatible=True))
+    updater = await updating(world, rules=update.UpdateSettings(upstream_compatible=True))
     await world.minutes(3)
     assert not any(pod.metadata.deletion_timestamp for pod in (await world.client.list(Pod, NAMESPACE)).items)
     failed = [line for line in series(updater, "failed_eviction_attempts_total") if "EvictionError" in line]
@@ -109,7 +109,7 @@ async def test_vpa_resizes_the_only_replica_unless_as_upstream(
     world: World, compatible: bool, expected: tuple[str, str]
 ) -> None:
     await web(world, 1, "InPlaceOrRecreate")
-    await updating(world, rules=update.Settings(upstream_compatible=compatible))
+    await updating(world, rules=update.UpdateSettings(upstream_compatible=compatible))
     await world.minutes(2)
     assert await world.requests() == {"web-0": expected}
 
@@ -169,7 +169,7 @@ async def test_vpa_restarts_no_container_against_a_disruption_budget(world: Worl
     budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
     metadata = {"name": "web", "namespace": NAMESPACE}
     await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
-    await updating(world, rules=update.Settings(upstream_compatible=compatible))
+    await updating(world, rules=update.UpdateSettings(upstream_compatible=compatible))
     await world.minutes(2)
     assert (set((await world.requests()).values()) == {SMALL}) is not compatible
     await world.client.delete(PodDisruptionBudget, "web", NAMESPACE)

@@ -19,7 +19,7 @@ from podfit.answers.target import Target
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
-from podfit.decide.node.room.annotation import Gave, gave
+from podfit.decide.node.room.annotation import RoomRecord, gave
 
 NAMED = 3  # pods that a note names before it counts
 
@@ -131,7 +131,7 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
         )
 
 
-def _own(held: Held, gift: Gave | None) -> Held:
+def _own(held: Held, gift: RoomRecord | None) -> Held:
     """With what the pod had before it was shrunk for another one, where that was changed."""
     before = gift.before.get(held.container) if gift else None
     amount = getattr(before, held.side).get(held.resource) if before else None

@@ -10,8 +10,8 @@ from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.decide.node.room.annotation import shrink_text
-from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
-from podfit.decide.node.room.plan import Impossible, Plan, why_not
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
+from podfit.decide.node.room.plan import Impossible, RoomPlan, why_not
 from podfit.decide.node.room.shrinkable import Shrink, after
 from podfit.decide.node.room.turns import granted, in_turn
 from podfit.decide.resize.verdict import TOO_LITTLE, Deferred
@@ -58,7 +58,7 @@ class RoomMaker:
                 self._pods[uid] = granted(self._pods[uid])
         return tuple(order)
 
-    def _next(self) -> tuple[Pod, Plan] | None:
+    def _next(self) -> tuple[Pod, RoomPlan] | None:
         """The next plan that is acted on, as things stand."""
         model = self._model
         waiting = [member.desired for member in model.queue() if _lacks_room(model, member.desired.metadata.uid)]
@@ -70,14 +70,14 @@ class RoomMaker:
         )
         self.refused |= {pod.metadata.uid: outcome for pod, outcome in outcomes if isinstance(outcome, Impossible)}
         pod, last = outcomes[-1]
-        return (pod, last) if isinstance(last, Plan) else None
+        return (pod, last) if isinstance(last, RoomPlan) else None
 
     def _shrunk(self, change: Shrink) -> tuple[str, ...]:
         smaller = after(change)
         self._pods[smaller.metadata.uid] = smaller
         return self._model.ask(smaller)
 
-    def _remember(self, waiting: Pod, plan: Plan) -> None:
+    def _remember(self, waiting: Pod, plan: RoomPlan) -> None:
         name = _name(waiting)
         earlier = self.made.get(waiting.metadata.uid, Made())
         gifts = tuple(Gift(_name(shrink.pod), shrink_text(shrink, name)) for shrink in plan.shrinks)
@@ -102,7 +102,7 @@ def maker_of(node: str, model: LiveNode, snapshot: Snapshot) -> RoomMaker:
     return RoomMaker(model, pods, snapshot.room, snapshot.age.gates)
 
 
-def targets_of(pod: Pod) -> dict[str, Target]:
+def targets_of(pod: Pod) -> dict[str, MinimumSize]:
     try:
         return minimums(pod)
     except BadMinimum:

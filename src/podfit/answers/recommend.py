@@ -21,7 +21,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.container_view import every_container
-from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, Step, steps
+from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, EstimationStep, steps
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
 from podfit.decide.autoscaling.status import provided
@@ -71,7 +71,7 @@ class _Known(msgspec.Struct, frozen=True):
     """Of a container: amounts by resource and bound, steps of the target, and how sure that is."""
 
     amounts: Mapping[str, Mapping[str, Quantity]]
-    steps: Mapping[str, tuple[Step, ...]]
+    steps: Mapping[str, tuple[EstimationStep, ...]]
     samples: int
     confidence: float
 
@@ -147,7 +147,7 @@ def _add_readings(state: ClusterState, facts: Facts, known: set[Workload]) -> No
 
 def _known(estimates: Estimates, row: int) -> _Known:
     amounts: dict[str, dict[str, Quantity]] = {}
-    told: dict[str, tuple[Step, ...]] = {}
+    told: dict[str, tuple[EstimationStep, ...]] = {}
     for name, chains in ((CPU, estimates.cpu), (MEMORY, estimates.memory)):
         if chains["target"].percentile[row]:
             amounts[name] = {bound: _quantity(name, int(chains[bound].floor[row])) for bound in BOUNDS}

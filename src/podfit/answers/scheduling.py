@@ -19,8 +19,8 @@ from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place, refuse, replaced, survey
 from podfit.decide.placement.preempt import Budget, Eviction, preempt, unschedulable_message
-from podfit.decide.placement.view import NodeView, Refusal, Resident
-from podfit.decide.placement.volumes import Claims, claims_of
+from podfit.decide.placement.view import NodeInfo, Refusal, Resident
+from podfit.decide.placement.volumes import ClaimLookup, claims_of
 
 ENDED = ("Succeeded", "Failed")
 T = TypeVar("T")
@@ -136,7 +136,7 @@ def kept_off(
     return refuse(subject, view, views, survey(pod, views, cluster.labels), cluster.labels)
 
 
-def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeView]:
+def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
     residents: dict[str, list[Resident]] = {}
     nominated: dict[str, list[Resident]] = {}
     for pod in cluster.pods:
@@ -145,13 +145,13 @@ def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeView]:
         elif pod.status.nominated_node_name:
             nominated.setdefault(pod.status.nominated_node_name, []).append(Resident.of(pod, gates=gates, placed=False))
     return [
-        NodeView.of(node, residents.get(name, ()), tuple(nominated.get(name, ())))
+        NodeInfo.of(node, residents.get(name, ()), tuple(nominated.get(name, ())))
         for node in cluster.nodes
         for name in (node.metadata.name,)
     ]
 
 
-def _claims(cluster: ClusterState) -> Claims:
+def _claims(cluster: ClusterState) -> ClaimLookup:
     claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in cluster.claims}
     classes = {class_.metadata.name: class_ for class_ in cluster.classes}
-    return Claims(lambda namespace, name: claims.get((namespace, name)), classes.get)
+    return ClaimLookup(lambda namespace, name: claims.get((namespace, name)), classes.get)

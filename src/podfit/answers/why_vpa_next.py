@@ -6,11 +6,11 @@ from datetime import datetime
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.autoscaling.actions import Evict, Outcome, Resize, Skip
+from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.update import Settings, View, run
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
-SETTINGS = Settings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True))
+SETTINGS = UpdateSettings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True))
 """As in `podfit up`."""
 
 
@@ -25,7 +25,7 @@ def next_steps(
         except StopIteration as end:
             yield from (f"leaves pods as they are. {said}" for said in end.value.conditions.values())
             return
-        last = Outcome.DONE
+        last = ActionOutcome.DONE
         name = action.pod.metadata.name
         match action:
             case Resize():

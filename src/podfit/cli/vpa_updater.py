@@ -77,7 +77,7 @@ class VpaUpdaterFlags:
         limit, burst = self.eviction_rate_limit, self.eviction_rate_burst
         return Settings(
             interval=duration(self.updater_interval, "--updater-interval"),
-            rules=update.Settings(
+            rules=update.UpdateSettings(
                 gates=process.gates,
                 min_replicas=self.min_replicas,
                 tolerance=self.eviction_tolerance,

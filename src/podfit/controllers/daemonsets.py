@@ -27,7 +27,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, template_of
 from podfit.decide.workload.daemon.status import status_of, wanted_on
-from podfit.decide.workload.daemon.steps import Step, Version, by_node, manage, roll, why_ended
+from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll, why_ended
 from podfit.decide.workload.hashes import content_hash
 from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous
 from podfit.decide.workload.pods import next_available
@@ -159,7 +159,7 @@ class DaemonSetController(Controller[Key]):
             await self._sync(key, daemons, roll(daemons, pods, version, wanted_on(daemons, nodes), now), version)
         return again
 
-    def _spared(self, daemons: DaemonSet, step: Step) -> tuple[Step, float | None]:
+    def _spared(self, daemons: DaemonSet, step: DaemonStep) -> tuple[DaemonStep, float | None]:
         """A pod that failed waits longer each time until it is made anew, so as not to fight with its node."""
         now, again, spared = self._clock.monotonic(), [], set()
         for pod in step.ended:
@@ -178,7 +178,7 @@ class DaemonSetController(Controller[Key]):
         delete = tuple(pod for pod in step.delete if pod.metadata.uid not in spared)
         return replace(step, delete=delete), min(again, default=None)
 
-    async def _sync(self, key: Key, daemons: DaemonSet, step: Step, version: Version) -> None:
+    async def _sync(self, key: Key, daemons: DaemonSet, step: DaemonStep, version: Version) -> None:
         """Make and end pods; raises the first refusal."""
         if not step.create and not step.delete:
             return

@@ -32,7 +32,7 @@ from podfit.decide.workload.job.backoff import Failures
 from podfit.decide.workload.job.look import completed, deadline_in, see
 from podfit.decide.workload.job.manage import step
 from podfit.decide.workload.job.pods import FINALIZER, is_suspended, is_tracked
-from podfit.decide.workload.job.seen import COMPLETE, FAILED, SUSPENDED, Seen, is_over, said
+from podfit.decide.workload.job.seen import COMPLETE, FAILED, SUSPENDED, JobState, is_over, said
 from podfit.decide.workload.job.track import counted, ended, suspended, track
 from podfit.decide.workload.pods import is_ready
 
@@ -184,7 +184,7 @@ class JobController(Controller[Key | Left]):
             raise failure
         return again
 
-    async def _track(self, key: Key, seen: Seen, status: JobStatus, memory: _Memory) -> None:
+    async def _track(self, key: Key, seen: JobState, status: JobStatus, memory: _Memory) -> None:
         """Note, free, count."""
         job, tracked = seen.job, track(seen, status)
         job = await self._write(key, job, tracked.status, memory)

@@ -21,7 +21,7 @@ from podfit.controllers.served import Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.namespace_conditions import Left, conditions
+from podfit.decide.workload.namespace_conditions import NamespaceContents, conditions
 
 FINALIZER = "kubernetes"
 TRY_AGAIN = 5.0  # seconds, after something was refused
@@ -50,9 +50,11 @@ class _Look(msgspec.Struct):
             self.objects[f"{kind.resource}.{kind.group}"] += len(objects) + more
         self.finalizers.update(name for obj in objects for name in obj.metadata.finalizers)
 
-    def left(self) -> Left:
+    def left(self) -> NamespaceContents:
         silent = [f"{group}/{version}" if group else version for group, version in self.silent]
-        return Left(objects=self.objects, finalizers=self.finalizers, silent=silent, failures=self.failures)
+        return NamespaceContents(
+            objects=self.objects, finalizers=self.finalizers, silent=silent, failures=self.failures
+        )
 
 
 class NamespaceController(Controller[str]):
@@ -134,7 +136,7 @@ class NamespaceController(Controller[str]):
                 if error.code not in (404, 409):
                     look.failures.append(error.message)
 
-    async def _told(self, namespace: Namespace, left: Left) -> Namespace:
+    async def _told(self, namespace: Namespace, left: NamespaceContents) -> Namespace:
         """The namespace as it is stored, with conditions that say what is left."""
         status = namespace.status
         wanted = conditions(left, status.conditions, format_time(self._clock.now()))

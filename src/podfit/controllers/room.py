@@ -27,8 +27,8 @@ from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
 from podfit.decide.node.room.annotation import GAVE, noted
-from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
-from podfit.decide.node.room.plan import Impossible, Plan, is_active, waits_for_room, why_not
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
+from podfit.decide.node.room.plan import Impossible, RoomPlan, is_active, waits_for_room, why_not
 from podfit.decide.node.room.shrinkable import Shrink
 from podfit.decide.node.room.turns import in_turn, turn_of
 
@@ -92,13 +92,13 @@ class RoomController(Controller[str]):
         queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._gates))
         outcomes = in_turn(queue, pods, node.status.allocatable, targets, evict=self._evict, gates=self._gates)
         for waiting, outcome in outcomes:
-            if isinstance(outcome, Plan):
+            if isinstance(outcome, RoomPlan):
                 return await self._carry_out(waiting, outcome)
             if isinstance(outcome, Impossible):
                 self._tell(waiting, WARNING, "NoRoomToMake", why_not(outcome, evict=self._evict))
         return None
 
-    def _targets(self, pod: Pod) -> dict[str, Target]:
+    def _targets(self, pod: Pod) -> dict[str, MinimumSize]:
         """How far each container may shrink. A VPA's recommendation would be looked up here."""
         if self._unwilling.get(pod.metadata.uid) == _stance(pod):
             return {}
@@ -110,7 +110,7 @@ class RoomController(Controller[str]):
 
     # ------------------------------------------------------------------ doing
 
-    async def _carry_out(self, waiting: Pod, made: Plan) -> float | None:
+    async def _carry_out(self, waiting: Pod, made: RoomPlan) -> float | None:
         """Seconds after which to ask again, where a disruption budget is in the way."""
         try:
             for change in made.shrinks:
@@ -180,7 +180,7 @@ class RoomController(Controller[str]):
             return False
         return True
 
-    async def _end(self, victim: Pod, waiting: Pod, made: Plan) -> None:
+    async def _end(self, victim: Pod, waiting: Pod, made: RoomPlan) -> None:
         await self._evicted(victim)
         why = f"Evicted to make room for the resize of {_important(waiting)}"
         text = f"{why}: shrinking neighbours does not free the {_amounts(made.missing)} that is missing"
@@ -229,7 +229,7 @@ def _stance(pod: Pod) -> tuple[int, str]:
     return pod.metadata.generation, pod.metadata.annotations.get(MINIMUM, "")
 
 
-def _intent(made: Plan) -> str:
+def _intent(made: RoomPlan) -> str:
     parts = [f"{_name(shrink.pod)} gives {_amounts(shrink.given)}" for shrink in made.shrinks]
     parts += [f"{_name(victim)} is evicted" for victim in made.victims]
     return f"Resize lacks {_amounts(made.missing)}: {', '.join(parts)}"

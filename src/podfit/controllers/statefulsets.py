@@ -28,7 +28,7 @@ from podfit.decide.workload.history import HASH, data_of, named, next_number, su
 from podfit.decide.workload.pods import next_available
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.status import status_of
-from podfit.decide.workload.stateful.steps import Plan, Revision, plan
+from podfit.decide.workload.stateful.steps import NextSteps, Revision, plan
 
 COMPONENT = "statefulset-controller"
 WORKERS = 5
@@ -99,7 +99,7 @@ class StatefulSetController(Controller[Key]):
         await self._revisions.delete(superfluous(revisions, owner.spec.revision_history_limit, in_use))
         return next_available(pods, owner.spec.min_ready_seconds, now)
 
-    async def _act(self, owner: StatefulSet, step: Plan, pods: Sequence[Pod]) -> None:
+    async def _act(self, owner: StatefulSet, step: NextSteps, pods: Sequence[Pod]) -> None:
         if not owner.metadata.deletion_timestamp:
             for pod in pods:
                 await self._writer.keep(owner, pod)

@@ -1,6 +1,6 @@
 """Certificates that are asked for: what a signer of the cluster signs, who is approved by himself, what is out of date.
 
-The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is already `Asked`.
+The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is already `RequestedNames`.
 """
 
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ BACKDATED = timedelta(minutes=5)  # so that a client whose clock is behind can u
 SETTLED_LIFE, PENDING_LIFE = timedelta(hours=1), timedelta(hours=24)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestedNames(msgspec.Struct, frozen=True):
     """The names that a certificate is to have. `problem` says what is wrong with the signature, if anything is."""
 
     common_name: str = ""
@@ -57,7 +57,7 @@ SERVING_MESSAGE = "Auto approving kubelet serving certificate: its names and add
 ANY_NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
-def objection(signer: str, asked: Asked, usages: tuple[str, ...]) -> str:
+def objection(signer: str, asked: RequestedNames, usages: tuple[str, ...]) -> str:
     """Why the signer does not sign this; empty when it does."""
     if signer == CLIENT:
         return _client(usages)
@@ -84,19 +84,19 @@ def _usages(usages: tuple[str, ...], purpose: str) -> str:
     return f"usages did not match [{' '.join(sorted((_SIGNATURE, _KEY, purpose)))}]"
 
 
-def _client_names(asked: Asked) -> str:
+def _client_names(asked: RequestedNames) -> str:
     kinds = (("DNS", asked.dns), ("Email", asked.emails), ("IP", asked.addresses), ("URI", asked.uris))
     return next((f"{kind} subjectAltNames are not allowed" for kind, names in kinds if names), "")
 
 
-def _serving_names(asked: Asked) -> str:
+def _serving_names(asked: RequestedNames) -> str:
     if not asked.dns and not asked.addresses:
         return "DNS or IP subjectAltName is required"
     kinds = (("Email", asked.emails), ("URI", asked.uris))
     return next((f"{kind} subjectAltNames are not allowed" for kind, names in kinds if names), "")
 
 
-def recognized(request: CertificateSigningRequest, asked: Asked) -> tuple[Recognized, ...]:
+def recognized(request: CertificateSigningRequest, asked: RequestedNames) -> tuple[Recognized, ...]:
     """As what the request may be approved by itself, the narrowest first."""
     spec = request.spec
     if spec.signer_name != NODE_CLIENT or objection(NODE_CLIENT, asked, spec.usages):

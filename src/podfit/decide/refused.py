@@ -5,7 +5,7 @@ import msgspec
 from podfit.core.errors import ApiError, forbidden
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Forbidden(msgspec.Struct, frozen=True):
     """Becomes 403 `pods "web" is forbidden: <text>` (R-049), with another resource where one is named."""
 
     text: str

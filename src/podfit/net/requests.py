@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from podfit.core.bounded_cache import cached_where_short
-from podfit.decide.certificates import Asked
+from podfit.decide.certificates import RequestedNames
 from podfit.net.certificates import Signer
 
 _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
@@ -36,7 +36,7 @@ _PURPOSES = {"server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3
 
 
 @cached_where_short(64, longest=16 * 1024)
-def read(pem: bytes) -> Asked:
+def read(pem: bytes) -> RequestedNames:
     """Raises ValueError, in the API's words where it has any, for what is no request."""
     request = _load(pem)
 
@@ -48,7 +48,7 @@ def read(pem: bytes) -> Asked:
     def of(kind: type[x509.GeneralName]) -> tuple[str, ...]:
         return tuple(str(name.value) for name in names or () if isinstance(name, kind))
 
-    return Asked(
+    return RequestedNames(
         next(reversed(subject(NameOID.COMMON_NAME)), ""),
         subject(NameOID.ORGANIZATION_NAME),
         of(x509.DNSName),

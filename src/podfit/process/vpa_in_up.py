@@ -75,7 +75,7 @@ class VpaInUp:
         updater = Updater(
             self._client(UPDATER),
             clock=self._clock,
-            settings=UpdaterSettings(rules=update.Settings(gates=GATES)),
+            settings=UpdaterSettings(rules=update.UpdateSettings(gates=GATES)),
             metrics=self._metrics,
         )
         recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES)

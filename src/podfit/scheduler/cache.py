@@ -13,7 +13,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
 from podfit.decide.placement.preempt import Budget
-from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.view import NodeInfo, Resident
 
 Key = tuple[str, str]
 MOST_CHANGES = 20_000
@@ -34,7 +34,7 @@ class ClusterCache:
         self._tallies: dict[str, _Tally] = {}
         self._where: dict[Key, str] = {}
         self._promised: dict[Key, str] = {}
-        self._views: dict[str, NodeView] = {}
+        self._views: dict[str, NodeInfo] = {}
         self._changed: list[str] = []
         self._forgotten = 0  # changes before these
         self.makeup = 0
@@ -135,19 +135,19 @@ class ClusterCache:
         """How many nodes there are."""
         return len(self._nodes)
 
-    def view(self, name: str) -> NodeView | None:
+    def view(self, name: str) -> NodeInfo | None:
         """None for a node that there is not."""
         if (found := self._views.get(name)) is None and name in self._nodes:
             found = self._views[name] = self._view(name)
         return found
 
-    def views(self) -> list[NodeView]:
+    def views(self) -> list[NodeInfo]:
         return [view for name in self._nodes if (view := self.view(name)) is not None]
 
-    def _view(self, name: str) -> NodeView:
+    def _view(self, name: str) -> NodeInfo:
         tally = self._tallies.get(name) or _Tally()
         residents, nominated = tuple(tally.residents.values()), tuple(tally.nominated.values())
-        return NodeView(self._nodes[name], residents, tally.requested, tally.weight, nominated)
+        return NodeInfo(self._nodes[name], residents, tally.requested, tally.weight, nominated)
 
     def _tally(self, node: str) -> _Tally:
         """For a change: the node's view is out of date from here on."""

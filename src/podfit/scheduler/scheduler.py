@@ -22,11 +22,11 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.preempt import Eviction, Hopeless, preempt, unschedulable_message
+from podfit.decide.placement.preempt import CannotPreempt, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.requeue import PodGone, Waiting
 from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.decide.placement.view import Resident
-from podfit.decide.placement.volumes import Claims, claims_of
+from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.follow import NAME, Follower
@@ -89,7 +89,7 @@ class Scheduler:
             update=lambda _old, _new: self._binder.changed(),
             delete=lambda _: self._binder.changed(),
         )
-        self._claims = Claims(
+        self._claims = ClaimLookup(
             lambda namespace, name: self._volume_claims.get(name, namespace),
             self._classes.get,
             self._volumes.get,
@@ -172,7 +172,7 @@ class Scheduler:
         self._measured.preemptions.inc()
         budgets = tuple(self._cache.budgets.values())
         outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces, budgets=budgets)
-        if isinstance(outcome, Hopeless):
+        if isinstance(outcome, CannotPreempt):
             if not outcome.keeps_promise:
                 nominated = ""
                 if self._cache.withdraw(key):

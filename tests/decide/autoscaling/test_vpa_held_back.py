@@ -10,9 +10,9 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAuto
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Action, Evict, Outcome, Resize, Tally
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Resize, Tally
 from podfit.decide.autoscaling.groups import Owner
-from podfit.decide.autoscaling.update import Settings, View, run
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from podfit.decide.autoscaling.updater_conditions import (
     IN_PLACE_BY_DEFAULT,
     MEMORY_IN_USE,
@@ -64,10 +64,10 @@ def vpa(memory: str, mode: str = "InPlaceOrRecreate", **metadata: Any) -> Vertic
 
 
 def played(
-    of: VerticalPodAutoscaler, pods: Sequence[Pod], outcome: Outcome = Outcome.DONE, **settings: Any
+    of: VerticalPodAutoscaler, pods: Sequence[Pod], outcome: ActionOutcome = ActionOutcome.DONE, **settings: Any
 ) -> tuple[list[Action], Tally]:
     view = View(vpa=of, pods=tuple(pods), configured={Owner("ReplicaSet", "rs"): len(pods)}, now=NOW)
-    steps, actions = run(view, Settings(**settings)), list[Action]()
+    steps, actions = run(view, UpdateSettings(**settings)), list[Action]()
     try:
         actions.append(next(steps))
         while True:

@@ -13,12 +13,12 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.policies import IN_PLACE
-from podfit.decide.autoscaling.update import Settings, View, run
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
 START = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
@@ -82,10 +82,10 @@ class Scenario:
             if replica.stuck and self.random.random() < 0.2:
                 replica.stuck = ""
 
-    def _settings(self) -> Settings:
-        return Settings(gates=Gates(in_place=True), tolerance=self.tolerance)
+    def _settings(self) -> UpdateSettings:
+        return UpdateSettings(gates=Gates(in_place=True), tolerance=self.tolerance)
 
-    def _outcome(self, action: Action) -> Outcome:
+    def _outcome(self, action: Action) -> ActionOutcome:
         match action:
             case Evict():
                 assert self.mode != IN_PLACE
@@ -96,28 +96,28 @@ class Scenario:
                 self.infeasible[action.pod.metadata.uid] = action.recommendation
             case Skip():
                 pass
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     def _disrupted(self, replica: Replica) -> bool:
         """Whether the budget allows it to be away."""
         return bool(replica.away) or self.available > self.least
 
-    def _evict(self, replica: Replica) -> Outcome:
+    def _evict(self, replica: Replica) -> ActionOutcome:
         if not self._disrupted(replica):
-            return Outcome.REFUSED
+            return ActionOutcome.REFUSED
         self.evicted += 1
         self.made += 1
         place = self.replicas.index(replica)
         self.replicas[place] = Replica(f"p{self.made}", self.target, away=self.random.randint(1, 3))
         assert self.available >= self.least
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
-    def _resize(self, replica: Replica, pod: Pod) -> Outcome:
+    def _resize(self, replica: Replica, pod: Pod) -> ActionOutcome:
         """As the shell carries it out: what may restart is asked for as an eviction first."""
         if not restarts_nothing(pod) and not self._disrupted(replica):
-            return Outcome.UNKNOWN
+            return ActionOutcome.UNKNOWN
         if self.random.random() < self.refuses:
-            return self.random.choice((Outcome.REFUSED, Outcome.NO_CAPACITY, Outcome.UNKNOWN))
+            return self.random.choice((ActionOutcome.REFUSED, ActionOutcome.NO_CAPACITY, ActionOutcome.UNKNOWN))
         self.resized += 1
         if self.random.random() < self.refuses:
             replica.stuck = self.random.choice(("Deferred", "Infeasible"))
@@ -126,7 +126,7 @@ class Scenario:
         if self.restarts:
             replica.away = 1
         assert self.available >= self.least
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     def _replica(self, pod: Pod) -> Replica:
         return next(replica for replica in self.replicas if replica.name == pod.metadata.name)

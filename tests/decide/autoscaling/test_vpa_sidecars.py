@@ -15,7 +15,7 @@ from podfit.decide.autoscaling.oom import ran_out
 from podfit.decide.autoscaling.patches import admission_patches
 from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.priority import Thresholds, priority
-from podfit.decide.autoscaling.update import Settings, View, run
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
@@ -75,7 +75,7 @@ def test_vpa_boosts_the_start_of_containers_only() -> None:
 
 def test_vpa_resizes_sidecars_with_their_pod() -> None:
     view = View(vpa=vpa("proxy"), pods=(pod(),), configured={Owner("ReplicaSet", "rs"): 1}, now=NOW)
-    action = next(run(view, Settings(min_replicas=1)))
+    action = next(run(view, UpdateSettings(min_replicas=1)))
     assert isinstance(action, Resize)
     assert paths(action.resources) == [
         "/spec/initContainers/1/resources/requests/cpu",

@@ -10,14 +10,18 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import Owner
-from podfit.decide.autoscaling.update import Settings, View, run
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from support.golden import Case
 from support.vpa_golden import replay
 
-REFUSALS = {"invalid": Outcome.REFUSED, "node-capacity": Outcome.NO_CAPACITY, "no answer": Outcome.UNKNOWN}
+REFUSALS = {
+    "invalid": ActionOutcome.REFUSED,
+    "node-capacity": ActionOutcome.NO_CAPACITY,
+    "no answer": ActionOutcome.UNKNOWN,
+}
 
 
 def view(case: Case) -> View:
@@ -41,8 +45,8 @@ def view(case: Case) -> View:
     )
 
 
-def settings(case: Case, *, upstream_compatible: bool) -> Settings:
-    return Settings(
+def settings(case: Case, *, upstream_compatible: bool) -> UpdateSettings:
+    return UpdateSettings(
         gates=Gates.of(case["feature_gates"]),
         min_replicas=case["min-replicas"],
         tolerance=case["eviction-tolerance"],
@@ -70,13 +74,13 @@ class Carried:
         except StopIteration:
             pass
 
-    def _outcome(self, action: Action) -> Outcome:
+    def _outcome(self, action: Action) -> ActionOutcome:
         name = action.pod.metadata.name
         match action:
             case Evict():
                 self.calls.append(name)
                 if name in (self.case.get("eviction_rejected_for") or ()):
-                    return Outcome.REFUSED
+                    return ActionOutcome.REFUSED
                 self.evictions.append(name)
                 self.events += [f"Pod/{name} Normal EvictedByVPA", "VPA/v Normal EvictedPod"]
             case Resize():
@@ -90,7 +94,7 @@ class Carried:
                 self.events.append(f"Pod/{name} Normal InPlaceResizeSkipped")
             case RememberInfeasible():
                 self.infeasible.add(action.pod.metadata.uid)
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
 
 def by_path(operations: Any) -> list[Any]:

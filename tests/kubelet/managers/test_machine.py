@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from podfit.decide.managers.cpu import Place
+from podfit.decide.managers.cpu import CpuLocation
 from podfit.decide.managers.memory import Bank
 from podfit.kubelet.managers.machine import banks, topology
 
@@ -25,12 +25,16 @@ def two_sockets(root: Path) -> Path:
 
 def test_threads_cores_and_nodes(tmp_path: Path) -> None:
     sys = two_sockets(tmp_path)
-    assert topology(frozenset({0, 1, 2}), sys) == {0: Place(0, 0, 0), 1: Place(1, 1, 1), 2: Place(0, 0, 0)}
+    assert topology(frozenset({0, 1, 2}), sys) == {
+        0: CpuLocation(0, 0, 0),
+        1: CpuLocation(1, 1, 1),
+        2: CpuLocation(0, 0, 0),
+    }
     assert banks(999, {1: 5}, sys) == {0: Bank(1 << 20), 1: Bank(2 << 20, 5)}
 
 
 def test_a_machine_that_tells_nothing_is_flat(tmp_path: Path) -> None:
-    assert topology(frozenset({0, 1}), tmp_path) == {0: Place(0), 1: Place(1)}
+    assert topology(frozenset({0, 1}), tmp_path) == {0: CpuLocation(0), 1: CpuLocation(1)}
     assert banks(999, {0: 9}, tmp_path) == {0: Bank(999, 9)}
 
 

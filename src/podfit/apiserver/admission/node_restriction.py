@@ -22,7 +22,7 @@ from podfit.core.errors import forbidden, not_found
 from podfit.decide.node.addresses import is_served, taken
 from podfit.decide.node_rights import nodes, objects, pods
 from podfit.decide.node_rights.references import claim_of
-from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
+from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
 from podfit.net.requests import read
 
 AUDIENCE_VERB = "request-serviceaccounts-token-audience"
@@ -39,12 +39,12 @@ class NodeRestriction(Passive):
         if node is None:
             return obj
         if not node:
-            verdict: Verdict = Refused(f'could not determine node from user "{attributes.identity.user}"')
+            verdict: Verdict = NotPermitted(f'could not determine node from user "{attributes.identity.user}"')
         else:
             verdict = await self._verdict(attributes, obj, node)
         if isinstance(verdict, Missing):
             raise not_found(verdict.kind, verdict.name)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, NotPermitted):
             name = obj.metadata.generate_name if attributes.generated else attributes.name
             raise forbidden(attributes.info.resource, name, verdict.text, group=attributes.info.group)
         return obj
@@ -101,7 +101,7 @@ class NodeRestriction(Passive):
         if (refused := objects.token(ref, pod, node)) is not None:
             return refused
         audience = objects.audience_of(asked.spec.audiences)
-        if isinstance(audience, Refused):
+        if isinstance(audience, NotPermitted):
             return audience
         assert pod is not None
         if objects.projects_token_for(pod, audience) or await self._a_driver_wants(audience, pod):
@@ -146,5 +146,5 @@ def _request(request: CertificateSigningRequest, node: str) -> Verdict:
     try:
         name = read(request.spec.request).common_name
     except ValueError as error:
-        return Refused(f"unable to parse csr: {error}")
+        return NotPermitted(f"unable to parse csr: {error}")
     return objects.certificate_request(request.spec.signer_name, name, node)

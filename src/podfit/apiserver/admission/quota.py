@@ -22,7 +22,7 @@ from podfit.apiserver.registry.stored import Stored, Superseded
 from podfit.core.times import format_time
 from podfit.decide.limits.quota import Present, charge, concerned, count, uncounted
 from podfit.decide.limits.quota_usage import Evaluator
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 from podfit.store.protocol import Companion
 
 ATTEMPTS = 10
@@ -59,7 +59,7 @@ class QuotaAdmission:
         settings = await self._context.settings(ResourceQuota, attributes.namespace)
         quotas = [await self._counted(quota, rules, attributes) for quota in settings]
         verdict = charge(obj, attributes.old, quotas, self._context.gates, rules=rules)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, Forbidden):
             raise verdict.error(attributes.name)
         before, now = {quota.metadata.uid: quota for quota in settings}, format_time(self._context.clock.now())
         return [

@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.patches import Operation
 
 
-class Outcome(Enum):
+class ActionOutcome(Enum):
     """`NO_CAPACITY`: the API refused a resize because the node is smaller than that. `UNKNOWN`: it gave no answer, or
     one that says nothing of the pod, so the next run tries again.
     """
@@ -60,5 +60,5 @@ class RememberInfeasible(msgspec.Struct, frozen=True):
 
 
 Action: TypeAlias = Evict | Resize | Skip | RememberInfeasible
-Steps: TypeAlias = Generator[Action, Outcome, None]
-Run: TypeAlias = Generator[Action, Outcome, Tally]
+Steps: TypeAlias = Generator[Action, ActionOutcome, None]
+Run: TypeAlias = Generator[Action, ActionOutcome, Tally]

@@ -23,7 +23,7 @@ VERSION = "v3"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Saved(msgspec.Struct, frozen=True):
+class SavedHistogram(msgspec.Struct, frozen=True):
     """`weights`: bucket to its share; `reference` in seconds since 1970, minus infinity when there is none."""
 
     weights: Mapping[int, int]
@@ -53,14 +53,14 @@ def saved(bank: Bank) -> Iterator[HistogramCheckpoint]:
         )
 
 
-def read(checkpoint: HistogramCheckpoint) -> Saved:
+def read(checkpoint: HistogramCheckpoint) -> SavedHistogram:
     """ValueError for what is no bucket, weight or time."""
     weights: dict[int, int] = {}
     for index, weight in checkpoint.bucket_weights.items():
         if not isinstance(weight, int) or isinstance(weight, bool) or weight < 0:
             raise ValueError(f"bucketWeights[{index}] must be a whole number of at least 0, not {weight!r}")
         weights[int(index)] = weight
-    return Saved(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
+    return SavedHistogram(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
 
 
 def load(bank: Bank, row: int, checkpoint: HistogramCheckpoint) -> None:

@@ -25,10 +25,10 @@ from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.matching import Matching
 from podfit.decide.autoscaling.model import Model
-from podfit.decide.autoscaling.passes import Members, merge, take_out_open_windows
+from podfit.decide.autoscaling.passes import AggregateRows, merge, take_out_open_windows
 from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
-from podfit.decide.autoscaling.status import Found
+from podfit.decide.autoscaling.status import Estimated
 
 AT_ONCE = 256
 """Containers whose histograms are merged together: as many as fit a processor's cache."""
@@ -210,9 +210,9 @@ class ClusterState:
 
     # ------------------------------------------------------------ passes
 
-    def members(self, keys: Iterable[VpaKey], *, off: bool = False) -> Members:
+    def members(self, keys: Iterable[VpaKey], *, off: bool = False) -> AggregateRows:
         """The containers of these VPAs with the aggregates of each; those of mode Off only when asked for (V-032)."""
-        found = Members()
+        found = AggregateRows()
         for key in keys:
             vpa = self._vpas[key]
             rows: dict[str, list[int]] = {}
@@ -235,13 +235,13 @@ class ClusterState:
         own = {name: override(policy, percentiles=self.gates.per_vpa_config) for name, policy in policies.items()}
         return {name: overriding for name, overriding in own.items() if overriding is not None}
 
-    def merged(self, members: Members) -> Iterator[tuple[slice, Merged]]:
+    def merged(self, members: AggregateRows) -> Iterator[tuple[slice, Merged]]:
         """What is known of all members, some at a time; the slice says which."""
         for start in range(0, len(members), AT_ONCE):
             part = slice(start, min(start + AT_ONCE, len(members)))
             yield part, merge(self.model.aggregates, members, part)
 
-    def estimates(self, members: Members) -> Iterator[tuple[slice, Estimates]]:
+    def estimates(self, members: AggregateRows) -> Iterator[tuple[slice, Estimates]]:
         for part, known in self.merged(members):
             yield part, estimate(known, self.flags.estimator)
 
@@ -249,7 +249,7 @@ class ClusterState:
         """Of these VPAs, with their annotations; one without containers has an empty recommendation."""
         return {key: checked.recommendation for key, checked in self.found(annotations).items()}
 
-    def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Found]:
+    def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Estimated]:
         """The same, with what is not known; a percentile of 0 says that there are no samples."""
         members = self.members(annotations)
         numbers: dict[VpaKey, list[Numbers]] = {key: [] for key in annotations}
@@ -264,7 +264,7 @@ class ClusterState:
                     key, name = members.names[part.start + place]
                     unknown[key].add((name, resource))
         return {
-            key: Found(
+            key: Estimated(
                 recommendation(every, self._vpas[key].policy, self.flags.render, annotations[key]),
                 frozenset(unknown[key]),
             )

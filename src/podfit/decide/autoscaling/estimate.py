@@ -142,7 +142,7 @@ def whole(amounts: Floats) -> Floats:
     return found
 
 
-class Step(msgspec.Struct, frozen=True):
+class EstimationStep(msgspec.Struct, frozen=True):
     """What one step made of a number, and why: whole millicores or bytes."""
 
     name: str
@@ -150,7 +150,7 @@ class Step(msgspec.Struct, frozen=True):
     reason: str
 
 
-def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[Step]:
+def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[EstimationStep]:
     """How one number came about, in order."""
     cpu = resource == "cpu"
     chain = (estimates.cpu if cpu else estimates.memory)[bound]
@@ -160,13 +160,15 @@ def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound
     share = float(chain.share[row]) * 100
     samples = f"{int(estimates.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
     if not chain.percentile[row]:
-        yield Step("percentile", 0, f"no samples of {resource}")
+        yield EstimationStep("percentile", 0, f"no samples of {resource}")
     else:
-        yield Step("percentile", int(chain.percentile[row]), f"{share:g} % of {samples} were not above it")
-    yield Step("margin", int(chain.margin[row]), f"{estimates.flags.margin * 100:g} % on top")
+        yield EstimationStep("percentile", int(chain.percentile[row]), f"{share:g} % of {samples} were not above it")
+    yield EstimationStep("margin", int(chain.margin[row]), f"{estimates.flags.margin * 100:g} % on top")
     if bound != "target":
         factor = float(multiplier(bound, known[row : row + 1])[0])
-        yield Step("confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}")
+        yield EstimationStep(
+            "confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}"
+        )
     raised = chain.floor[row] > chain.confidence[row]
     which = (
         "minAllowed, which is below its share of the pod's minimum"
@@ -174,4 +176,4 @@ def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound
         else "its share of the pod's minimum"
     )
     reason = f"raised to {which}" if raised else f"{which} is {int(least)}"
-    yield Step("minimum", int(chain.floor[row]), reason)
+    yield EstimationStep("minimum", int(chain.floor[row]), reason)

@@ -12,7 +12,7 @@ from podfit.decide.autoscaling.model import MEMORY_WEIGHT, Aggregates, Container
 from podfit.decide.autoscaling.policies import Override
 
 
-class Members:
+class AggregateRows:
     """Containers of VPAs with the rows of their aggregates: `rows[starts[i]:starts[i+1]]` are those of `names[i]`.
 
     `parts[i]` is how many containers its VPA has. `names` are pairs of whatever names the VPA and of the container.
@@ -59,7 +59,7 @@ class Members:
         return Overrides(*found)
 
 
-def merge(aggregates: Aggregates, members: Members, part: slice) -> Merged:
+def merge(aggregates: Aggregates, members: AggregateRows, part: slice) -> Merged:
     """What is known of these members, each with all of its aggregates."""
     starts = members.starts[part.start : part.stop + 1]
     rows, groups = members.rows[starts[0] : starts[-1]], starts[:-1] - starts[0]
@@ -74,7 +74,9 @@ def merge(aggregates: Aggregates, members: Members, part: slice) -> Merged:
     )
 
 
-def take_out_open_windows(memory: Bank, containers: Containers, members: Members, part: slice, now: float) -> None:
+def take_out_open_windows(
+    memory: Bank, containers: Containers, members: AggregateRows, part: slice, now: float
+) -> None:
     """Without the peaks of windows that are not over: whoever loads a checkpoint begins new ones (V-036)."""
     (slots,) = (containers.slots.used & (containers.window_end > now)).nonzero()
     starts = members.starts[part.start : part.stop + 1]

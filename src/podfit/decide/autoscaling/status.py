@@ -27,23 +27,23 @@ OURS = (PROVIDED, NO_PODS, UNSUPPORTED, "ConfigDeprecated")
 NO_PODS_TEXT = "No pods match this VPA object"
 
 
-class Found(msgspec.Struct, frozen=True):
+class Estimated(msgspec.Struct, frozen=True):
     """`unknown` are pairs of a container and a resource of which there is no sample."""
 
     recommendation: RecommendedPodResources
     unknown: frozenset[tuple[str, str]] = frozenset()
 
 
-class Seen(msgspec.Struct, frozen=True):
+class VpaInputs(msgspec.Struct, frozen=True):
     """What a recommender knows of one VPA. `unsupported` says what is wrong with its target, if anything is."""
 
-    found: Found
+    found: Estimated
     pods: int
     unsupported: str = ""
 
 
 def status(
-    vpa: VerticalPodAutoscaler, seen: Seen, now: str, most: ResourceList = NO_AMOUNTS
+    vpa: VerticalPodAutoscaler, seen: VpaInputs, now: str, most: ResourceList = NO_AMOUNTS
 ) -> VerticalPodAutoscalerStatus:
     """`most` bounds containers whose policy has no maximum."""
     kept = known(provided(vpa), seen.found, vpa.spec.resource_policy, most)
@@ -61,7 +61,10 @@ def provided(vpa: VerticalPodAutoscaler) -> RecommendedPodResources:
 
 
 def known(
-    before: RecommendedPodResources, latest: Found, policy: PodResourcePolicy | None, most: ResourceList = NO_AMOUNTS
+    before: RecommendedPodResources,
+    latest: Estimated,
+    policy: PodResourcePolicy | None,
+    most: ResourceList = NO_AMOUNTS,
 ) -> RecommendedPodResources:
     """What is found, with what was said before where there are no samples, as the policy allows it now."""
     estimated = latest.recommendation.container_recommendations
@@ -79,7 +82,7 @@ def known(
 
 
 def _filled(
-    now: RecommendedContainerResources, before: RecommendedContainerResources | None, latest: Found
+    now: RecommendedContainerResources, before: RecommendedContainerResources | None, latest: Estimated
 ) -> RecommendedContainerResources:
     unknown = {name for container, name in latest.unknown if container == now.container_name}
     if not unknown:
@@ -120,7 +123,7 @@ def _only(amounts: ResourceList, names: Iterable[str]) -> ResourceList:
 
 
 def _conditions(
-    vpa: VerticalPodAutoscaler, seen: Seen, now: str, *, provided: bool
+    vpa: VerticalPodAutoscaler, seen: VpaInputs, now: str, *, provided: bool
 ) -> tuple[VerticalPodAutoscalerCondition, ...]:
     before = {condition.type: condition for condition in vpa.status.conditions}
     wanted = [condition for condition in vpa.status.conditions if condition.type not in OURS]
@@ -131,7 +134,7 @@ def _conditions(
     return tuple(sorted(wanted, key=lambda condition: condition.type))
 
 
-def _ours(seen: Seen, *, provided: bool) -> Iterator[VerticalPodAutoscalerCondition]:
+def _ours(seen: VpaInputs, *, provided: bool) -> Iterator[VerticalPodAutoscalerCondition]:
     nobody = VerticalPodAutoscalerCondition(type=NO_PODS, status="True", reason=NO_PODS, message=NO_PODS_TEXT)
     if not seen.pods:
         yield nobody

@@ -17,8 +17,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
+    ActionOutcome,
     Evict,
-    Outcome,
     RememberInfeasible,
     Resize,
     Run,
@@ -49,7 +49,7 @@ from podfit.decide.autoscaling.updater_conditions import MEMORY_IN_USE, TOO_FEW_
 UPDATED = "vpaInPlaceUpdated"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`upstream_compatible`: Recreate and Auto only evict, too few replicas are left alone altogether, in mode InPlace
     a pod that should wait is resized at once, pods change for nothing, no shrink of memory is guarded, and a pod whose
     memory cannot be lowered is evicted.
@@ -77,12 +77,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     infeasible: Mapping[str, RecommendedPodResources] = msgspec.field(default_factory=dict)
 
 
-def run(view: View, settings: Settings) -> Run:
+def run(view: View, settings: UpdateSettings) -> Run:
     return _Run(view, settings).actions()
 
 
 class _Run:
-    def __init__(self, view: View, settings: Settings) -> None:
+    def __init__(self, view: View, settings: UpdateSettings) -> None:
         self.view, self.settings, self.tally = view, settings, Tally()
         self.mode = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
         self.pods = tuple(pod for pod in view.pods if _is_live(pod) and owner_of(pod) is not None)
@@ -118,7 +118,7 @@ class _Run:
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
                 continue
-            if (yield Evict(pod)) is Outcome.DONE and pod.status.phase != "Pending":
+            if (yield Evict(pod)) is ActionOutcome.DONE and pod.status.phase != "Pending":
                 group.evicted += 1
         if not self.settings.upstream_compatible:
             self.tally.conditions = dict(self._held_back(ordinary))
@@ -126,7 +126,7 @@ class _Run:
 
     # ------------------------------------------------------------ resizes
 
-    def _in_place(self, pods: list[Pod]) -> Generator[Action, Outcome, list[Pod]]:
+    def _in_place(self, pods: list[Pod]) -> Generator[Action, ActionOutcome, list[Pod]]:
         """The pods that are to be evicted instead."""
         wanted = (Decision.INFEASIBLE, Decision.DEFERRED) if self.mode == IN_PLACE else (Decision.EVICT,)
         candidates = []
@@ -147,9 +147,9 @@ class _Run:
                 if decision is Decision.INFEASIBLE:
                     yield from self._remember(pod)
                 outcome = yield from self._resize(pod, resources)
-                if outcome in (Outcome.REFUSED, Outcome.NO_CAPACITY) and self.mode == IN_PLACE_OR_RECREATE:
+                if outcome in (ActionOutcome.REFUSED, ActionOutcome.NO_CAPACITY) and self.mode == IN_PLACE_OR_RECREATE:
                     evict.append(pod)
-                elif outcome is Outcome.NO_CAPACITY:
+                elif outcome is ActionOutcome.NO_CAPACITY:
                     yield from self._remember(pod)
         return evict
 
@@ -178,7 +178,7 @@ class _Run:
 
     def _resize(
         self, pod: Pod, wanted: Mapping[str, Resources], ended: tuple[str, ...] = ()
-    ) -> Generator[Action, Outcome, Outcome]:
+    ) -> Generator[Action, ActionOutcome, ActionOutcome]:
         """`ended` are containers whose boost is over."""
         patches = tuple(
             operation
@@ -187,12 +187,12 @@ class _Run:
             for operation in resource_patches(path, container.resources, wanted[container.name])
         )
         if not patches:
-            return Outcome.REFUSED
+            return ActionOutcome.REFUSED
         first = () if self.settings.upstream_compatible else guards(pod, wanted)
         annotated = bool(pod.metadata.annotations or first)
         outcome = yield Resize(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
         group = self._group_of(pod)
-        if outcome is Outcome.DONE:
+        if outcome is ActionOutcome.DONE:
             self.changed.add(pod.metadata.uid)
             if group is not None:
                 group.resized += 1

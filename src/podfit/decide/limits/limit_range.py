@@ -11,7 +11,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import Quantity
 from podfit.decide.pod.requests import pod_limits, pod_requests
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 
@@ -54,7 +54,7 @@ def _filled(
     return msgspec.structs.replace(container, resources=resources)
 
 
-def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGates = DEFAULT_GATES) -> Refused | None:
+def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGates = DEFAULT_GATES) -> Forbidden | None:
     """The first LimitRange that objects, with all its objections (R-060 to R-062).
 
     A pod's totals are those of its spec, without overhead; pod-level values take the place of the aggregate.
@@ -62,7 +62,7 @@ def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGat
     for limits in limit_ranges:
         problems = list(dict.fromkeys(text for item in (limits.spec.limits or ()) for text in _item(pod, item, gates)))
         if problems:
-            return Refused(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+            return Forbidden(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     return None
 
 

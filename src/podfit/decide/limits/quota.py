@@ -20,7 +20,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, add, only, positive, subtract
 from podfit.decide.limits.quota_scopes import takes_in, terminates
 from podfit.decide.limits.quota_usage import PODS, Evaluator, compute_usage, evaluator, pod_usage
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 
 __all__ = ["Charged", "Present", "charge", "concerned", "count", "matches", "pod_usage", "recount", "uncounted"]
 
@@ -101,7 +101,7 @@ def charge(
     gates: FeatureGates = DEFAULT_GATES,
     *,
     rules: Evaluator = PODS,
-) -> Charged | Refused:
+) -> Charged | Forbidden:
     """Charge a new object, or a stored one's growth; the first quota that is exceeded refuses (R-064 to R-068).
 
     What shrinks is not credited here. A quota that charges nothing for this change is not touched, even when it is
@@ -114,18 +114,18 @@ def charge(
         before = rules.usage(old, gates, None) if old is not None and takes_in(quota, old, gates) else {}
         usage = only(rules.usage(new, gates, None), quota.spec.hard)
         if isinstance(new, Pod) and (problem := _unspecified(new, quota)):
-            return Refused(f"failed quota: {quota.metadata.name}: {problem}")
+            return Forbidden(f"failed quota: {quota.metadata.name}: {problem}")
         growth = positive(subtract(usage, only(before, usage)))
         if not growth:
             continue
         verdict = _charge(quota, growth, rules)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, Forbidden):
             return verdict
         charged.append(verdict)
     return Charged(tuple(charged))
 
 
-def _charge(quota: ResourceQuota, growth: ResourceList, rules: Evaluator) -> ResourceQuota | Refused:
+def _charge(quota: ResourceQuota, growth: ResourceList, rules: Evaluator) -> ResourceQuota | Forbidden:
     name, status = quota.metadata.name, quota.status
     if unknown := sorted(growth.keys() - status.hard.keys()):
         return _refused(f"status unknown for quota: {name}, resources: {','.join(unknown)}", rules)
@@ -140,8 +140,8 @@ def _charge(quota: ResourceQuota, growth: ResourceList, rules: Evaluator) -> Res
     return replace(quota, status=replace(status, used=used))
 
 
-def _refused(text: str, rules: Evaluator) -> Refused:
-    return Refused(text, resource=rules.resource, group=rules.group)
+def _refused(text: str, rules: Evaluator) -> Forbidden:
+    return Forbidden(text, resource=rules.resource, group=rules.group)
 
 
 def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:

@@ -57,7 +57,7 @@ def show(cpus: Iterable[int]) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
-class Place(msgspec.Struct, frozen=True):
+class CpuLocation(msgspec.Struct, frozen=True):
     """Where a CPU sits. `core` is a number of its own on the whole machine."""
 
     core: int
@@ -65,12 +65,12 @@ class Place(msgspec.Struct, frozen=True):
     node: int = 0
 
 
-Topology = Mapping[int, Place]
+Topology = Mapping[int, CpuLocation]
 
 
 def flat(count: int) -> Topology:
     """One socket, one thread to each core."""
-    return {cpu: Place(core=cpu) for cpu in range(count)}
+    return {cpu: CpuLocation(core=cpu) for cpu in range(count)}
 
 
 def take(topology: Topology, free: Cpus, count: int) -> Cpus | None:

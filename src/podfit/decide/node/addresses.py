@@ -11,13 +11,13 @@ import msgspec
 
 from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
-from podfit.decide.certificates import NODE, NODE_SERVING, NODES, Asked, objection
+from podfit.decide.certificates import NODE, NODE_SERVING, NODES, RequestedNames, objection
 
 _API_NAMES = ("kubernetes", "localhost")
 _API_DOMAINS = (".svc", ".cluster.local", ".localhost")
 
 
-class Taken(msgspec.Struct, frozen=True):
+class OwnedAddress(msgspec.Struct, frozen=True):
     address: str
     owner: str
 
@@ -32,18 +32,18 @@ def is_served(node: Node) -> bool:
     return node.status.daemon_endpoints.kubelet_endpoint.port != 0
 
 
-def taken(node: Node, others: Iterable[Node]) -> Taken | None:
+def taken(node: Node, others: Iterable[Node]) -> OwnedAddress | None:
     """The first of the node's addresses at which the kubelet of another node listens."""
     own = addresses_of(node)
     for other in others:
         if other.metadata.name != node.metadata.name and is_served(other):
             for address in sorted(own & addresses_of(other)):
-                return Taken(address, other.metadata.name)
+                return OwnedAddress(address, other.metadata.name)
     return None
 
 
 def serving_objection(
-    request: CertificateSigningRequest, asked: Asked, nodes: Iterable[Node], reserved: frozenset[str]
+    request: CertificateSigningRequest, asked: RequestedNames, nodes: Iterable[Node], reserved: frozenset[str]
 ) -> str:
     """Why a request for a serving certificate is not approved without a person; empty when it is.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from podfit.api.core.v1.nodes.types import Node
-from podfit.decide.node_rights.verdict import Refused, Verdict
+from podfit.decide.node_rights.verdict import NotPermitted, Verdict
 
 _LABELS = frozenset(
     (
@@ -29,9 +29,9 @@ def created(node: Node, name: str, who: str) -> Verdict:
     if name != who:
         return not_its_own(who, name)
     if node.spec.config_source is not None:
-        return Refused(f'node "{who}" is not allowed to create pods with a non-nil configSource')
+        return NotPermitted(f'node "{who}" is not allowed to create pods with a non-nil configSource')
     if labels := _forbidden(node.metadata.labels):
-        return Refused(f'node "{who}" is not allowed to set the following labels: {", ".join(labels)}')
+        return NotPermitted(f'node "{who}" is not allowed to set the following labels: {", ".join(labels)}')
     return None
 
 
@@ -39,13 +39,13 @@ def updated(node: Node, old: Node, who: str) -> Verdict:
     if old.metadata.name != who:
         return not_its_own(who, old.metadata.name)
     if node.spec.config_source is not None and node.spec.config_source != old.spec.config_source:
-        return Refused(f'node "{who}" is not allowed to update configSource to a new non-nil configSource')
+        return NotPermitted(f'node "{who}" is not allowed to update configSource to a new non-nil configSource')
     if node.spec.taints != old.spec.taints:
-        return Refused(f'node "{who}" is not allowed to modify taints')
+        return NotPermitted(f'node "{who}" is not allowed to modify taints')
     if node.metadata.owner_references != old.metadata.owner_references:
-        return Refused(f'node "{who}" is not allowed to modify ownerReferences')
+        return NotPermitted(f'node "{who}" is not allowed to modify ownerReferences')
     if labels := _forbidden(changed(node.metadata.labels, old.metadata.labels)):
-        return Refused(f"is not allowed to modify labels: {', '.join(labels)}")
+        return NotPermitted(f"is not allowed to modify labels: {', '.join(labels)}")
     return None
 
 
@@ -53,12 +53,12 @@ def deleted(name: str, who: str) -> Verdict:
     return None if name == who else not_its_own(who, name)
 
 
-def not_its_own(who: str, name: str) -> Refused:
-    return Refused(f'node "{who}" is not allowed to modify node "{name}"')
+def not_its_own(who: str, name: str) -> NotPermitted:
+    return NotPermitted(f'node "{who}" is not allowed to modify node "{name}"')
 
 
-def address_of_another(who: str, address: str, owner: str) -> Refused:
-    return Refused(f'node "{who}" is not allowed to use the address {address} of node "{owner}"')
+def address_of_another(who: str, address: str, owner: str) -> NotPermitted:
+    return NotPermitted(f'node "{who}" is not allowed to use the address {address} of node "{owner}"')
 
 
 def changed(new: Mapping[str, str], old: Mapping[str, str]) -> set[str]:

@@ -8,7 +8,7 @@ from podfit.api.authentication.v1.types import BoundObjectReference
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING
-from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
+from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
 
 LEASES = "kube-node-lease"
 USER_PREFIX = "system:node:"
@@ -21,17 +21,17 @@ SIGNERS = (NODE_CLIENT, NODE_SERVING)
 
 def lease(namespace: str, name: str, node: str) -> Verdict:
     if namespace != LEASES:
-        return Refused(LEASE_ELSEWHERE)
-    return None if name == node else Refused(LEASE_OF_OTHERS)
+        return NotPermitted(LEASE_ELSEWHERE)
+    return None if name == node else NotPermitted(LEASE_OF_OTHERS)
 
 
 def csi_node(name: str, node: str) -> Verdict:
-    return None if name == node else Refused(CSI_NODE_OF_OTHERS)
+    return None if name == node else NotPermitted(CSI_NODE_OF_OTHERS)
 
 
 def claim(subresource: str) -> Verdict:
     """Writes of a claim that are no update of its status."""
-    return None if subresource == "status" else Refused("may only update PVC status")
+    return None if subresource == "status" else NotPermitted("may only update PVC status")
 
 
 def claim_status(new: PersistentVolumeClaim, old: PersistentVolumeClaim, node: str) -> Verdict:
@@ -48,38 +48,40 @@ def claim_status(new: PersistentVolumeClaim, old: PersistentVolumeClaim, node: s
     )
     if replace(new, metadata=meta, status=status) == old:
         return None
-    return Refused(f'node "{node}" is not allowed to update fields other than status.capacity and status.conditions')
+    return NotPermitted(
+        f'node "{node}" is not allowed to update fields other than status.capacity and status.conditions'
+    )
 
 
 def certificate_request(signer: str, common_name: str, node: str) -> Verdict:
     wanted = USER_PREFIX + node
     if signer not in SIGNERS or common_name == wanted:
         return None
-    return Refused(f"can only create a node CSR with CN={wanted}")
+    return NotPermitted(f"can only create a node CSR with CN={wanted}")
 
 
 def token(ref: BoundObjectReference | None, pod: Pod | None, node: str) -> Verdict:
     """A token bound to a pod of this node. `pod` is what is stored under the name in the reference."""
     if ref is None or (ref.api_version, ref.kind) != ("v1", "Pod") or not ref.name:
-        return Refused("node requested token not bound to a pod")
+        return NotPermitted("node requested token not bound to a pod")
     if not ref.uid:
-        return Refused("node requested token with a pod binding without a uid")
+        return NotPermitted("node requested token with a pod binding without a uid")
     if pod is None:
         return Missing("pod", ref.name)
     if ref.uid != pod.metadata.uid:
-        return Refused(
+        return NotPermitted(
             f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
     if pod.spec.node_name != node:
-        return Refused("node requested token bound to a pod scheduled on a different node")
+        return NotPermitted("node requested token bound to a pod scheduled on a different node")
     return None
 
 
-def audience_of(audiences: Sequence[str] | None) -> str | Refused:
+def audience_of(audiences: Sequence[str] | None) -> str | NotPermitted:
     """The one audience that is asked for; empty when the server is to choose it."""
     if audiences is not None and len(audiences) > 1:
-        return Refused("node may only request 0 or 1 audiences")
+        return NotPermitted("node may only request 0 or 1 audiences")
     return audiences[0] if audiences else ""
 
 
@@ -91,8 +93,8 @@ def projects_token_for(pod: Pod, audience: str) -> bool:
     )
 
 
-def audience_refused(audience: str, user: str) -> Refused:
-    return Refused(
+def audience_refused(audience: str, user: str) -> NotPermitted:
+    return NotPermitted(
         f'audience "{audience}" not found in pod spec volume, '
         f"{user} is not authorized to request tokens for this audience"
     )

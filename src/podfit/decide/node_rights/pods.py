@@ -4,39 +4,39 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.decide.node_rights.references import is_mirror, referred_by, secrets_of
-from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
+from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
 
 
 def created(pod: Pod, node: str, registered: Node | None) -> Verdict:
     """Only a mirror pod that is bound to the node, is owned by it and refers to no other object. `registered` is the
     Node object of that name."""
     if not is_mirror(pod):
-        return Refused(f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods')
+        return NotPermitted(f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods')
     if pod.spec.node_name != node:
-        return Refused(f'node "{node}" can only create pods with spec.nodeName set to itself')
+        return NotPermitted(f'node "{node}" can only create pods with spec.nodeName set to itself')
     owners = pod.metadata.owner_references
     if len(owners) > 1:
-        return Refused(f'node "{node}" can only create pods with a single owner reference set to itself')
+        return NotPermitted(f'node "{node}" can only create pods with a single owner reference set to itself')
     if not owners:
-        return Refused(f'node "{node}" can only create pods with an owner reference set to itself')
+        return NotPermitted(f'node "{node}" can only create pods with an owner reference set to itself')
     if (refused := _owner(owners[0], node)) is not None:
         return refused
     if registered is None:
         return Missing("node", node)
     expected, uid = owners[0].uid, registered.metadata.uid
     if expected != uid:
-        return Refused(f"node {node} UID mismatch: expected {expected} got {uid}")
+        return NotPermitted(f"node {node} UID mismatch: expected {expected} got {uid}")
     referred = referred_by(pod.spec)
-    return Refused(f'node "{node}" can not create pods that reference {referred}') if referred else None
+    return NotPermitted(f'node "{node}" can not create pods that reference {referred}') if referred else None
 
 
-def _owner(owner: OwnerReference, node: str) -> Refused | None:
+def _owner(owner: OwnerReference, node: str) -> NotPermitted | None:
     if (owner.api_version, owner.kind, owner.name) != ("v1", "Node", node):
-        return Refused(f'node "{node}" can only create pods with an owner reference set to itself')
+        return NotPermitted(f'node "{node}" can only create pods with an owner reference set to itself')
     if not owner.controller:
-        return Refused(f'node "{node}" can only create pods with a controller owner reference set to itself')
+        return NotPermitted(f'node "{node}" can only create pods with a controller owner reference set to itself')
     if owner.block_owner_deletion:
-        return Refused(f'node "{node}" must not set blockOwnerDeletion on an owner reference')
+        return NotPermitted(f'node "{node}" must not set blockOwnerDeletion on an owner reference')
     return None
 
 
@@ -54,24 +54,24 @@ def mirror_refusal(spec: PodSpec) -> str:
 
 def updated(operation: str, node: str) -> Verdict:
     """Of a pod itself a kubelet changes nothing."""
-    return Refused(f'unexpected operation "{operation}", node "{node}" can only create and delete mirror pods')
+    return NotPermitted(f'unexpected operation "{operation}", node "{node}" can only create and delete mirror pods')
 
 
 def deleted(pod: Pod, node: str) -> Verdict:
     if pod.spec.node_name != node:
-        return Refused(f'node "{node}" can only delete pods with spec.nodeName set to itself')
+        return NotPermitted(f'node "{node}" can only delete pods with spec.nodeName set to itself')
     return None
 
 
 def status_updated(pod: Pod, old: Pod, node: str) -> Verdict:
     if old.spec.node_name != node:
-        return Refused(f'node "{node}" can only update pod status for pods with spec.nodeName set to itself')
+        return NotPermitted(f'node "{node}" can only update pod status for pods with spec.nodeName set to itself')
     if pod.metadata.labels != old.metadata.labels:
-        return Refused(f'node "{node}" cannot update labels through pod status')
+        return NotPermitted(f'node "{node}" cannot update labels through pod status')
     if pod.status.resource_claim_statuses != old.status.resource_claim_statuses:
-        return Refused(f'node "{node}" cannot update resource claim statues')
+        return NotPermitted(f'node "{node}" cannot update resource claim statues')
     if pod.status.extended_resource_claim_status != old.status.extended_resource_claim_status:
-        return Refused(f'node "{node}" cannot update extended resource claim status')
+        return NotPermitted(f'node "{node}" cannot update extended resource claim status')
     return None
 
 
@@ -80,10 +80,10 @@ def evicted(pod: Pod | None, name: str, node: str) -> Verdict:
     if pod is None:
         return Missing("pod", name)
     if pod.spec.node_name != node:
-        return Refused(f"node {node} can only evict pods with spec.nodeName set to itself")
+        return NotPermitted(f"node {node} can only evict pods with spec.nodeName set to itself")
     return None
 
 
 def other_subresource(subresource: str) -> Verdict:
     """Any other subresource than `status` and `eviction`."""
-    return Refused(f"unexpected pod subresource \"{subresource}\", only 'status' and 'eviction' are allowed")
+    return NotPermitted(f"unexpected pod subresource \"{subresource}\", only 'status' and 'eviction' are allowed")

@@ -13,7 +13,7 @@ _CHANGES = ("update", "patch")
 _OWN = ("get", "create", "update", "patch", "delete")
 
 
-class Asked(Protocol):
+class NodeRequest(Protocol):
     """A request for a resource. `name` is also what a field selector fixes, `of_node` the node that one fixes."""
 
     @property
@@ -56,7 +56,7 @@ def unknown(user: str) -> Denied:
     return Denied(f'unknown node for user "{user}"')
 
 
-def judged(node: str, asked: Asked) -> Answer:  # noqa: C901  (upstream's list of resources)
+def judged(node: str, asked: NodeRequest) -> Answer:  # noqa: C901  (upstream's list of resources)
     match asked.group, asked.resource:
         case "", "pods":
             return _pods(node, asked)
@@ -81,7 +81,7 @@ def judged(node: str, asked: Asked) -> Answer:  # noqa: C901  (upstream's list o
     return Decision.BY_ROLE
 
 
-def _pods(node: str, asked: Asked) -> Answer:
+def _pods(node: str, asked: NodeRequest) -> Answer:
     match asked.subresource, asked.verb:
         case "", "get":
             return _get(asked)
@@ -96,7 +96,7 @@ def _pods(node: str, asked: Asked) -> Answer:
     return Denied()
 
 
-def _nodes(node: str, asked: Asked) -> Answer:
+def _nodes(node: str, asked: NodeRequest) -> Answer:
     match asked.subresource, asked.verb:
         case ("", "create" | "update" | "patch") | ("status", "update" | "patch"):
             return Decision.ALLOWED  # which of them, admission says
@@ -108,17 +108,17 @@ def _nodes(node: str, asked: Asked) -> Answer:
     return Denied()
 
 
-def _related(asked: Asked) -> Answer:
+def _related(asked: NodeRequest) -> Answer:
     return Decision.IF_RELATED if asked.name else Denied("No Object name found")
 
 
-def _get(asked: Asked) -> Answer:
+def _get(asked: NodeRequest) -> Answer:
     if asked.verb != "get":
         return Denied("can only get individual resources of this type")
     return Denied("cannot get subresource") if asked.subresource else _related(asked)
 
 
-def _read_by_name(asked: Asked) -> Answer:
+def _read_by_name(asked: NodeRequest) -> Answer:
     """Lists and watches, too, of the one object that a field selector names."""
     if asked.verb not in _READS:
         return Denied("can only read resources of this type")
@@ -127,7 +127,7 @@ def _read_by_name(asked: Asked) -> Answer:
     return _related(asked) if asked.namespace else Denied("can only read namespaced object of this type")
 
 
-def _accounts(asked: Asked) -> Answer:
+def _accounts(asked: NodeRequest) -> Answer:
     if asked.verb == "get" and not asked.subresource:
         return _related(asked)
     if asked.verb != "create" or not asked.name:
@@ -137,7 +137,7 @@ def _accounts(asked: Asked) -> Answer:
     return Decision.IF_RELATED
 
 
-def _lease(node: str, asked: Asked) -> Answer:
+def _lease(node: str, asked: NodeRequest) -> Answer:
     if asked.verb not in _OWN:
         return Denied("can only get, create, update, patch, or delete a node lease")
     if asked.namespace != LEASES:
@@ -145,7 +145,7 @@ def _lease(node: str, asked: Asked) -> Answer:
     return Decision.ALLOWED if asked.verb == "create" or asked.name == node else Denied(LEASE_OF_OTHERS)
 
 
-def _csi_node(node: str, asked: Asked) -> Answer:
+def _csi_node(node: str, asked: NodeRequest) -> Answer:
     if asked.verb not in _OWN:
         return Denied("can only get, create, update, patch, or delete a CSINode")
     if asked.subresource:
@@ -153,7 +153,7 @@ def _csi_node(node: str, asked: Asked) -> Answer:
     return Decision.ALLOWED if asked.verb == "create" or asked.name == node else Denied(CSI_NODE_OF_OTHERS)
 
 
-def _slices(asked: Asked) -> Answer:
+def _slices(asked: NodeRequest) -> Answer:
     """This server has no resource slices, so none is related to a node."""
     if asked.subresource:
         return Denied("cannot authorize ResourceSlice subresources")

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Refused(msgspec.Struct, frozen=True):
+class NotPermitted(msgspec.Struct, frozen=True):
     """Becomes 403 `RESOURCE "NAME" is forbidden: TEXT`."""
 
     text: str
@@ -16,4 +16,4 @@ class Missing(msgspec.Struct, frozen=True):
     name: str
 
 
-Verdict = Refused | Missing | None
+Verdict = NotPermitted | Missing | None

@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO
 from podfit.core.selectors import Requirement
-from podfit.decide.placement.view import HostPort, NodeView, Refusal
+from podfit.decide.placement.view import HostPort, NodeInfo, Refusal
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _RESTART_ALL = "RestartAllContainers"
@@ -28,13 +28,13 @@ def admits(pod: Pod, node: Node) -> Refusal | None:
     return None
 
 
-def has_ports(ports: frozenset[HostPort], view: NodeView) -> Refusal | None:
+def has_ports(ports: frozenset[HostPort], view: NodeInfo) -> Refusal | None:
     if ports and _clash(ports, view.ports):
         return Refusal("NodePorts", ("node(s) didn't have free ports for the requested pod ports",))
     return None
 
 
-def has_room(requests: ResourceList, view: NodeView) -> Refusal | None:
+def has_room(requests: ResourceList, view: NodeInfo) -> Refusal | None:
     """A request above all that the node has is final; a full house of pods never is."""
     allocatable, short, final = view.node.status.allocatable, [], False
     if len(view.residents) + 1 > allocatable.get("pods", ZERO).value():

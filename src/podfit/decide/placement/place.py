@@ -17,8 +17,8 @@ from podfit.decide.placement.node_filters import admits, has_features, has_ports
 from podfit.decide.placement.pod_affinity import Neighbourhood, neighbourhood
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, scores
 from podfit.decide.placement.spread import Spread, spread
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal, Resident
-from podfit.decide.placement.volumes import NO_CLAIMS, Claims, VolumeRules, objection, volume_rules
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Refusal, Resident
+from podfit.decide.placement.volumes import NO_CLAIMS, ClaimLookup, VolumeRules, objection, volume_rules
 
 NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
 
@@ -62,10 +62,10 @@ NOBODY = Surroundings(None, None)
 
 def place(
     subject: Resident,
-    views: Sequence[NodeView],
+    views: Sequence[NodeInfo],
     *,
     namespaces: NamespaceLabels = NO_NAMESPACES,
-    claims: Claims = NO_CLAIMS,
+    claims: ClaimLookup = NO_CLAIMS,
     weights: Mapping[str, int] = DEFAULT_WEIGHTS,
 ) -> Placed | Unschedulable:
     """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
@@ -76,7 +76,7 @@ def place(
         text = f"0/{len(views)} nodes are available: {missing.reasons[0]}. not found"
         return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
-    fitting: list[NodeView] = []
+    fitting: list[NodeInfo] = []
     surroundings, rules = survey(subject.pod, views, namespaces), volume_rules(subject.pod, claims)
     for view in views:
         refusal = refuse(subject, view, views, surroundings, namespaces, rules)
@@ -100,14 +100,14 @@ def sentence(refusals: Iterable[Refusal], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {listed}."
 
 
-def survey(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Surroundings:
+def survey(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> Surroundings:
     return Surroundings(neighbourhood(pod, views, namespaces), spread(pod, views))
 
 
 def refuse(
     subject: Resident,
-    view: NodeView,
-    views: Sequence[NodeView],
+    view: NodeInfo,
+    views: Sequence[NodeInfo],
     surroundings: Surroundings,
     namespaces: NamespaceLabels,
     rules: VolumeRules | None = None,
@@ -127,13 +127,13 @@ def refuse(
     return _refuse_as_is(subject, view, surroundings, rules)
 
 
-def refuse_alone(subject: Resident, view: NodeView) -> Refusal | None:
+def refuse_alone(subject: Resident, view: NodeInfo) -> Refusal | None:
     """The first objection to a node for a pod that has no rules about others, and that nobody has a rule about."""
     return refuse(subject, view, (), NOBODY, NO_NAMESPACES)
 
 
 def _refuse_as_is(
-    subject: Resident, view: NodeView, surroundings: Surroundings, rules: VolumeRules | None
+    subject: Resident, view: NodeInfo, surroundings: Surroundings, rules: VolumeRules | None
 ) -> Refusal | None:
     pod = subject.pod
     return (
@@ -147,5 +147,5 @@ def _refuse_as_is(
     )
 
 
-def replaced(views: Sequence[NodeView], changed: NodeView) -> list[NodeView]:
+def replaced(views: Sequence[NodeInfo], changed: NodeInfo) -> list[NodeInfo]:
     return [changed if view.name == changed.name else view for view in views]

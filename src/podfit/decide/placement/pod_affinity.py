@@ -11,7 +11,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.terms import Term, term
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Refusal
 
 Pair = tuple[str, str]
 """A label of nodes, and its value."""
@@ -27,7 +27,7 @@ class Neighbourhood(msgspec.Struct, frozen=True):
     closed: frozenset[Pair]  # the anti-affinity of pods that run there keeps the newcomer out
     first: bool  # nobody matches its affinity anywhere, but it matches itself: it may begin the group
 
-    def refuse(self, view: NodeView) -> Refusal | None:
+    def refuse(self, view: NodeInfo) -> Refusal | None:
         if not self._attracted(view):
             return Refusal("InterPodAffinity", ("node(s) didn't match pod affinity rules",), final=True)
         for affinity_term, counts in zip(self.repel, self.unwanted, strict=True):
@@ -37,7 +37,7 @@ class Neighbourhood(msgspec.Struct, frozen=True):
             return Refusal("InterPodAffinity", ("node(s) didn't satisfy existing pods anti-affinity rules",))
         return None
 
-    def _attracted(self, view: NodeView) -> bool:
+    def _attracted(self, view: NodeInfo) -> bool:
         if any(term.topology_key not in view.labels for term in self.attract):
             return False
         return self.first or all(
@@ -61,7 +61,7 @@ def matches_all(terms: Sequence[Term], pod: Pod, namespaces: NamespaceLabels) ->
     return all(term.matches(pod, namespaces) for term in terms)
 
 
-def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Neighbourhood | None:
+def neighbourhood(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> Neighbourhood | None:
     """None when neither the pod nor anyone who runs has a say in it."""
     attract, repel = required_affinity(pod), required_anti_affinity(pod)
     closed = frozenset(
@@ -90,6 +90,6 @@ def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabe
     return Neighbourhood(attract, wanted, repel, unwanted, closed, first)
 
 
-def _count(counts: Counter[str], affinity_term: Term, view: NodeView, amount: int) -> None:
+def _count(counts: Counter[str], affinity_term: Term, view: NodeInfo, amount: int) -> None:
     if amount and affinity_term.topology_key in view.labels:
         counts[view.labels[affinity_term.topology_key]] += amount

@@ -14,7 +14,7 @@ from podfit.api.meta.selectors import holds, requirements
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.decide.placement.place import NO_NAMESPACES, Surroundings, Unschedulable, refuse, replaced, sentence, survey
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal, Resident
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Refusal, Resident
 
 PREEMPTED = "PreemptionByScheduler"
 _NEVER = "not eligible due to preemptionPolicy=Never."
@@ -56,14 +56,14 @@ class Eviction(msgspec.Struct, frozen=True):
     violations: int = 0
 
 
-class Hopeless(msgspec.Struct, frozen=True):
+class CannotPreempt(msgspec.Struct, frozen=True):
     """`message` ends the sentence on the pod. `keeps_promise`: an earlier nomination stays, its room is on the way."""
 
     message: str
     keeps_promise: bool = False
 
 
-def unschedulable_message(verdict: Unschedulable, outcome: Hopeless) -> str:
+def unschedulable_message(verdict: Unschedulable, outcome: CannotPreempt) -> str:
     """What is said of a pod that no node takes, and that no eviction helps."""
     return f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
 
@@ -71,11 +71,11 @@ def unschedulable_message(verdict: Unschedulable, outcome: Hopeless) -> str:
 def preempt(
     subject: Resident,
     verdict: Unschedulable,
-    views: Sequence[NodeView],
+    views: Sequence[NodeInfo],
     *,
     namespaces: NamespaceLabels = NO_NAMESPACES,
     budgets: Sequence[Budget] = (),
-) -> Eviction | Hopeless:
+) -> Eviction | CannotPreempt:
     """Ask it about a pod that `place` has just called unschedulable, of the same views."""
     if refusal := _ineligible(subject, verdict, views):
         return refusal
@@ -89,18 +89,18 @@ def preempt(
     evictions = [outcome for outcome in outcomes if isinstance(outcome, Eviction)]
     if evictions:
         return _mildest(evictions)
-    return Hopeless(sentence((outcome for outcome in outcomes if isinstance(outcome, Refusal)), len(views)))
+    return CannotPreempt(sentence((outcome for outcome in outcomes if isinstance(outcome, Refusal)), len(views)))
 
 
-def _ineligible(subject: Resident, verdict: Unschedulable, views: Sequence[NodeView]) -> Hopeless | None:
+def _ineligible(subject: Resident, verdict: Unschedulable, views: Sequence[NodeInfo]) -> CannotPreempt | None:
     if subject.pod.spec.preemption_policy == "Never":
-        return Hopeless(_NEVER)
+        return CannotPreempt(_NEVER)
     nominated = subject.pod.status.nominated_node_name
     view = next((view for view in views if view.name == nominated), None)
     if view is None or verdict.refusals[nominated].final:
         return None
     waits = any(resident.priority < subject.priority and _leaving(resident.pod) for resident in view.residents)
-    return Hopeless(_ON_THE_WAY, keeps_promise=True) if waits else None
+    return CannotPreempt(_ON_THE_WAY, keeps_promise=True) if waits else None
 
 
 def _leaving(pod: Pod) -> bool:
@@ -112,8 +112,8 @@ def _leaving(pod: Pod) -> bool:
 
 def _evict(
     subject: Resident,
-    view: NodeView,
-    views: Sequence[NodeView],
+    view: NodeInfo,
+    views: Sequence[NodeInfo],
     surroundings: Surroundings,
     namespaces: NamespaceLabels,
     budgets: Sequence[Budget],
@@ -123,7 +123,7 @@ def _evict(
     if not lower:
         return _NOBODY
 
-    def refused(changed: NodeView) -> Refusal | None:
+    def refused(changed: NodeInfo) -> Refusal | None:
         if not surroundings:  # removing pods adds no rule
             return refuse(subject, changed, views, surroundings, namespaces)
         others = replaced(views, changed)

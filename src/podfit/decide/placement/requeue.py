@@ -16,7 +16,7 @@ from podfit.decide.placement.node_filters import admits, has_features, has_room,
 from podfit.decide.placement.place import NO_NAMESPACES, Unschedulable
 from podfit.decide.placement.pod_affinity import matches_all, required_affinity, required_anti_affinity
 from podfit.decide.placement.spread import constraints
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
 from podfit.decide.placement.volumes import claims_of
 
 
@@ -105,7 +105,7 @@ def _opens(name: str, subject: Resident, node: Node) -> bool:
     """Whether this node, empty, would have no objection of that kind."""
     match name:
         case "NodeResourcesFit":
-            return has_room(subject.requests, NodeView(node)) is None
+            return has_room(subject.requests, NodeInfo(node)) is None
         case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
             refusal = admits(subject.pod, node)
             return refusal is None or refusal.filter != name

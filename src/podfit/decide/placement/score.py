@@ -12,7 +12,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.node_filters import term_matches, tolerated
 from podfit.decide.placement.spread import constraints, matching, takes_part
 from podfit.decide.placement.terms import term
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident, amounts
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident, amounts
 
 MOST = 100
 HOSTNAME = "kubernetes.io/hostname"
@@ -36,8 +36,8 @@ _HARD_AFFINITY = 1  # what a required affinity of a pod that runs is worth to on
 
 def scores(
     subject: Resident,
-    fitting: Sequence[NodeView],
-    views: Sequence[NodeView],
+    fitting: Sequence[NodeInfo],
+    views: Sequence[NodeInfo],
     namespaces: NamespaceLabels,
     weights: Mapping[str, int] = DEFAULT_WEIGHTS,
 ) -> list[int]:
@@ -59,7 +59,7 @@ def scores(
     return [sum(weight * part[index] for weight, part in parts) for index in range(len(fitting))]
 
 
-def free_share(subject: Resident, view: NodeView) -> int:
+def free_share(subject: Resident, view: NodeInfo) -> int:
     """The share of CPU and memory left free; containers without a request count as small ones."""
     total = kinds = 0
     for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
@@ -69,7 +69,7 @@ def free_share(subject: Resident, view: NodeView) -> int:
     return total // kinds if kinds else 0
 
 
-def used_share(subject: Resident, view: NodeView) -> int:
+def used_share(subject: Resident, view: NodeInfo) -> int:
     """The share of CPU and memory that is taken then; what is more than there is counts nothing."""
     total = kinds = 0
     for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
@@ -79,7 +79,7 @@ def used_share(subject: Resident, view: NodeView) -> int:
     return total // kinds if kinds else 0
 
 
-def balance(subject: Resident, view: NodeView) -> int:
+def balance(subject: Resident, view: NodeInfo) -> int:
     """How much the pod evens out the use of CPU and memory; a pod that asks for nothing changes nothing."""
     if not any(subject.requests.values()):
         return 0
@@ -88,7 +88,7 @@ def balance(subject: Resident, view: NodeView) -> int:
     return MOST // 2 + (MOST // 2 + change) // 2
 
 
-def image_scores(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView]) -> list[int]:
+def image_scores(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo]) -> list[int]:
     names = image_names(pod)
     held = holders(names, views)
     return [image_locality(names, view, held, len(views)) for view in fitting]
@@ -99,7 +99,7 @@ def image_names(pod: Pod) -> tuple[str, ...]:
     return tuple(_normalized(container.image) for container in (*pod.spec.init_containers, *pod.spec.containers))
 
 
-def holders(names: Sequence[str], views: Iterable[NodeView]) -> Counter[str]:
+def holders(names: Sequence[str], views: Iterable[NodeInfo]) -> Counter[str]:
     """On how many nodes each of these images is."""
     wanted, counts = set(names), Counter[str]()
     for view in views:
@@ -107,7 +107,7 @@ def holders(names: Sequence[str], views: Iterable[NodeView]) -> Counter[str]:
     return counts
 
 
-def image_locality(names: Sequence[str], view: NodeView, held: Mapping[str, int], nodes: int) -> int:
+def image_locality(names: Sequence[str], view: NodeInfo, held: Mapping[str, int], nodes: int) -> int:
     """Bytes of the pod's images that are here already, each by the share of nodes that have it, so that it spreads."""
     here = {name: image.size_bytes for image in view.node.status.images for name in image.names}
     total = sum(here[name] * held[name] // nodes for name in names if name in here)
@@ -115,7 +115,7 @@ def image_locality(names: Sequence[str], view: NodeView, held: Mapping[str, int]
     return MOST * (min(max(total, _SMALL_IMAGE), top) - _SMALL_IMAGE) // (top - _SMALL_IMAGE)
 
 
-def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView]) -> list[int]:
+def spread_evenly(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo]) -> list[int]:
     """Constraints that only prefer: fewer matching pods in the node's topologies are better."""
     rules = constraints(pod, "ScheduleAnyway")
     known = [all(rule.key in view.labels for rule in rules) for view in fitting]
@@ -141,7 +141,7 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeVie
     ]
 
 
-def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels) -> list[int]:
+def company(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> list[int]:
     """Preferences between pods, the newcomer's and those of the pods that run, spread from lowest to highest."""
     worth = Counter[tuple[str, str]]()
     ours = preferences(pod)
@@ -180,13 +180,13 @@ def preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
     return found
 
 
-def soft_taints(pod: Pod, view: NodeView) -> int:
+def soft_taints(pod: Pod, view: NodeInfo) -> int:
     soft = [taint for taint in view.node.spec.taints if taint.effect == "PreferNoSchedule"]
     tolerations = [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", "PreferNoSchedule")]
     return sum(not tolerated(tolerations, taint) for taint in soft)
 
 
-def node_preference(pod: Pod, view: NodeView) -> int:
+def node_preference(pod: Pod, view: NodeInfo) -> int:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
     return sum(term.weight for term in terms if term_matches(term.preference, view.node))
@@ -194,7 +194,7 @@ def node_preference(pod: Pod, view: NodeView) -> int:
 
 def local_score(
     subject: Resident,
-    view: NodeView,
+    view: NodeInfo,
     names: Sequence[str],
     held: Mapping[str, int],
     nodes: int,

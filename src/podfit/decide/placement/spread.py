@@ -11,7 +11,7 @@ from podfit.api.meta.selectors import holds, requirements
 from podfit.core.selectors import Requirement
 from podfit.decide.placement.node_filters import hard_taints, matches_node, tolerated
 from podfit.decide.placement.terms import same_keys
-from podfit.decide.placement.view import NodeView, Refusal
+from podfit.decide.placement.view import NodeInfo, Refusal
 
 _TEXT = "node(s) didn't match pod topology spread constraints"
 
@@ -37,7 +37,7 @@ class Spread(msgspec.Struct, frozen=True):
     pod: Pod
     rules: tuple[Rule, ...]
 
-    def refuse(self, view: NodeView) -> Refusal | None:
+    def refuse(self, view: NodeInfo) -> Refusal | None:
         for rule in self.rules:
             if rule.key not in view.labels:
                 return Refusal("PodTopologySpread", (f"{_TEXT} (missing required label)",), final=True)
@@ -48,7 +48,7 @@ class Spread(msgspec.Struct, frozen=True):
         return None
 
 
-def spread(pod: Pod, views: Sequence[NodeView]) -> Spread | None:
+def spread(pod: Pod, views: Sequence[NodeInfo]) -> Spread | None:
     """None for a pod without a constraint that forbids."""
     rules = constraints(pod, "DoNotSchedule")
     for view in views if rules else ():
@@ -73,7 +73,7 @@ def selector(pod: Pod, given: TopologySpreadConstraint) -> tuple[Requirement, ..
     return None if wanted is None else (*wanted, *same_keys(given.match_label_keys, pod))
 
 
-def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeView) -> bool:
+def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeInfo) -> bool:
     """Nodes where the pod could never go do not make a domain, unless the policies say so."""
     if given.node_affinity_policy != "Ignore" and not matches_node(pod, view.node):
         return False
@@ -82,7 +82,7 @@ def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeView) -> boo
     )
 
 
-def matching(pod: Pod, wanted: tuple[Requirement, ...] | None, view: NodeView) -> int:
+def matching(pod: Pod, wanted: tuple[Requirement, ...] | None, view: NodeInfo) -> int:
     """Pods of the same namespace that are selected and not on their way out."""
     return sum(
         resident.pod.metadata.namespace == pod.metadata.namespace

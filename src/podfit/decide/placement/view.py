@@ -86,7 +86,7 @@ class Resident(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class NodeView:
+class NodeInfo:
     """`requested` and `weight` are sums over `residents`; `nominated` are promised room here."""
 
     node: Node
@@ -96,10 +96,10 @@ class NodeView:
     nominated: tuple[Resident, ...] = ()
 
     @staticmethod
-    def of(node: Node, residents: Iterable[Resident], nominated: tuple[Resident, ...] = ()) -> "NodeView":
+    def of(node: Node, residents: Iterable[Resident], nominated: tuple[Resident, ...] = ()) -> "NodeInfo":
         residents = tuple(residents)
         cpu, memory = (sum(resident.weight[index] for resident in residents) for index in (0, 1))
-        return NodeView(node, residents, add(*(resident.requests for resident in residents)), (cpu, memory), nominated)
+        return NodeInfo(node, residents, add(*(resident.requests for resident in residents)), (cpu, memory), nominated)
 
     @property
     def name(self) -> str:
@@ -127,13 +127,13 @@ class NodeView:
     def choosy(self) -> tuple[Resident, ...]:
         return tuple(resident for resident in self.residents if resident.is_choosy)
 
-    def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
-        return NodeView.of(self.node, residents, self.nominated)
+    def with_residents(self, residents: Iterable[Resident]) -> "NodeInfo":
+        return NodeInfo.of(self.node, residents, self.nominated)
 
-    def plus(self, newcomer: Resident) -> "NodeView":
+    def plus(self, newcomer: Resident) -> "NodeInfo":
         cpu, memory = (sum(pair) for pair in zip(self.weight, newcomer.weight, strict=True))
         requested = add(self.requested, newcomer.requests)
-        return NodeView(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
+        return NodeInfo(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
 
 
 def amounts(resources: ResourceList) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from podfit.api.meta.selectors import holds, requirements
 from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import term_matches
-from podfit.decide.placement.view import NodeView, Refusal
+from podfit.decide.placement.view import NodeInfo, Refusal
 
 PROTECTION: dict[type[Object], str] = {
     PersistentVolumeClaim: "kubernetes.io/pvc-protection",
@@ -30,7 +30,7 @@ NOTHING = Refusal("VolumeBinding", ("node(s) didn't find available persistent vo
 WAITS = "WaitForFirstConsumer"
 
 
-class Claims(msgspec.Struct, frozen=True):
+class ClaimLookup(msgspec.Struct, frozen=True):
     """How to find claims of a pod's namespace, and classes of storage; without them nothing is found."""
 
     claim: Callable[[str, str], PersistentVolumeClaim | None] = lambda _namespace, _name: None
@@ -39,7 +39,7 @@ class Claims(msgspec.Struct, frozen=True):
     volumes: Callable[[], Iterable[PersistentVolume]] = lambda: ()
 
 
-NO_CLAIMS = Claims()
+NO_CLAIMS = ClaimLookup()
 
 
 def claims_of(pod: Pod) -> list[str]:
@@ -57,7 +57,7 @@ def is_bound(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) and BOUND in claim.metadata.annotations
 
 
-def objection(pod: Pod, claims: Claims) -> str:
+def objection(pod: Pod, claims: ClaimLookup) -> str:
     """Why no node will do for the pod's claims; empty when all are bound, or it has none."""
     found: list[PersistentVolumeClaim] = []
     for name in claims_of(pod):
@@ -79,9 +79,9 @@ class VolumeRules(msgspec.Struct, frozen=True):
 
     bound: tuple[PersistentVolume, ...]
     unbound: tuple[PersistentVolumeClaim, ...]
-    claims: Claims
+    claims: ClaimLookup
 
-    def refuse(self, view: NodeView) -> Refusal | None:
+    def refuse(self, view: NodeInfo) -> Refusal | None:
         if any(not admits_node(volume, view.node) for volume in self.bound):
             return ELSEWHERE
         return None if all(self._can_be(claim, view.node) for claim in self.unbound) else NOTHING
@@ -97,7 +97,7 @@ class VolumeRules(msgspec.Struct, frozen=True):
         return any(may_take(claim, volume) and admits_node(volume, node) for volume in self.claims.volumes())
 
 
-def volume_rules(pod: Pod, claims: Claims) -> VolumeRules | None:
+def volume_rules(pod: Pod, claims: ClaimLookup) -> VolumeRules | None:
     """None for a pod without claims; of one that `objection` has nothing against."""
     names = claims_of(pod)
     if not names:
@@ -141,7 +141,7 @@ def may_take(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     )
 
 
-def _binds_later(claim: PersistentVolumeClaim, claims: Claims) -> bool:
+def _binds_later(claim: PersistentVolumeClaim, claims: ClaimLookup) -> bool:
     """Whether it is bound only when a pod with it has its node."""
     storage = claims.storage_class(claim.spec.storage_class_name or "")
     return storage is not None and storage.volume_binding_mode == WAITS

@@ -23,13 +23,13 @@ class Mark(StrEnum):
     ASIDE = "aside"
 
 
-class Verdict(StrEnum):
+class AttemptVerdict(StrEnum):
     RUN = "run"
     TRY_ALONE = "try alone"
     SET_ASIDE = "set aside"
 
 
-class Note(msgspec.Struct, frozen=True):
+class AttemptRecord(msgspec.Struct, frozen=True):
     """`form` changes when the pod is another piece of work."""
 
     form: str
@@ -41,25 +41,25 @@ def form_of(pod: Pod) -> str:
     return f"{pod.metadata.generation}{'-' if pod.metadata.deletion_timestamp is not None else ''}"
 
 
-def after_crash(notes: Mapping[str, Note]) -> dict[str, Note]:
+def after_crash(notes: Mapping[str, AttemptRecord]) -> dict[str, AttemptRecord]:
     """What stood there when the node ended without a word, as the next start sees it; by UID.
 
     Who was tried alone is only to blame if no other work had begun meanwhile.
     """
     beside = any(note.mark is Mark.STARTED for note in notes.values())
     blamed = {Mark.STARTED: Mark.SUSPECT, Mark.ALONE: Mark.SUSPECT if beside else Mark.ASIDE}
-    return {uid: Note(note.form, blamed.get(note.mark, note.mark)) for uid, note in notes.items()}
+    return {uid: AttemptRecord(note.form, blamed.get(note.mark, note.mark)) for uid, note in notes.items()}
 
 
-def after_stop(notes: Mapping[str, Note]) -> dict[str, Note]:
+def after_stop(notes: Mapping[str, AttemptRecord]) -> dict[str, AttemptRecord]:
     """The same after the node was stopped: work that was cut short proves nothing."""
     kept = {Mark.SUSPECT: Mark.SUSPECT, Mark.ALONE: Mark.SUSPECT, Mark.ASIDE: Mark.ASIDE}
-    return {uid: Note(note.form, kept[note.mark]) for uid, note in notes.items() if note.mark in kept}
+    return {uid: AttemptRecord(note.form, kept[note.mark]) for uid, note in notes.items() if note.mark in kept}
 
 
-def verdict(note: Note | None, form: str) -> Verdict:
+def verdict(note: AttemptRecord | None, form: str) -> AttemptVerdict:
     if note is None or note.mark in (Mark.STARTED, Mark.ALONE):
-        return Verdict.RUN
+        return AttemptVerdict.RUN
     if note.mark is Mark.ASIDE and note.form == form:
-        return Verdict.SET_ASIDE
-    return Verdict.TRY_ALONE
+        return AttemptVerdict.SET_ASIDE
+    return AttemptVerdict.TRY_ALONE

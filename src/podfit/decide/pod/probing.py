@@ -40,7 +40,7 @@ class Action(enum.Enum):
     END = "end"  # nothing will ever be asked again
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ProbeSettings(msgspec.Struct, frozen=True):
     """`initial_delay` in seconds after the container's start; thresholds count outcomes in a row."""
 
     kind: ProbeKind
@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True):
     success_threshold: int = 1
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ProbedInstance(msgspec.Struct, frozen=True):
     """The newest instance of the container. `id` is empty before the first; `since` is when it was started, in Unix
     seconds.
 
@@ -80,7 +80,7 @@ class ProbeState(msgspec.Struct, frozen=True):
 _FIRST = {ProbeKind.STARTUP: Result.UNKNOWN, ProbeKind.LIVENESS: Result.SUCCESS, ProbeKind.READINESS: Result.FAILURE}
 
 
-def due(state: ProbeState, seen: Seen, now: float, settings: Settings) -> tuple[ProbeState, Action]:
+def due(state: ProbeState, seen: ProbedInstance, now: float, settings: ProbeSettings) -> tuple[ProbeState, Action]:
     """Whether the probe is to be run at `now`, in Unix seconds."""
     if not seen.id:
         return state, Action.END if seen.over else Action.WAIT
@@ -101,7 +101,7 @@ def due(state: ProbeState, seen: Seen, now: float, settings: Settings) -> tuple[
     return state, Action.ASK
 
 
-def heard(state: ProbeState, outcome: Result, settings: Settings) -> ProbeState:
+def heard(state: ProbeState, outcome: Result, settings: ProbeSettings) -> ProbeState:
     """What an outcome, SUCCESS or FAILURE, makes of it."""
     run = state.run + 1 if outcome is state.last else 1
     state = replace(state, last=outcome, run=run)

@@ -19,7 +19,7 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.fields import refusal
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 from podfit.decide.resize.node_support import check_capacity, check_features
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 
@@ -77,13 +77,13 @@ def _capacity(resize: Resize) -> Resize | ApiError:
 
 def _quota(resize: Resize) -> Resize | ApiError:
     charged = charge(resize.new, resize.old, resize.quotas, resize.gates)
-    if isinstance(charged, Refused):
+    if isinstance(charged, Forbidden):
         return charged.error(resize.old.metadata.name)
     newer = {quota.metadata.name: quota for quota in charged.quotas}
     return replace(resize, quotas=tuple(newer.get(quota.metadata.name, quota) for quota in resize.quotas))
 
 
-def _unless(refused: Refused | None, resize: Resize) -> Resize | ApiError:
+def _unless(refused: Forbidden | None, resize: Resize) -> Resize | ApiError:
     return resize if refused is None else refused.error(resize.old.metadata.name)
 
 

@@ -40,7 +40,7 @@ def margin(limit: int) -> int:
     return max(SMALLEST_MARGIN, limit // 32)
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class UsageReading(msgspec.Struct, frozen=True, kw_only=True):
     """One look: bytes in use, seconds since the beginning, microseconds that all waited for memory (None = no PSI)."""
 
     usage: int
@@ -48,7 +48,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     stalled: int | None = None
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ReclaimStep(msgspec.Struct, frozen=True, kw_only=True):
     """Write `high` to memory.high and ask for `reclaim` bytes back, then wait and look again."""
 
     high: int
@@ -67,7 +67,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-Action = Step | Lower | Stop
+Action = ReclaimStep | Lower | Stop
 
 
 class Shrink(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: int
     previous: int | None = None
-    last: Seen | None = None
+    last: UsageReading | None = None
     lowest: int | None = None
     progress_at: float = 0.0
 
@@ -84,7 +84,7 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
         """What usage has to come down to, in whole pages."""
         return (self.limit - margin(self.limit)) // PAGE * PAGE
 
-    def following(self, seen: Seen) -> tuple["Shrink", Action]:
+    def following(self, seen: UsageReading) -> tuple["Shrink", Action]:
         """What to do about what was just seen, and what to ask next time."""
         if self.goal <= 0:
             return self, Stop(reason=f"a limit of {self.limit} leaves no room for a margin of {margin(self.limit)}")
@@ -98,9 +98,9 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
         if seen.at >= LONGEST:
             return after, Stop(reason=f"not done after {LONGEST:g} s")
         high = self._within(max(self.goal, seen.usage - _step(seen.usage)) // PAGE * PAGE)
-        return after, Step(high=high, reclaim=max(PAGE, seen.usage - high))
+        return after, ReclaimStep(high=high, reclaim=max(PAGE, seen.usage - high))
 
-    def _after(self, seen: Seen) -> "Shrink":
+    def _after(self, seen: UsageReading) -> "Shrink":
         if self.lowest is not None and seen.usage > self.lowest - PAGE:
             return replace(self, last=seen)
         return replace(self, last=seen, lowest=seen.usage, progress_at=seen.at)
@@ -109,7 +109,7 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
         """Never looser than what was there."""
         return high if self.previous is None else min(high, self.previous)
 
-    def _share(self, seen: Seen) -> float:
+    def _share(self, seen: UsageReading) -> float:
         if self.last is None or self.last.stalled is None or seen.stalled is None or seen.at <= self.last.at:
             return 0.0
         return (seen.stalled - self.last.stalled) / 1e6 / (seen.at - self.last.at)

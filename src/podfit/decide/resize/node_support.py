@@ -10,7 +10,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.pod.requests import pod_requests
-from podfit.decide.refused import Refused
+from podfit.decide.refused import Forbidden
 
 _OS_LABEL = "kubernetes.io/os"
 LEVEL_FEATURE = "InPlacePodLevelResourcesVerticalScaling"
@@ -21,17 +21,17 @@ def concerns_node(new: Pod, old: Pod) -> bool:
     return bool(new.spec.node_name) and new.metadata.generation != old.metadata.generation
 
 
-def check_features(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Refused | None:
+def check_features(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Forbidden | None:
     """NodeDeclaredFeatureValidator: the node must have declared what the update needs (R-072, R-073)."""
     if not gates["NodeDeclaredFeatures"] or not concerns_node(new, old):
         return None
     if node is None:
-        return Refused(f'node "{new.spec.node_name}" not found')
+        return Forbidden(f'node "{new.spec.node_name}" not found')
     missing = [name for name in _needed(new, old) if name not in node.status.declared_features]
     if not missing:
         return None
     text = f"pod update requires features {', '.join(missing)} which are not available on node"
-    return Refused(f'{text} "{new.spec.node_name}"')
+    return Forbidden(f'{text} "{new.spec.node_name}"')
 
 
 def _needed(new: Pod, old: Pod) -> list[str]:
@@ -44,16 +44,16 @@ def _needed(new: Pod, old: Pod) -> list[str]:
     return features
 
 
-def check_capacity(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Refused | None:
+def check_capacity(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Forbidden | None:
     """PodResizeValidator: Linux, and no more than the node's allocatable, which is itself allowed (R-069 to R-071)."""
     if not concerns_node(new, old):
         return None
     if node is None:
-        return Refused(f'node "{new.spec.node_name}" not found')
+        return Forbidden(f'node "{new.spec.node_name}" not found')
     system = node.metadata.labels.get(_OS_LABEL, "linux")
     if system != "linux":
         text = f'pod resize is only supported on linux nodes, node "{node.metadata.name}" is "{system}"'
-        return Refused(text, ("UnsupportedPlatform",))
+        return Forbidden(text, ("UnsupportedPlatform",))
     wanted, room = pod_requests(new, gates=gates), node.status.allocatable
     short = [name for name in ("cpu", "memory") if wanted.get(name, ZERO) > room.get(name, ZERO)]
     if not short:
@@ -62,7 +62,7 @@ def check_capacity(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -
         f"{name}, requested: {_plain(wanted.get(name, ZERO), name)}, allocatable: {_plain(room.get(name, ZERO), name)}"
         for name in short
     )
-    return Refused(f"node didn't have enough allocatable resources: {'; '.join(parts)}", ("NodeCapacity",))
+    return Forbidden(f"node didn't have enough allocatable resources: {'; '.join(parts)}", ("NodeCapacity",))
 
 
 def _plain(amount: Quantity, name: str) -> int:

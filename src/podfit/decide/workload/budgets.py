@@ -18,7 +18,7 @@ NOTED_SECONDS = 120
 ALLOWED = "DisruptionAllowed"
 
 
-class Noted(msgspec.Struct, frozen=True):
+class EvictedPods(msgspec.Struct, frozen=True):
     """Evicted pods that are there still; those that should have gone; seconds until the next of them should have."""
 
     pods: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -48,7 +48,7 @@ def expected(budget: PodDisruptionBudget, pods: Sequence[Pod], scale: int) -> tu
     return len(pods), spec.min_available or 0
 
 
-def noted(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> Noted:
+def noted(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> EvictedPods:
     kept: dict[str, str] = {}
     late: list[Pod] = []
     waits: list[float] = []
@@ -62,7 +62,7 @@ def noted(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> No
         else:
             kept[pod.metadata.name] = since
             waits.append(left)
-    return Noted(kept, tuple(late), min(waits) if waits else None)
+    return EvictedPods(kept, tuple(late), min(waits) if waits else None)
 
 
 def healthy(pods: Iterable[Pod], disrupted: Mapping[str, str]) -> int:

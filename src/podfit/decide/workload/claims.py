@@ -17,7 +17,7 @@ from podfit.core.selectors import Requirement
 T = TypeVar("T", bound=Object)
 
 
-class Claims(msgspec.Struct, Generic[T], frozen=True):
+class ClaimResult(msgspec.Struct, Generic[T], frozen=True):
     owned: tuple[T, ...] = ()
     adopt: tuple[T, ...] = ()
     release: tuple[T, ...] = ()
@@ -46,7 +46,7 @@ def reference_to(owner: Any) -> OwnerReference:
     )
 
 
-def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates: Iterable[Any]) -> Claims[Any]:
+def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates: Iterable[Any]) -> ClaimResult[Any]:
     """`candidates` are of the owner's namespace; those of another controller are passed over."""
     owned: list[Any] = []
     adopt: list[Any] = []
@@ -60,4 +60,4 @@ def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates
                 (owned if fits else release).append(candidate)
         elif fits and not owner.deletion_timestamp and not meta.deletion_timestamp:
             adopt.append(candidate)
-    return Claims(tuple(owned), tuple(adopt), () if owner.deletion_timestamp else tuple(release))
+    return ClaimResult(tuple(owned), tuple(adopt), () if owner.deletion_timestamp else tuple(release))

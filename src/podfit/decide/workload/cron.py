@@ -25,7 +25,7 @@ LATER = 0.1
 """Seconds after the time at which it is looked again, so that it has passed."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class CronEvent(msgspec.Struct, frozen=True):
     """An event."""
 
     type: str
@@ -39,7 +39,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
     again: float | None = None
     end: tuple[Job, ...] = ()
-    told: tuple[Told, ...] = ()
+    told: tuple[CronEvent, ...] = ()
 
 
 def due(cron: CronJob, running: Sequence[Job], now: datetime) -> Due:
@@ -49,12 +49,14 @@ def due(cron: CronJob, running: Sequence[Job], now: datetime) -> Due:
     try:
         zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return Due(told=(Told("Warning", "UnknownTimeZone", f'invalid timeZone: "{name}": unknown time zone {name}'),))
+        return Due(
+            told=(CronEvent("Warning", "UnknownTimeZone", f'invalid timeZone: "{name}": unknown time zone {name}'),)
+        )
     try:
         schedule = parse(cron.spec.schedule)
     except ValueError as error:
         text = f"unparseable schedule: {cron.spec.schedule} : {error}"
-        return Due(told=(Told("Warning", "UnparseableSchedule", text),))
+        return Due(told=(CronEvent("Warning", "UnparseableSchedule", text),))
     return _due(cron, schedule, zone, running, now)
 
 
@@ -68,7 +70,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
         return Due(again=again, told=tuple(told))
     deadline = cron.spec.starting_deadline_seconds
     if deadline is not None and at + timedelta(seconds=deadline) < now:
-        told.append(Told("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at, zone)}"))
+        told.append(CronEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at, zone)}"))
         return Due(again=again, told=tuple(told))
     if cron.status.last_schedule_time == format_time(at) or any(
         job.metadata.name == name_at(cron, at) for job in running
@@ -76,7 +78,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
         return Due(again=again, told=tuple(told))
     if running and cron.spec.concurrency_policy == FORBID:
         text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        return Due(again=again, told=(*told, Told("Normal", "JobAlreadyActive", text)))
+        return Due(again=again, told=(*told, CronEvent("Normal", "JobAlreadyActive", text)))
     replaced = tuple(running) if cron.spec.concurrency_policy == REPLACE else ()
     return Due(at=at, again=again, end=replaced, told=tuple(told))
 
@@ -105,9 +107,9 @@ def latest(schedule: Schedule, after: datetime, now: datetime, zone: ZoneInfo) -
         back *= 2
 
 
-def _too_many() -> Told:
+def _too_many() -> CronEvent:
     text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-    return Told("Warning", "TooManyMissedTimes", text)
+    return CronEvent("Warning", "TooManyMissedTimes", text)
 
 
 def _rfc1123(at: datetime, zone: ZoneInfo) -> str:

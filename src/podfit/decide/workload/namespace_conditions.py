@@ -18,7 +18,7 @@ _WELL = {
 }
 
 
-class Left(msgspec.Struct, frozen=True):
+class NamespaceContents(msgspec.Struct, frozen=True):
     """What a look into a namespace found."""
 
     objects: Mapping[str, int] = {}
@@ -31,13 +31,13 @@ class Left(msgspec.Struct, frozen=True):
     """Why something could not be asked to go."""
 
 
-def conditions(left: Left, old: Sequence[NamespaceCondition], now: str) -> tuple[NamespaceCondition, ...]:
+def conditions(left: NamespaceContents, old: Sequence[NamespaceCondition], now: str) -> tuple[NamespaceCondition, ...]:
     """All five, and any others there were. One whose status stays keeps its time."""
     ours = [_condition(name, left, old, now) for name in _WELL]
     return (*(condition for condition in old if condition.type not in _WELL), *ours)
 
 
-def _condition(name: str, left: Left, old: Sequence[NamespaceCondition], now: str) -> NamespaceCondition:
+def _condition(name: str, left: NamespaceContents, old: Sequence[NamespaceCondition], now: str) -> NamespaceCondition:
     status, (reason, message) = "False", _WELL[name]
     if (trouble := _trouble(name, left)) is not None:
         status, (reason, message) = "True", trouble
@@ -46,7 +46,7 @@ def _condition(name: str, left: Left, old: Sequence[NamespaceCondition], now: st
     return NamespaceCondition(type=name, status=status, reason=reason, message=message, last_transition_time=since)
 
 
-def _trouble(name: str, left: Left) -> tuple[str, str] | None:
+def _trouble(name: str, left: NamespaceContents) -> tuple[str, str] | None:
     if name == "NamespaceDeletionDiscoveryFailure" and left.silent:
         versions = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in sorted(left.silent))
         text = f"unable to retrieve the complete list of server APIs: {versions}"

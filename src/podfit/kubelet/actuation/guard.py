@@ -23,7 +23,7 @@ import msgspec
 
 from podfit.core.clock import Clock
 from podfit.decide.resize import guarded_shrink as guarded
-from podfit.decide.resize.guarded_shrink import Lower, Seen, Shrink, Step, Stop
+from podfit.decide.resize.guarded_shrink import Lower, ReclaimStep, Shrink, Stop, UsageReading
 from podfit.kubelet.cgroup.protocol import UNLIMITED, CgroupError, Cgroups, Missing
 from podfit.net.files import write_atomic
 
@@ -128,7 +128,7 @@ class Hold:
                 match action:
                     case Stop(reason=reason):
                         return guarded.objection(who, limit, seen.usage, reason)
-                    case Step(high=high, reclaim=reclaim):
+                    case ReclaimStep(high=high, reclaim=reclaim):
                         await self._press(note, high, reclaim)
                     case Lower(high=high):
                         await self._press(note, high, 0)
@@ -139,12 +139,12 @@ class Hold:
                 return guarded.objection(who, limit, seen.usage, str(error))
             await clock.sleep(guarded.PAUSE)
 
-    def _look(self, path: str, began: float) -> Seen:
+    def _look(self, path: str, began: float) -> UsageReading:
         cgroups = self._guard.cgroups
         usage = cgroups.memory_usage(path)
         if usage is None:
             raise CgroupError(f"the memory usage of {path} cannot be read")
-        return Seen(usage=usage, at=self._guard.clock.monotonic() - began, stalled=cgroups.memory_stall(path))
+        return UsageReading(usage=usage, at=self._guard.clock.monotonic() - began, stalled=cgroups.memory_stall(path))
 
     async def _press(self, note: GuardRecord, high: int, reclaim: int) -> None:
         first = note.path not in self._notes

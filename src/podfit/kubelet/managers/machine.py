@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from podfit.decide.managers.cpu import Place, Topology, parse
+from podfit.decide.managers.cpu import CpuLocation, Topology, parse
 from podfit.decide.managers.memory import Bank
 
 SYS = Path("/sys/devices/system")
@@ -22,10 +22,10 @@ def banks(total: int, reserved: Mapping[int, int], sys: Path = SYS) -> dict[int,
     return {node: Bank(size, reserved.get(node, 0)) for node, size in sorted(sizes.items())}
 
 
-def _place(sys: Path, cpu: int, nodes: Mapping[int, int]) -> Place:
+def _place(sys: Path, cpu: int, nodes: Mapping[int, int]) -> CpuLocation:
     directory = sys / f"cpu/cpu{cpu}/topology"
     threads = _text(directory / "thread_siblings_list") or str(cpu)
-    return Place(
+    return CpuLocation(
         core=min(parse(threads)),
         socket=max(0, int(_text(directory / "physical_package_id") or 0)),
         node=nodes.get(cpu, 0),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.decide.pod.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
+from podfit.decide.pod.attempts import AttemptRecord, AttemptVerdict, Mark, after_crash, after_stop, verdict
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.net.files import write_atomic
 from podfit.net.supervisor import Supervisor
@@ -36,7 +36,7 @@ class Attempts:
     def __init__(self, path: Path, writer: DiskWriter) -> None:
         self._writer = writer
         self._file = _File(path)
-        self._notes: dict[str, Note] = {}
+        self._notes: dict[str, AttemptRecord] = {}
         self._unwritten: list[_Record] = []
         self._stale = False  # records were lost on their way: the file is written whole
         self.supervisor = Supervisor("unfinished pods")
@@ -51,7 +51,7 @@ class Attempts:
         else:  # as a kubelet leaves it that was stopped
             self._file.open(at=0, size=len(content))
 
-    def of(self, uid: str, form: str) -> Verdict:
+    def of(self, uid: str, form: str) -> AttemptVerdict:
         return verdict(self._notes.get(uid), form)
 
     @property
@@ -66,7 +66,7 @@ class Attempts:
     def begin(self, forms: Iterable[tuple[str, str]], mark: Mark = Mark.STARTED) -> None:
         """Work on these pods (UID and form) is about to begin: once `durable` has returned."""
         records = [_Record(uid, form, mark) for uid, form in forms]
-        self._notes.update((record.uid, Note(record.form, mark)) for record in records)
+        self._notes.update((record.uid, AttemptRecord(record.form, mark)) for record in records)
         self._unwritten += records
 
     async def durable(self) -> None:
@@ -132,7 +132,7 @@ class _File:
             log.warning("cannot read which pods were being worked on path=%s error=%s", self.path, error)
             return b""
 
-    def append(self, records: Iterable[_Record], notes: Mapping[str, Note], *, durable: bool) -> None:
+    def append(self, records: Iterable[_Record], notes: Mapping[str, AttemptRecord], *, durable: bool) -> None:
         """`notes` are what the file is to say with these records."""
         data = _lines(records)
         if self._file < 0:
@@ -145,7 +145,7 @@ class _File:
         if durable:
             os.fdatasync(self._file)
 
-    def rewrite(self, notes: Mapping[str, Note]) -> None:
+    def rewrite(self, notes: Mapping[str, AttemptRecord]) -> None:
         """The whole file, with room for as much again."""
         data = _lines(_Record(uid, note.form, note.mark) for uid, note in notes.items())
         self.release()
@@ -170,8 +170,8 @@ def _lines(records: Iterable[_Record]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
-def _notes(content: bytes) -> dict[str, Note]:
-    notes: dict[str, Note] = {}
+def _notes(content: bytes) -> dict[str, AttemptRecord]:
+    notes: dict[str, AttemptRecord] = {}
     for line in content.rstrip(b"\0").splitlines():
         try:
             record = msgspec.json.decode(line, type=_Record)
@@ -179,5 +179,5 @@ def _notes(content: bytes) -> dict[str, Note]:
             continue
         notes.pop(record.uid, None)
         if record.mark is not None:
-            notes[record.uid] = Note(record.form, record.mark)
+            notes[record.uid] = AttemptRecord(record.form, record.mark)
     return notes

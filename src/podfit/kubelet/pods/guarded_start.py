@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.container_status import ContainerState, ContainerStateWaiting
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
-from podfit.decide.pod.attempts import Mark, Verdict, form_of
+from podfit.decide.pod.attempts import AttemptVerdict, Mark, form_of
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.static.annotations import is_static
@@ -56,12 +56,12 @@ class GuardedStarts:
         """Whether the pod has to wait for its trial, or until it changes. Tells of a pod that is set aside."""
         uid, form = pod.metadata.uid, form_of(pod)
         match self._attempts.of(uid, form):
-            case Verdict.RUN:
+            case AttemptVerdict.RUN:
                 return False
-            case Verdict.TRY_ALONE:
+            case AttemptVerdict.TRY_ALONE:
                 self._waiting.setdefault(uid, form)
                 self._next()
-            case Verdict.SET_ASIDE:
+            case AttemptVerdict.SET_ASIDE:
                 if self._aside.get(uid) != form:
                     self._aside[uid] = form
                     self._tell(pod)

@@ -18,7 +18,7 @@ from podfit.core.clock import Clock
 from podfit.core.randomness import Random, fraction
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import field_path
-from podfit.decide.pod.probing import Action, ProbeKind, Result, Seen
+from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, Result
 from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult
 from podfit.kubelet.probes.health import Health
@@ -74,7 +74,7 @@ class ProbeManager:
 
     # ------------------------------------------------------------------ inside
 
-    def _show(self, key: Key, pod: Pod, container: Container, probe: Probe, seen: Seen) -> None:
+    def _show(self, key: Key, pod: Pod, container: Container, probe: Probe, seen: ProbedInstance) -> None:
         worker = self._workers.get(key)
         if worker is None:
             worker = self._workers[key] = ProbeWorker(key[2], probe, self._clock, changed=lambda: self._changed(key[0]))
@@ -93,12 +93,12 @@ class ProbeManager:
 
     def _seen(
         self, pod: Pod, container: Container, instance: ContainerStatus | None, kind: ProbeKind, *, started: bool
-    ) -> Seen:
+    ) -> ProbedInstance:
         ending = pod.metadata.deletion_timestamp is not None
         if instance is None or instance.state is ContainerState.CREATED:
-            return Seen(over=ending)
+            return ProbedInstance(over=ending)
         ended = instance.state is ContainerState.EXITED
-        return Seen(
+        return ProbedInstance(
             id=instance.id,
             running=instance.state is ContainerState.RUNNING,
             since=instance.started_at / 1e9,

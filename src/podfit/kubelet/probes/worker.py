@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from podfit.api.core.v1.pods.probes import Probe
 from podfit.core.clock import Clock
-from podfit.decide.pod.probing import Action, ProbeKind, ProbeState, Result, Seen, Settings, due, heard
+from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, ProbeSettings, ProbeState, Result, due, heard
 from podfit.kubelet.probes.checks import ProbeOutcome, ProbeResult
 
 Ask = Callable[[], Awaitable[ProbeOutcome]]
@@ -21,10 +21,10 @@ class ProbeWorker:
     """`show` says what the container is now, `run` asks; `changed` is called when another result holds."""
 
     def __init__(self, kind: ProbeKind, probe: Probe, clock: Clock, *, changed: Callable[[], None]) -> None:
-        self.seen = Seen()
+        self.seen = ProbedInstance()
         self.state = ProbeState()
         self.period = float(probe.period_seconds or 10)
-        self._settings = Settings(
+        self._settings = ProbeSettings(
             kind=kind,
             initial_delay=probe.initial_delay_seconds,
             failure_threshold=probe.failure_threshold or 3,
@@ -34,7 +34,7 @@ class ProbeWorker:
         self._ask: Ask | None = None
         self._sooner = asyncio.Event()
 
-    def show(self, seen: Seen, ask: Ask) -> Action:
+    def show(self, seen: ProbedInstance, ask: Ask) -> Action:
         """What is to be done next. Whether a container is ready now is asked at once: whoever looks waits for it."""
         self.seen, self._ask = seen, ask
         self.state, action = due(self.state, seen, self._now(), self._settings)

@@ -32,7 +32,7 @@ from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
-from podfit.decide.autoscaling.status import Found, Seen, provided, status
+from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.decide.autoscaling.surroundings import capped_to_nodes, without_held
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
@@ -206,9 +206,9 @@ class Recommender:
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
         await each_by_workers(self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]]))
 
-    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Found) -> None:
+    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated) -> None:
         """Write the status, if it is another one than before (V-050)."""
-        seen = Seen(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
+        seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
         nodes = self._around.largest() if self._around else {}

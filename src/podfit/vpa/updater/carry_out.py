@@ -15,7 +15,7 @@ from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.autoscaling.actions import Evict, Outcome, Resize
+from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.updater_conditions import IN_PLACE_TEXT, with_conditions
 from podfit.vpa.statuses import write_status
@@ -32,19 +32,19 @@ class Writer:
     def __init__(self, client: Client, clock: Clock, recorder: EventRecorder, *, asks_first: bool) -> None:
         self._client, self._clock, self._recorder, self._asks_first = client, clock, recorder, asks_first
 
-    async def evict(self, action: Evict, vpa: VerticalPodAutoscaler) -> Outcome:
+    async def evict(self, action: Evict, vpa: VerticalPodAutoscaler) -> ActionOutcome:
         """Through the eviction API, which keeps disruption budgets; only this very pod."""
         pod, meta = action.pod, action.pod.metadata
         try:
             await self._ask_eviction(pod)
         except (ApiError, ConnectionError) as error:
             log.info("pod not evicted pod=%s/%s error=%s", meta.namespace, meta.name, error)
-            return Outcome.REFUSED
+            return ActionOutcome.REFUSED
         self._recorder.event(
             pod, NORMAL, "EvictedByVPA", "Evicted by the VPA's updater, to be made anew as recommended."
         )
         self._recorder.event(vpa, NORMAL, "EvictedPod", f"Pod {meta.name} was evicted, to be made anew as recommended.")
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     async def _ask_eviction(self, pod: Pod, *, dry_run: bool = False) -> None:
         meta = pod.metadata
@@ -67,16 +67,16 @@ class Writer:
             return False
         return True
 
-    async def resize(self, action: Resize) -> Outcome:
+    async def resize(self, action: Resize) -> ActionOutcome:
         pod, meta = action.pod, action.pod.metadata
         if self._asks_first and not restarts_nothing(pod) and not await self._may_restart(pod):
-            return Outcome.UNKNOWN
+            return ActionOutcome.UNKNOWN
         try:
             if action.guards:
                 await self._client.patch(Pod, meta.name, meta.namespace, list(action.guards), content_type=JSON_PATCH)
         except (ApiError, ConnectionError) as error:
             log.info("pod not resized, since it was not marked pod=%s/%s error=%s", meta.namespace, meta.name, error)
-            return Outcome.UNKNOWN
+            return ActionOutcome.UNKNOWN
         try:
             patch = list(action.resources)
             await self._client.patch(
@@ -90,7 +90,7 @@ class Writer:
         except (ApiError, ConnectionError) as error:
             log.warning("pod not marked as resized pod=%s/%s error=%s", meta.namespace, meta.name, error)
         self._recorder.event(pod, NORMAL, "InPlaceResizedByVPA", "Resized in place by the VPA's updater.")
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     def skip(self, pod: Pod) -> None:
         text = "Not resized: the node can never give what is recommended; tried again when less is."
@@ -113,10 +113,10 @@ class _Cause(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def _outcome(error: ApiError | ConnectionError) -> Outcome:
+def _outcome(error: ApiError | ConnectionError) -> ActionOutcome:
     """What an answer says of the pod: an overloaded or absent server, and a pod that changed meanwhile, say nothing."""
     if not isinstance(error, ApiError) or error.code in (CONFLICT, TOO_MANY) or error.code >= SERVER_ERROR:
-        return Outcome.UNKNOWN
+        return ActionOutcome.UNKNOWN
     causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
     full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
-    return Outcome.NO_CAPACITY if full else Outcome.REFUSED
+    return ActionOutcome.NO_CAPACITY if full else ActionOutcome.REFUSED

@@ -24,7 +24,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
-from podfit.decide.autoscaling.actions import Action, Evict, Outcome, RememberInfeasible, Resize, Skip, Tally
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.groups import Owner, owner_of
 from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones; `admission` is None for not to look."""
 
     interval: float = 60.0
-    rules: update.Settings = update.Settings()
+    rules: update.UpdateSettings = update.UpdateSettings()
     eviction_rate: Rate | None = None
     admission: AdmissionLease | None = AdmissionLease()
     namespace: str = ""
@@ -216,7 +216,9 @@ class Updater:
         wanted = {owner: self._targets.wanted(namespace, *owner) for namespace, owner in owners}
         return {owner: number for owner, number in wanted.items() if number is not None}
 
-    async def _carried_out(self, action: Action, vpa: VerticalPodAutoscaler, told: VpaMetrics, until: float) -> Outcome:
+    async def _carried_out(
+        self, action: Action, vpa: VerticalPodAutoscaler, told: VpaMetrics, until: float
+    ) -> ActionOutcome:
         """Raises _OutOfTime."""
         match action:
             case Evict():
@@ -224,7 +226,7 @@ class Updater:
                     told.eviction_failed(measured.EVICTION_WAIT)
                     raise _OutOfTime
                 outcome = await self._writer.evict(action, vpa)
-                told.evicted() if outcome is Outcome.DONE else told.eviction_failed(measured.EVICTION)
+                told.evicted() if outcome is ActionOutcome.DONE else told.eviction_failed(measured.EVICTION)
                 return outcome
             case Resize():
                 if not await self._resizes.taken(until):
@@ -237,11 +239,11 @@ class Updater:
             case RememberInfeasible():
                 self._infeasible[action.pod.metadata.uid] = action.recommendation
                 told.resize_failed(measured.INFEASIBLE)
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
-    async def _resize(self, action: Resize, told: VpaMetrics) -> Outcome:
+    async def _resize(self, action: Resize, told: VpaMetrics) -> ActionOutcome:
         outcome = await self._writer.resize(action)
-        if outcome is not Outcome.DONE:
+        if outcome is not ActionOutcome.DONE:
             told.resize_failed(measured.UNBOOST if action.unboosts else measured.IN_PLACE)
             return outcome
         told.resized(unboosted=action.unboosts)

@@ -22,7 +22,7 @@ class Sides(msgspec.Struct, frozen=True):
     limits: ResourceList
 
 
-class Gave(msgspec.Struct, frozen=True):
+class RoomRecord(msgspec.Struct, frozen=True):
     """`to` is the pod that grew; each container that gave had `before` at first, and has `after` now."""
 
     to: str
@@ -40,13 +40,13 @@ class Gave(msgspec.Struct, frozen=True):
         )
 
 
-def gave(pod: Pod) -> Gave | None:
+def gave(pod: Pod) -> RoomRecord | None:
     """What the pod's note says; None without one, and when the pod has another size by now."""
     note = pod.metadata.annotations.get(GAVE)
     if note is None:
         return None
     try:
-        found = codec.decode(note.encode(), Gave)
+        found = codec.decode(note.encode(), RoomRecord)
     except (msgspec.DecodeError, ValueError):
         return None  # not ours to interpret: anybody may write annotations
     present = {container.name: _sides(container.resources) for container in pod.spec.containers}
@@ -62,14 +62,14 @@ def noted(change: Shrink, to: str) -> str:
     before = {name: now[name] for name in after}
     if earlier is not None:
         before, after = {**before, **earlier.before}, {**earlier.after, **after}
-    return codec.encode(Gave(to, before, after)).decode()
+    return codec.encode(RoomRecord(to, before, after)).decode()
 
 
 def shrink_text(change: Shrink, to: str) -> str:
     """`cpu 2 → 1`: what a gift takes."""
     after = {name: _sides(resources) for name, resources in change.containers.items()}
     now = {container.name: _sides(container.resources) for container in change.pod.spec.containers}
-    return Gave(to, {name: now[name] for name in after}, after).text
+    return RoomRecord(to, {name: now[name] for name in after}, after).text
 
 
 def _sides(resources: ResourceRequirements) -> Sides:

@@ -24,14 +24,14 @@ class BadMinimum(ValueError):
     """The annotation is not what this module describes; the text says where."""
 
 
-class Target(msgspec.Struct, frozen=True):
+class MinimumSize(msgspec.Struct, frozen=True):
     """The requests that one container may be brought down to. With `restart` it may be restarted on the way."""
 
     floor: ResourceList = msgspec.field(default_factory=dict)
     restart: bool = False
 
 
-def minimums(pod: Pod) -> dict[str, Target]:
+def minimums(pod: Pod) -> dict[str, MinimumSize]:
     """The annotation by container name; empty without one. Raises BadMinimum."""
     text = pod.metadata.annotations.get(MINIMUM, "")
     entries = dict[tuple[str, str], str]()
@@ -49,12 +49,12 @@ def minimums(pod: Pod) -> dict[str, Target]:
     return {name: target for name in sorted(names) if (target := _target(name, entries)).floor}
 
 
-def _target(container: str, entries: Mapping[tuple[str, str], str]) -> Target:
+def _target(container: str, entries: Mapping[tuple[str, str], str]) -> MinimumSize:
     values = {name: value for of in ("", container) for (owner, name), value in entries.items() if owner == of}
     restart = values.pop(_RESTART, "")
     if restart not in ("", _ALLOWED):
         raise BadMinimum(f"{_RESTART}={restart}: the only value is {_ALLOWED}")
-    return Target({name: _amount(name, value) for name, value in values.items()}, bool(restart))
+    return MinimumSize({name: _amount(name, value) for name, value in values.items()}, bool(restart))
 
 
 def _amount(name: str, value: str) -> Quantity:

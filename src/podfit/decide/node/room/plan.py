@@ -20,7 +20,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add, only, positive, subtract
-from podfit.decide.node.room.minimum import Target
+from podfit.decide.node.room.minimum import MinimumSize
 from podfit.decide.node.room.shrinkable import Shrink, shrink, slack
 from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_requests
@@ -28,15 +28,15 @@ from podfit.decide.resize import by_status
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.queue_order import increases
 
-Targets = Mapping[str, Mapping[str, Target]]
+Targets = Mapping[str, Mapping[str, MinimumSize]]
 _TERMINAL = ("Succeeded", "Failed")
 
 
-class Enough(msgspec.Struct, frozen=True):
+class NothingNeeded(msgspec.Struct, frozen=True):
     """There will be room without anyone being asked."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RoomPlan(msgspec.Struct, frozen=True):
     """All of it is needed: first the shrinks, in order, then the evictions, in order."""
 
     missing: ResourceList
@@ -93,7 +93,7 @@ def plan(
     *,
     evict: bool = False,
     gates: FeatureGates = DEFAULT_GATES,
-) -> Enough | Plan | Impossible:
+) -> NothingNeeded | RoomPlan | Impossible:
     """`neighbours` are the other active pods of the node; `evict` allows to end some where shrinking is not enough."""
     wanted = pod_requests(deferred, gates=gates)
     others = [_neighbour(pod, targets.get(pod.metadata.uid, {}), deferred, gates) for pod in neighbours]
@@ -104,7 +104,7 @@ def plan(
 
     missing = fit.short_by(wanted, allocatable, [other.holds for other in others])
     if not missing:
-        return Enough()
+        return NothingNeeded()
     victims: list[_Neighbour] = []
     if not suffices(victims):
         may_end = [other for other in others if evict and _may_end(other, deferred)]
@@ -114,10 +114,10 @@ def plan(
     staying = [other for other in others if not _among(other, victims)]
     left = fit.short_by(wanted, allocatable, [neighbour.holds for neighbour in staying])
     ended = tuple(victim.pod for victim in sorted(victims, key=_turn))
-    return Plan(missing, _shrinks(staying, left, targets, gates), ended)
+    return RoomPlan(missing, _shrinks(staying, left, targets, gates), ended)
 
 
-def _neighbour(pod: Pod, targets: Mapping[str, Target], deferred: Pod, gates: FeatureGates) -> _Neighbour:
+def _neighbour(pod: Pod, targets: Mapping[str, MinimumSize], deferred: Pod, gates: FeatureGates) -> _Neighbour:
     if pod.metadata.deletion_timestamp is not None:
         return _Neighbour(pod, {}, {})
     allocated = allocated_form(pod, gates)

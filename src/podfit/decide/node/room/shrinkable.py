@@ -14,7 +14,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, positive, subtract
-from podfit.decide.node.room.minimum import Target
+from podfit.decide.node.room.minimum import MinimumSize
 from podfit.decide.pod.requests import pod_requests
 
 _STEP = {CPU: Quantity.of_milli(1), MEMORY: Quantity.of_bytes(2**20)}
@@ -29,7 +29,7 @@ class Shrink(msgspec.Struct, frozen=True):
     given: ResourceList
 
 
-def slack(pod: Pod, targets: Mapping[str, Target], gates: FeatureGates) -> dict[str, Quantity]:
+def slack(pod: Pod, targets: Mapping[str, MinimumSize], gates: FeatureGates) -> dict[str, Quantity]:
     """The most that the pod can give, by resource name.
 
     With `spec.resources` the pod counts as a whole, whatever its containers ask for, so it cannot give. Where init
@@ -42,7 +42,7 @@ def slack(pod: Pod, targets: Mapping[str, Target], gates: FeatureGates) -> dict[
     return positive(subtract(pod_requests(pod, gates=gates), pod_requests(smallest, gates=gates)))
 
 
-def shrink(pod: Pod, targets: Mapping[str, Target], wanted: ResourceList, gates: FeatureGates) -> Shrink:
+def shrink(pod: Pod, targets: Mapping[str, MinimumSize], wanted: ResourceList, gates: FeatureGates) -> Shrink:
     """Give what is wanted, as far as the slack goes; container after container in the order of the spec."""
     most = slack(pod, targets, gates)
     given = {name: min(_whole(name, wanted[name]), most[name]) for name in wanted if name in most}
@@ -59,7 +59,7 @@ def after(change: Shrink) -> Pod:
     return _shrunk(change.pod, change.containers)
 
 
-def _reducible(pod: Pod, targets: Mapping[str, Target]) -> Iterator[tuple[str, ResourceList]]:
+def _reducible(pod: Pod, targets: Mapping[str, MinimumSize]) -> Iterator[tuple[str, ResourceList]]:
     for container in pod.spec.containers:
         target = targets.get(container.name)
         if target is not None:

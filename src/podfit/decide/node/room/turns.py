@@ -8,10 +8,10 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.times import parse_time
-from podfit.decide.node.room.plan import Enough, Impossible, Plan, Targets, allocated_form, plan
+from podfit.decide.node.room.plan import Impossible, NothingNeeded, RoomPlan, Targets, allocated_form, plan
 from podfit.decide.resize.queue_order import QueueKey, queue_key
 
-Outcome = tuple[Pod, Enough | Plan | Impossible]
+Outcome = tuple[Pod, NothingNeeded | RoomPlan | Impossible]
 
 
 def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
@@ -40,9 +40,9 @@ def in_turn(
         others = [other for uid, other in counted.items() if uid != pod.metadata.uid]
         outcome = plan(pod, others, allocatable, targets, evict=evict, gates=gates)
         outcomes.append((pod, outcome))
-        if isinstance(outcome, Plan):
+        if isinstance(outcome, RoomPlan):
             break
-        if isinstance(outcome, Enough):
+        if isinstance(outcome, NothingNeeded):
             counted[pod.metadata.uid] = granted(pod)
     return outcomes
 

@@ -31,7 +31,7 @@ class Version(msgspec.Struct, frozen=True):
         return labels.get(HASH) == self.digest or (bool(self.generation) and labels.get(GENERATION) == self.generation)
 
 
-class Step(msgspec.Struct, frozen=True):
+class DaemonStep(msgspec.Struct, frozen=True):
     create: tuple[str, ...] = ()
     """Names of nodes."""
     delete: tuple[Pod, ...] = ()
@@ -73,7 +73,7 @@ def unavailable(daemons: DaemonSet, wanted: int) -> int:
 
 def manage(
     daemons: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, Sequence[Pod]], version: Version, now: datetime
-) -> Step:
+) -> DaemonStep:
     """One pod on every node that suits, none on others."""
     create, delete, ended = [], [], []
     for node in nodes:
@@ -89,7 +89,7 @@ def manage(
         else:
             delete += [pod for pod in there if not pod.metadata.deletion_timestamp]
     delete += _nowhere(nodes, pods)
-    return Step(tuple(create[:BURST]), tuple(delete[:BURST]), tuple(ended))
+    return DaemonStep(tuple(create[:BURST]), tuple(delete[:BURST]), tuple(ended))
 
 
 def _too_many(daemons: DaemonSet, there: Sequence[Pod], version: Version, now: datetime) -> list[Pod]:
@@ -112,10 +112,12 @@ def _nowhere(nodes: Sequence[Node], pods: Mapping[str, Sequence[Pod]]) -> list[P
     return [pod for name, there in pods.items() if name not in known for pod in there if not pod.spec.node_name]
 
 
-def roll(daemons: DaemonSet, pods: Mapping[str, Sequence[Pod]], version: Version, wanted: int, now: datetime) -> Step:
+def roll(
+    daemons: DaemonSet, pods: Mapping[str, Sequence[Pod]], version: Version, wanted: int, now: datetime
+) -> DaemonStep:
     """One step of replacing old pods; `wanted` is on how many nodes there are to be pods."""
     if daemons.spec.update_strategy.type != ROLLING:
-        return Step()
+        return DaemonStep()
     pairs = {name: _pair(there, version) for name, there in pods.items()}
     if surge(daemons, wanted):
         return _surging(daemons, pairs, surge(daemons, wanted), now)
@@ -133,12 +135,12 @@ def roll(daemons: DaemonSet, pods: Mapping[str, Sequence[Pod]], version: Version
         else:
             down += 1  # it is set right by the first step
     room = max(0, unavailable(daemons, wanted) - down)
-    return Step(delete=tuple((*replaceable, *candidates[:room])[:BURST]))
+    return DaemonStep(delete=tuple((*replaceable, *candidates[:room])[:BURST]))
 
 
 def _surging(
     daemons: DaemonSet, pairs: Mapping[str, tuple[Pod | None, Pod | None] | None], most: int, now: datetime
-) -> Step:
+) -> DaemonStep:
     surged = 0
     delete: list[Pod] = []
     allowed: list[str] = []
@@ -157,7 +159,7 @@ def _surging(
         else:
             surged += 1
     create = (*allowed, *candidates[: max(0, most - surged)])
-    return Step(create[:BURST], tuple(delete[:BURST]))
+    return DaemonStep(create[:BURST], tuple(delete[:BURST]))
 
 
 def _pair(there: Sequence[Pod], version: Version) -> tuple[Pod | None, Pod | None] | None:

@@ -11,7 +11,7 @@ from podfit.decide.workload.job import policies
 from podfit.decide.workload.job.backoff import FAILURES, IGNORED, counted, pause
 from podfit.decide.workload.job.indexes import index_of, parse
 from podfit.decide.workload.job.pods import ended_at, is_failed
-from podfit.decide.workload.job.seen import Seen
+from podfit.decide.workload.job.seen import JobState
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -21,21 +21,21 @@ class Before(msgspec.Struct, frozen=True):
     ignored: int = 0
 
 
-def failed_indexes(seen: Seen) -> frozenset[int]:
+def failed_indexes(seen: JobState) -> frozenset[int]:
     job = seen.job
     from_before = parse(job.status.failed_indexes or "", job.spec.completions or 0)
     new = {index for pod in seen.newly_failed if _fails_its_index(seen, pod) and (index := index_of(pod)) is not None}
     return from_before | (new - seen.succeeded_indexes)
 
 
-def _fails_its_index(seen: Seen, pod: Pod) -> bool:
+def _fails_its_index(seen: JobState, pod: Pod) -> bool:
     found = policies.match_failure(seen.job, pod)
     if found.action == policies.FAIL_INDEX:
         return True
     return found.counts and counted(pod, FAILURES) >= (seen.job.spec.backoff_limit_per_index or 0)
 
 
-def kept(seen: Seen) -> dict[int, Pod]:
+def kept(seen: JobState) -> dict[int, Pod]:
     """By index, the failed pod that is not let go yet."""
     active = {index_of(pod) for pod in seen.active}
     done = seen.succeeded_indexes | seen.failed_indexes
@@ -50,7 +50,7 @@ def kept(seen: Seen) -> dict[int, Pod]:
     return last
 
 
-def before(seen: Seen, pod: Pod) -> Before:
+def before(seen: JobState, pod: Pod) -> Before:
     """What the pod that follows this failed one bears."""
     failures, ignored = counted(pod, FAILURES), counted(pod, IGNORED)
     if policies.match_failure(seen.job, pod).counts:
@@ -58,7 +58,7 @@ def before(seen: Seen, pod: Pod) -> Before:
     return Before(failures, ignored + 1)
 
 
-def remaining(seen: Seen, pod: Pod) -> float:
+def remaining(seen: JobState, pod: Pod) -> float:
     """Seconds until the index of this failed pod may be tried again."""
     return pause(_times(pod) + 1, ended_at(pod, seen.now), seen.now)
 

@@ -22,7 +22,7 @@ from podfit.decide.workload.job.seen import (
     FAILED,
     FAILURE_TARGET,
     SUCCESS_CRITERIA,
-    Seen,
+    JobState,
     made,
     said,
     uncounted,
@@ -38,10 +38,10 @@ FAILED_INDEXES = "FailedIndexes", "Job has failed indexes"
 REACHED = "CompletionsReached", "Reached expected number of succeeded pods"
 
 
-def see(job: Job, pods: Sequence[Pod], freed: frozenset[str], failures: Failures, now: datetime) -> Seen:
+def see(job: Job, pods: Sequence[Pod], freed: frozenset[str], failures: Failures, now: datetime) -> JobState:
     """Without what is only known of indexes and of whether it is over, which `judged` adds."""
     noted = uncounted(job)
-    seen = Seen(job=job, pods=tuple(pods), freed=freed, now=now, failures=failures)
+    seen = JobState(job=job, pods=tuple(pods), freed=freed, now=now, failures=failures)
     new = [pod for pod in pods if is_tracked(pod) and pod.metadata.uid not in freed and seen.counts_index(pod)]
     succeeded = tuple(pod for pod in new if pod.status.phase == SUCCEEDED and pod.metadata.uid not in noted.succeeded)
     failed = tuple(pod for pod in new if is_failed(pod, job) and pod.metadata.uid not in noted.failed)
@@ -56,7 +56,7 @@ def see(job: Job, pods: Sequence[Pod], freed: frozenset[str], failures: Failures
     return judged(_indexed(seen) if is_indexed(job) else seen)
 
 
-def _indexed(seen: Seen) -> Seen:
+def _indexed(seen: JobState) -> JobState:
     from_before = parse(seen.job.status.completed_indexes, seen.job.spec.completions or 0)
     new = {index for pod in seen.newly_succeeded if (index := index_of(pod)) is not None}
     succeeded = from_before | new
@@ -66,13 +66,13 @@ def _indexed(seen: Seen) -> Seen:
     return msgspec.structs.replace(seen, failed_indexes=failed_indexes(seen))
 
 
-def judged(seen: Seen) -> Seen:
+def judged(seen: JobState) -> JobState:
     """With the condition that says what will become of the job, when it is over."""
     found = _target(seen)
     return seen if found is None else msgspec.structs.replace(seen, target=found)
 
 
-def _target(seen: Seen) -> JobCondition | None:
+def _target(seen: JobState) -> JobCondition | None:
     job, spec = seen.job, seen.job.spec
     if (before := said(job, FAILURE_TARGET) or said(job, SUCCESS_CRITERIA)) is not None:
         return before
@@ -96,7 +96,7 @@ def _target(seen: Seen) -> JobCondition | None:
     return None
 
 
-def _restarted_too_often(seen: Seen, limit: int) -> bool:
+def _restarted_too_often(seen: JobState, limit: int) -> bool:
     """Of pods that restart their containers themselves, the restarts count."""
     if seen.job.spec.template.spec.restart_policy != "OnFailure":
         return False
@@ -104,7 +104,7 @@ def _restarted_too_often(seen: Seen, limit: int) -> bool:
     return number > 0 if limit == 0 else number >= limit
 
 
-def deadline_in(seen: Seen) -> float | None:
+def deadline_in(seen: JobState) -> float | None:
     """Seconds until the job has been active for too long; None when it has no such limit now, or ends already."""
     spec, started = seen.job.spec, seen.job.status.start_time
     if spec.active_deadline_seconds is None or started is None or is_suspended(seen.job) or seen.target is not None:
@@ -113,7 +113,7 @@ def deadline_in(seen: Seen) -> float | None:
     return max(0.0, (end - seen.now).total_seconds())
 
 
-def completed(seen: Seen, active: int) -> JobCondition | None:
+def completed(seen: JobState, active: int) -> JobCondition | None:
     """Whether enough has succeeded, when so many pods are active."""
     wanted = seen.job.spec.completions
     enough = seen.succeeded > 0 if wanted is None else seen.succeeded >= wanted

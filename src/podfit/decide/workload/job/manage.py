@@ -14,7 +14,7 @@ from podfit.decide.workload.job.backoff import FAILURES, IGNORED
 from podfit.decide.workload.job.failed_indexes import Before, before, kept, remaining
 from podfit.decide.workload.job.indexes import ANNOTATION, index_of
 from podfit.decide.workload.job.pods import FINALIZER, is_indexed, is_suspended, waits_for_end
-from podfit.decide.workload.job.seen import Seen
+from podfit.decide.workload.job.seen import JobState
 from podfit.decide.workload.pods import from_template
 
 MOST = 500
@@ -22,7 +22,7 @@ MOST = 500
 ENVIRONMENT = "JOB_COMPLETION_INDEX"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class JobStep(msgspec.Struct, frozen=True, kw_only=True):
     """Pods to make, or to end without counting them. `again`: seconds until more may be made."""
 
     make: tuple[Pod, ...] = ()
@@ -30,27 +30,27 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     again: float | None = None
 
 
-def step(seen: Seen) -> Step:
+def step(seen: JobState) -> JobStep:
     """For a job that is not over. Of a suspended one all pods end."""
     job, active = seen.job, list(seen.active)
     if is_suspended(job):
-        return Step(end=tuple(_to_end(seen, active, len(active))))
+        return JobStep(end=tuple(_to_end(seen, active, len(active))))
     wanted = _wanted(seen, len(active))
     if doomed := _to_end(seen, active, max(0, len(active) - wanted)):
-        return Step(end=tuple(doomed[:MOST]))
+        return JobStep(end=tuple(doomed[:MOST]))
     missing = wanted - len(active) - (seen.terminating if waits_for_end(job) else 0)
     if missing <= 0:
-        return Step()
+        return JobStep()
     if job.spec.backoff_limit_per_index is not None:
         return _independent(seen, min(missing, MOST))
     if pause := seen.failures.remaining(seen.now):
-        return Step(again=pause)
+        return JobStep(again=pause)
     if not is_indexed(job):
-        return Step(make=(new_pod(job),) * min(missing, MOST))
-    return Step(make=tuple(new_pod(job, index) for index in _pending(seen, min(missing, MOST))))
+        return JobStep(make=(new_pod(job),) * min(missing, MOST))
+    return JobStep(make=tuple(new_pod(job, index) for index in _pending(seen, min(missing, MOST))))
 
 
-def _wanted(seen: Seen, active: int) -> int:
+def _wanted(seen: JobState, active: int) -> int:
     spec = seen.job.spec
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:  # with the first success nothing is added any more
@@ -58,7 +58,7 @@ def _wanted(seen: Seen, active: int) -> int:
     return max(0, min(parallelism, spec.completions - seen.succeeded - len(seen.failed_indexes)))
 
 
-def _to_end(seen: Seen, active: Sequence[Pod], count: int) -> list[Pod]:
+def _to_end(seen: JobState, active: Sequence[Pod], count: int) -> list[Pod]:
     """`count` at least; of an indexed job also those of an index that another has, and of none."""
     if not is_indexed(seen.job):
         return first_to_go(active, active, count, seen.now) if count else []
@@ -76,7 +76,7 @@ def _to_end(seen: Seen, active: Sequence[Pod], count: int) -> list[Pod]:
     return [*chosen, *(first_to_go(rest, rest, more, seen.now) if more > 0 else [])]
 
 
-def _pending(seen: Seen, count: int) -> Iterator[int]:
+def _pending(seen: JobState, count: int) -> Iterator[int]:
     """The first indexes that are neither done nor tried now."""
     taken = seen.succeeded_indexes | seen.failed_indexes | {index_of(pod) for pod in seen.active}
     if waits_for_end(seen.job):
@@ -89,7 +89,7 @@ def _pending(seen: Seen, count: int) -> Iterator[int]:
             yield index
 
 
-def _independent(seen: Seen, count: int) -> Step:
+def _independent(seen: JobState, count: int) -> JobStep:
     last, pauses = kept(seen), list[float]()
     pods = list[Pod]()
     for index in _pending(seen, count):
@@ -98,7 +98,7 @@ def _independent(seen: Seen, count: int) -> Step:
             pauses.append(pause)
         else:
             pods.append(new_pod(seen.job, index, before(seen, failed) if failed is not None else Before()))
-    return Step(make=tuple(pods), again=min(pauses) if pauses else None)
+    return JobStep(make=tuple(pods), again=min(pauses) if pauses else None)
 
 
 def new_pod(job: Job, index: int | None = None, failed: Before | None = None) -> Pod:

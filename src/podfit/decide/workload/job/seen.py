@@ -16,7 +16,7 @@ COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 FAILURE_TARGET, SUCCESS_CRITERIA = "FailureTarget", "SuccessCriteriaMet"
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """`freed` are UIDs of pods whose finalizer was taken away, which the copy does not show yet."""
 
     job: Job

@@ -16,7 +16,7 @@ from podfit.decide.workload.job.failed_indexes import kept
 from podfit.decide.workload.job.indexes import index_of, parse, shown
 from podfit.decide.workload.job.look import FINAL
 from podfit.decide.workload.job.pods import is_failed, is_indexed, is_tracked
-from podfit.decide.workload.job.seen import COMPLETE, SUSPENDED, Seen, made, said, uncounted
+from podfit.decide.workload.job.seen import COMPLETE, SUSPENDED, JobState, made, said, uncounted
 from podfit.decide.workload.pods import SUCCEEDED
 
 MOST_UNCOUNTED = 500
@@ -34,7 +34,7 @@ class Tracked(msgspec.Struct, frozen=True):
     whole: bool
 
 
-def track(seen: Seen, status: JobStatus) -> Tracked:
+def track(seen: JobState, status: JobStatus) -> Tracked:
     """`status` has the numbers of pods already."""
     job, noted = seen.job, uncounted(seen.job)
     succeeded, failed, indexes = list(noted.succeeded), list(noted.failed), set[int]()
@@ -67,14 +67,14 @@ def track(seen: Seen, status: JobStatus) -> Tracked:
     return Tracked(status, tuple(free), whole)
 
 
-def _with_indexes(seen: Seen, status: JobStatus, succeeded: Set[int]) -> JobStatus:
+def _with_indexes(seen: JobState, status: JobStatus, succeeded: Set[int]) -> JobStatus:
     status = replace(status, succeeded=len(succeeded), completed_indexes=shown(succeeded))
     if seen.job.spec.backoff_limit_per_index is None:
         return status
     return replace(status, failed_indexes=shown(seen.failed_indexes))
 
 
-def _may_go(seen: Seen, pod: Pod, keep: Set[str]) -> bool:
+def _may_go(seen: JobState, pod: Pod, keep: Set[str]) -> bool:
     """Whether the pod will not change any more, for the job."""
     if seen.job.metadata.deletion_timestamp or seen.target is not None or pod.status.phase == SUCCEEDED:
         return True
@@ -101,7 +101,7 @@ def counted(status: JobStatus, still: Set[str]) -> JobStatus:
     )
 
 
-def ended(job: Job, seen: Seen, status: JobStatus, *, whole: bool) -> JobStatus:
+def ended(job: Job, seen: JobState, status: JobStatus, *, whole: bool) -> JobStatus:
     """With the final condition, once every pod is counted and none is left that ends."""
     noted = status.uncounted_terminated_pods or UncountedTerminatedPods()
     if seen.target is None or not whole or noted.succeeded or noted.failed or status.terminating or status.active:
@@ -113,7 +113,7 @@ def ended(job: Job, seen: Seen, status: JobStatus, *, whole: bool) -> JobStatus:
     return replace(status, completion_time=format_time(seen.now)) if final.type == COMPLETE else status
 
 
-def suspended(seen: Seen, status: JobStatus) -> JobStatus:
+def suspended(seen: JobState, status: JobStatus) -> JobStatus:
     """With the condition that says whether it is, which a job that never was does not have. With the end of it the time
     of the job begins anew.
     """

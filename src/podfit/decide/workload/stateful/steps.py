@@ -48,7 +48,7 @@ class Complete(msgspec.Struct, frozen=True):
 Action: TypeAlias = Create | Delete | Complete
 
 
-class Plan(msgspec.Struct, frozen=True):
+class NextSteps(msgspec.Struct, frozen=True):
     actions: tuple[Action, ...] = ()
     updating: int = 0
     """How many of the pods that are deleted will come back with the new revision."""
@@ -58,10 +58,10 @@ def is_running_and_ready(pod: Pod) -> bool:
     return pod.status.phase == "Running" and is_ready(pod)
 
 
-def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence[Pod], now: datetime) -> Plan:
+def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence[Pod], now: datetime) -> NextSteps:
     """`pods` are all of the set's."""
     if owner.metadata.deletion_timestamp:
-        return Plan()
+        return NextSteps()
     seconds = owner.spec.min_ready_seconds
 
     def ready(pod: Pod) -> bool:
@@ -75,13 +75,13 @@ def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence
     in_order = owner.spec.pod_management_policy != PARALLEL
     actions, waits = _living(wanted, ready, in_order)
     if waits:
-        return Plan(tuple(actions))
+        return NextSteps(tuple(actions))
     sick = next((pod for pod in (*wanted, *reversed(condemned)) if not _healthy(pod, ready)), None)
     ending, waits = _ending(condemned, sick, ready, in_order)
     if waits:
-        return Plan((*actions, *ending))
+        return NextSteps((*actions, *ending))
     old = _outdated(owner, update, wanted, ready)
-    return Plan((*actions, *ending, *map(Delete, old)), len(old))
+    return NextSteps((*actions, *ending, *map(Delete, old)), len(old))
 
 
 def _made(owner: StatefulSet, current: Revision, update: Revision, number: int) -> Pod:
