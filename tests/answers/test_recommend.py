@@ -11,7 +11,7 @@ import pytest
 from answers.conversation import METRICS, PODS, Conversation, pod
 from cli.test_questions import ask
 from podfit.answers.recommend import Recommendations, recommend
-from podfit.answers.recommended_facts import FactsReader, Watching
+from podfit.answers.recommended_facts import FactsReader, UsageWindow
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
 from podfit.core.selectors import from_map
@@ -23,7 +23,7 @@ from support.clock import FakeClock
 GROUP = "/apis/autoscaling.k8s.io/v1/namespaces/shop"
 VPAS, CHECKPOINTS = f"{GROUP}/verticalpodautoscalers", f"{GROUP}/verticalpodautoscalercheckpoints"
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
-WHILE = Watching(60, 15)
+WHILE = UsageWindow(60, 15)
 FLAGS = EstimatorFlags(min_cpu_millicores=10, min_memory_mb=16)
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-rs", "uid": "u", "controller": True}
 
@@ -57,7 +57,7 @@ def shop(**more: Any) -> Conversation:
 
 
 async def asked(
-    conversation: Conversation, watching: Watching = WHILE, history: Any = None, wanted: Any = None
+    conversation: Conversation, watching: UsageWindow = WHILE, history: Any = None, wanted: Any = None
 ) -> Recommendations:
     clock = FakeClock()
     reader = FactsReader(conversation.client, clock, "shop", wanted=wanted)
@@ -110,7 +110,7 @@ def provided() -> dict[str, Any]:
 
 
 async def test_a_vpa_says_it_and_its_workload_is_not_watched() -> None:
-    found = await asked(shop(**{VPAS: vpa(**provided()), METRICS: 503}), Watching(0))
+    found = await asked(shop(**{VPAS: vpa(**provided()), METRICS: 503}), UsageWindow(0))
     assert sizes(found) == {
         ("deployment/web", "cpu"): ("500m", "200m", "600m"),
         ("deployment/web", "memory"): ("256Mi", "128Mi", "256Mi"),
@@ -137,13 +137,13 @@ def checkpoint(hours: int) -> dict[str, Any]:
 
 
 async def test_a_checkpoint_says_why_and_how_sure_it_is() -> None:
-    found = await asked(shop(**{VPAS: vpa(), CHECKPOINTS: checkpoint(12)}), Watching(0))
+    found = await asked(shop(**{VPAS: vpa(), CHECKPOINTS: checkpoint(12)}), UsageWindow(0))
     (size,) = found.workloads[0].sizes
     assert (size.resource, size.source, size.samples) == ("cpu", "checkpoint", 720)
     assert size.confidence == pytest.approx(0.5, abs=0.01)
     assert 300 < int(size.recommended.removesuffix("m")) < 400
     assert "90 % of 720 CPU samples" in size.reason
-    both = await asked(shop(**{VPAS: vpa(**provided()), CHECKPOINTS: checkpoint(12)}), Watching(0))
+    both = await asked(shop(**{VPAS: vpa(**provided()), CHECKPOINTS: checkpoint(12)}), UsageWindow(0))
     first = both.workloads[0].sizes[0]
     assert (first.recommended, first.source, first.samples) == ("200m", "VPA", 720)
 
@@ -155,7 +155,7 @@ async def test_history_goes_before_everything() -> None:
     async def history(_: float) -> History:
         return History(cpu=amounts)
 
-    found = await asked(shop(**{VPAS: vpa(**provided())}), Watching(60), history)
+    found = await asked(shop(**{VPAS: vpa(**provided())}), UsageWindow(60), history)
     (size,) = found.workloads[0].sizes
     assert (size.source, size.samples) == ("Prometheus", 48 * 60)
     assert 900 < int(size.recommended.removesuffix("m")) < 1100

@@ -6,7 +6,7 @@ import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.top import Found, Top, TopReader, top
+from podfit.answers.top import Top, TopFacts, TopReader, top
 from podfit.core.errors import ApiError
 from podfit.net.exposition import samples
 from support.clock import FakeClock
@@ -236,7 +236,7 @@ async def test_order(order: Any, first: str) -> None:
         f"{PROXY}/metrics/cadvisor": quota(10, 1, labels=labels),
         METRICS: {"items": [metrics("1m", "1Mi", "a"), metrics("1", "90Mi", "b"), metrics("90m", "100Mi", "c")]},
     }
-    found: Found = await reader(conversation).read(None)
+    found: TopFacts = await reader(conversation).read(None)
     rows = top(found, order).rows
     assert rows[0].pod == first
     assert order == "name" or rows[-1].pod == "d", "what is not known comes last"

@@ -14,7 +14,7 @@ from podfit.api.audit.v1.types import AuditPolicy
 from podfit.api.meta.codec import convert
 from podfit.apiserver.extensions.audit.log import AuditLog
 from podfit.apiserver.extensions.audit.options import AuditOptions, BadPolicy
-from podfit.apiserver.extensions.audit.policy import EVERYTHING, Asked, recorded
+from podfit.apiserver.extensions.audit.policy import EVERYTHING, AuditAttributes, recorded
 from podfit.apiserver.server import ApiServer
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request
@@ -169,37 +169,41 @@ async def test_a_full_disk_stops_nobody_and_is_said(
 @pytest.mark.parametrize(
     ("rule", "asked", "level"),
     [
-        ({}, Asked("u", (), "get", resource="pods"), "Metadata"),
-        ({"users": ["v"]}, Asked("u", (), "get", resource="pods"), "None"),
-        ({"userGroups": ["g"]}, Asked("u", ("f", "g"), "get", resource="pods"), "Metadata"),
-        ({"verbs": ["list"]}, Asked("u", (), "get", resource="pods"), "None"),
-        ({"namespaces": ["a"]}, Asked("u", (), "get", resource="pods", namespace="b"), "None"),
-        ({"namespaces": [""]}, Asked("u", (), "get", resource="nodes"), "Metadata"),
-        ({"resources": [{}]}, Asked("u", (), "get", resource="pods"), "Metadata"),
-        ({"resources": [{"group": "apps"}]}, Asked("u", (), "get", resource="pods"), "None"),
-        ({"resources": [{"resources": ["pods"]}]}, Asked("u", (), "get", resource="pods", subresource="log"), "None"),
+        ({}, AuditAttributes("u", (), "get", resource="pods"), "Metadata"),
+        ({"users": ["v"]}, AuditAttributes("u", (), "get", resource="pods"), "None"),
+        ({"userGroups": ["g"]}, AuditAttributes("u", ("f", "g"), "get", resource="pods"), "Metadata"),
+        ({"verbs": ["list"]}, AuditAttributes("u", (), "get", resource="pods"), "None"),
+        ({"namespaces": ["a"]}, AuditAttributes("u", (), "get", resource="pods", namespace="b"), "None"),
+        ({"namespaces": [""]}, AuditAttributes("u", (), "get", resource="nodes"), "Metadata"),
+        ({"resources": [{}]}, AuditAttributes("u", (), "get", resource="pods"), "Metadata"),
+        ({"resources": [{"group": "apps"}]}, AuditAttributes("u", (), "get", resource="pods"), "None"),
+        (
+            {"resources": [{"resources": ["pods"]}]},
+            AuditAttributes("u", (), "get", resource="pods", subresource="log"),
+            "None",
+        ),
         (
             {"resources": [{"resources": ["pods/*"]}]},
-            Asked("u", (), "get", resource="pods", subresource="log"),
+            AuditAttributes("u", (), "get", resource="pods", subresource="log"),
             "Metadata",
         ),
         (
             {"resources": [{"resources": ["*/log"]}]},
-            Asked("u", (), "get", resource="pods", subresource="log"),
+            AuditAttributes("u", (), "get", resource="pods", subresource="log"),
             "Metadata",
         ),
         (
             {"resources": [{"resources": ["pods"], "resourceNames": ["a"]}]},
-            Asked("u", (), "get", resource="pods", name="b"),
+            AuditAttributes("u", (), "get", resource="pods", name="b"),
             "None",
         ),
-        ({"nonResourceURLs": ["/healthz*"]}, Asked("u", (), "get", path="/healthz/ping"), "Metadata"),
-        ({"nonResourceURLs": ["/metrics"]}, Asked("u", (), "get", path="/healthz"), "None"),
-        ({"nonResourceURLs": ["/metrics"]}, Asked("u", (), "get", resource="pods"), "None"),
-        ({"resources": [{}]}, Asked("u", (), "get", path="/healthz"), "None"),
+        ({"nonResourceURLs": ["/healthz*"]}, AuditAttributes("u", (), "get", path="/healthz/ping"), "Metadata"),
+        ({"nonResourceURLs": ["/metrics"]}, AuditAttributes("u", (), "get", path="/healthz"), "None"),
+        ({"nonResourceURLs": ["/metrics"]}, AuditAttributes("u", (), "get", resource="pods"), "None"),
+        ({"resources": [{}]}, AuditAttributes("u", (), "get", path="/healthz"), "None"),
     ],
 )
-def test_rules(rule: dict[str, Any], asked: Asked, level: str) -> None:
+def test_rules(rule: dict[str, Any], asked: AuditAttributes, level: str) -> None:
     assert recorded(policy({"level": "Metadata"} | rule), asked).level == level
 
 

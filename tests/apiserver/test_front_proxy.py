@@ -8,7 +8,14 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.apiserver.extensions.aggregation.remote import remote_headers
-from podfit.apiserver.housekeeping.extension import NAME, NAMESPACE, FrontProxy, Proof, publish, with_front_proxy
+from podfit.apiserver.housekeeping.extension import (
+    NAME,
+    NAMESPACE,
+    FrontProxy,
+    ProxyCertificate,
+    publish,
+    with_front_proxy,
+)
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
@@ -22,7 +29,7 @@ def authorities(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
 
 
 def proxy(authority: str, clients: str, name: str = "front-proxy-client") -> FrontProxy:
-    return FrontProxy(Proof(b"", b""), authority.encode(), name, clients.encode())
+    return FrontProxy(ProxyCertificate(b"", b""), authority.encode(), name, clients.encode())
 
 
 def test_who_asks_has_a_header_for_each_value() -> None:

@@ -10,13 +10,13 @@ from podfit.cli.vpa_updater import VpaUpdaterFlags
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS
 from podfit.decide.autoscaling.gates import Gates
-from podfit.vpa.recommender.recommender import Settings
-from podfit.vpa.updater.updater import Settings as UpdaterSettings
+from podfit.vpa.recommender.recommender import RecommenderSettings
+from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 
 
 def test_without_flags_it_is_as_upstream() -> None:
-    assert VpaRecommenderFlags().settings(VpaProcessFlags()) == Settings()
-    assert Settings().flags == DEFAULT_FLAGS
+    assert VpaRecommenderFlags().settings(VpaProcessFlags()) == RecommenderSettings()
+    assert RecommenderSettings().flags == DEFAULT_FLAGS
     assert VpaUpdaterFlags().settings(VpaProcessFlags()) == UpdaterSettings()
 
 

@@ -3,11 +3,13 @@
 from itertools import count
 
 from podfit.api.core.v1.references import ObjectReference
-from podfit.client.event_correlation import BURST, COMBINED, REMEMBERED, SIMILAR, Correlator, Note
+from podfit.client.event_correlation import BURST, COMBINED, REMEMBERED, SIMILAR, Correlator, EventDraft
 
 
-def note(message: str, *, reason: str = "Failed", name: str = "web") -> Note:
-    return Note(ObjectReference(kind="Pod", namespace="shop", name=name, uid="u1"), "Warning", reason, message, "", "7")
+def note(message: str, *, reason: str = "Failed", name: str = "web") -> EventDraft:
+    return EventDraft(
+        ObjectReference(kind="Pod", namespace="shop", name=name, uid="u1"), "Warning", reason, message, "", "7"
+    )
 
 
 def test_the_tenth_message_of_a_reason_and_those_after_it_are_one_event() -> None:

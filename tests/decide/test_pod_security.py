@@ -9,7 +9,7 @@ from podfit.api.meta.codec import convert
 from podfit.apiserver.admission.pod_security_standards.evaluate import (
     AUDITED,
     ENFORCED,
-    Verdict,
+    PolicyVerdict,
     evaluate,
     is_significant,
     levels_of,
@@ -251,7 +251,7 @@ def test_labels(labels: dict[str, str], policy: str, errors: int) -> None:
     assert len(wrong) == errors
 
 
-def judged(policy: Policy, made: Pod, *, enforce: bool) -> Verdict:
+def judged(policy: Policy, made: Pod, *, enforce: bool) -> PolicyVerdict:
     found = {version: violations(version, made.metadata, made.spec) for version in levels_of(policy, enforce=enforce)}
     return evaluate(policy, found, enforce=enforce)
 

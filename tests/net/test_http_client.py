@@ -10,7 +10,7 @@ import pytest
 from podfit.net.authority import Authority
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
-from podfit.net.reachability import Reach, Unreachable
+from podfit.net.reachability import ConnectionRoute, Unreachable
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
@@ -133,7 +133,7 @@ async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
 ) -> None:
     async with serving(echo) as port, proxy(HOST) as (between, there):
         client = HttpsClient(
-            f"https://{HOST}:{port}", trusting, reach=Reach(proxy=f"http://me:se%2Fcret@{HOST}:{there}")
+            f"https://{HOST}:{port}", trusting, reach=ConnectionRoute(proxy=f"http://me:se%2Fcret@{HOST}:{there}")
         )
         for path in ("/", "/pieces", "/"):
             await (await client.send(Request("GET", path))).read()
@@ -151,7 +151,7 @@ async def test_a_server_may_have_another_name_than_its_address(authority: Author
     server = HttpsServer(echo, server_context(authority.server("named", hosts=("api.example",))))
     port = await server.listen(HOST, 0)
     for name, good in (("api.example", True), ("other.example", False)):
-        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=Reach(server_name=name))
+        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=ConnectionRoute(server_name=name))
         if good:
             assert (await client.send(Request("GET", "/"))).status == 200
         else:
@@ -170,7 +170,7 @@ async def test_headers_of_the_way_go_with_every_request(serving: Serving, trusti
 
     async with serving(handler) as port:
         groups = tuple(("Impersonate-Group", name) for name in ("a", "b"))
-        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=Reach(headers=groups))
+        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=ConnectionRoute(headers=groups))
         await client.send(Request("GET", "/"))
         await client.close()
     assert seen[0].headers["impersonate-group"] == "a, b"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podfit.net.plain_get import GetFailed, Got, connect, get
+from podfit.net.plain_get import GetFailed, PlainAnswer, connect, get
 
 
 @asynccontextmanager
@@ -38,32 +38,32 @@ def answer(status: str, *headers: str, body: str = "") -> bytes:
     return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", body]).encode()
 
 
-async def ask(port: int, *, timeout: float = 5.0, kept: int = 100) -> Got:
+async def ask(port: int, *, timeout: float = 5.0, kept: int = 100) -> PlainAnswer:
     return await get(f"http://127.0.0.1:{port}/a?b=c", [("X", "y")], timeout=timeout, kept=kept)
 
 
 async def test_what_is_sent_and_read() -> None:
     async with serving(b"HTTP/1.1 100 Continue\r\n\r\n" + answer("204 No Content") + answer("404 x")) as (port, asked):
-        assert await ask(port) == Got(204)
+        assert await ask(port) == PlainAnswer(204)
     assert asked == [f"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: y\r\nConnection: close\r\n\r\n"]
 
 
 async def test_no_more_of_a_body_is_read_than_is_kept() -> None:
     async with serving(answer("200 OK", body="x" * 9999), hold=True) as (port, _):
-        assert await ask(port, kept=7) == Got(200, b"x" * 7)
+        assert await ask(port, kept=7) == PlainAnswer(200, b"x" * 7)
 
 
 async def test_a_server_that_does_not_hang_up_is_not_waited_for() -> None:
     async with serving(answer("503 No", body="why"), hold=True) as (port, _):
-        assert await ask(port) == Got(503, b"why")
+        assert await ask(port) == PlainAnswer(503, b"why")
 
 
 async def test_redirects_are_followed_on_the_same_host_only() -> None:
     async with serving(answer("302 Found", "Location: /there"), answer("200 OK")) as (port, asked):
-        assert await ask(port) == Got(200)
+        assert await ask(port) == PlainAnswer(200)
         assert asked[1].startswith("GET /there HTTP/1.1")
     async with serving(answer("302 Found", "Location: http://other.example/", body="gone")) as (port, _):
-        assert await ask(port) == Got(302, b"gone", elsewhere=True)
+        assert await ask(port) == PlainAnswer(302, b"gone", elsewhere=True)
     async with serving(*[answer("302 Found", "Location: /again")] * 10) as (port, _):
         with pytest.raises(GetFailed, match="stopped after 10 redirects"):
             await ask(port)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podfit.client.election import Pace
+from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.process.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
 from podfit.process.errors import UsageError
@@ -43,7 +43,12 @@ def test_a_scheduler_that_fills_nodes(tmp_path: Path) -> None:
 def test_without_a_file_everything_is_as_upstream() -> None:
     options, common = read_scheduler(None)
     assert options == SchedulerOptions(name="default-scheduler", weights={})
-    assert (common.elect, common.pace, common.lease, common.rate) == (True, Pace(15, 10, 2), "kube-scheduler", None)
+    assert (common.elect, common.pace, common.lease, common.rate) == (
+        True,
+        LeaseTiming(15, 10, 2),
+        "kube-scheduler",
+        None,
+    )
     assert read_controllers(None)[0] == ControllersOptions()
     assert read_controllers(None)[1].lease == "kube-controller-manager"
 
@@ -64,7 +69,7 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
         "NodeAffinity": 2,
     }
     assert options.weights["NodeResourcesFit"] == 0
-    assert (common.pace, common.lease) == (Pace(90, 20, 0.5), "other")
+    assert (common.pace, common.lease) == (LeaseTiming(90, 20, 0.5), "other")
     assert (common.kubeconfig, common.rate) == (Path("/k"), Rate(5, 10))
 
 

@@ -12,10 +12,10 @@ from podfit.metrics.server import MetricsServer
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
 from podfit.vpa.admission.controller import AdmissionController
-from podfit.vpa.admission.controller import Settings as AdmissionSettings
-from podfit.vpa.recommender.recommender import Recommender, Settings
-from podfit.vpa.updater.updater import Settings as UpdaterSettings
+from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
+from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
 from podfit.vpa.updater.updater import Updater
+from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 from support.clock import FakeClock
 from support.server import running_server
 
@@ -43,7 +43,7 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         recorder = EventRecorder(server.client, component=NAME, clock=clock)
         scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
-        recommender = Recommender(server.client, clock=clock, settings=Settings())
+        recommender = Recommender(server.client, clock=clock, settings=RecommenderSettings())
         updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
         admission = AdmissionController(server.client, clock=clock, settings=AdmissionSettings())
         vpa = recommender.metrics, updater.metrics, admission.metrics

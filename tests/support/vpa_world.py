@@ -30,7 +30,7 @@ from podfit.client.rest import MERGE_PATCH
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
-from podfit.vpa.recommender.recommender import ReadHistory, Recommender, Settings
+from podfit.vpa.recommender.recommender import ReadHistory, Recommender, RecommenderSettings
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -83,7 +83,9 @@ class World:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, history: ReadHistory | None = None, **settings: Any) -> Recommender:
-        self.recommender = Recommender(self.client, clock=self.clock, settings=Settings(**settings), history=history)
+        self.recommender = Recommender(
+            self.client, clock=self.clock, settings=RecommenderSettings(**settings), history=history
+        )
         await self.run(self.recommender.run())
         return self.recommender
 

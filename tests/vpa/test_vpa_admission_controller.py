@@ -19,7 +19,7 @@ from podfit.core.times import parse_time
 from podfit.decide.autoscaling.gates import Gates
 from podfit.net.authority import Authority
 from podfit.net.wire import Request
-from podfit.vpa.admission.controller import BODY_LIMIT, AdmissionController, Settings
+from podfit.vpa.admission.controller import BODY_LIMIT, AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import NAME, Registration, register
 from podfit.vpa.admission.webhook import Files, Webhook, WebhookOptions, self_made
 from podfit.vpa.kinds import VPAS
@@ -37,7 +37,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 async def admitting(world: World, **settings: Any) -> AdmissionController:
     """In the process of the API server, as in `podfit up`."""
-    controller = AdmissionController(world.client, clock=world.clock, settings=Settings(**settings))
+    controller = AdmissionController(world.client, clock=world.clock, settings=AdmissionSettings(**settings))
     world.usage.beside["vpa-webhook"] = controller.handle
     await world.run(controller.run())
     await register(world.client, Registration(), b"")
@@ -190,7 +190,7 @@ async def test_vpa_lease_is_renewed_every_ten_seconds(world: World) -> None:
 @pytest.mark.row("V-068", "V-070")
 async def test_vpa_webhook_over_https_takes_over_other_certificates(world: World, tmp_path: Path) -> None:
     await web(world)
-    controller = AdmissionController(world.client, clock=world.clock, settings=Settings())
+    controller = AdmissionController(world.client, clock=world.clock, settings=AdmissionSettings())
     await world.run(controller.run())
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "ca.crt")
 

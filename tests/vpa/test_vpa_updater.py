@@ -16,7 +16,7 @@ from podfit.core.times import format_micro
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.updater_conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_USE, TOO_FEW_REPLICAS
 from podfit.vpa.updater.admission_status import AdmissionLease
-from podfit.vpa.updater.updater import Settings, Updater
+from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL, LARGE = ("100m", "300Mi"), ("500m", "600Mi")
@@ -41,7 +41,7 @@ async def web(world: World, replicas: int, mode: str | None = None, *, restart: 
 
 
 async def updating(world: World, **settings: Any) -> Updater:
-    updater = Updater(world.client, clock=world.clock, settings=Settings(**{"admission": None, **settings}))
+    updater = Updater(world.client, clock=world.clock, settings=UpdaterSettings(**{"admission": None, **settings}))
     await world.run(updater.run())
     return updater
 

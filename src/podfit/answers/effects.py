@@ -44,7 +44,7 @@ class Amounts(msgspec.Struct, frozen=True):
         return f"{self.request or 'none'}/{self.limit}" if self.limit else self.request or "none"
 
 
-class Resizing(msgspec.Struct, frozen=True):
+class ResourceChange(msgspec.Struct, frozen=True):
     """One resource of a container (empty for the pod as a whole) of which request or limit changes."""
 
     container: str
@@ -73,7 +73,7 @@ def changes(new: Pod, old: Pod) -> Iterator[Change]:
         yield from _differences(container.name, container.resources, before[container.name])
 
 
-def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
+def resizing(new: Pod, old: Pod) -> Iterator[ResourceChange]:
     """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
     levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
     before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
@@ -88,7 +88,7 @@ def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
                 for resources in (earlier, after)
             ]
             if sizes[0] != sizes[1]:
-                yield Resizing(name, resource, sizes[0], sizes[1])
+                yield ResourceChange(name, resource, sizes[0], sizes[1])
 
 
 def _differences(name: str, new: ResourceRequirements, old: ResourceRequirements) -> Iterator[Change]:

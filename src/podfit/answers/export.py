@@ -30,7 +30,7 @@ class Form(StrEnum):
     PATCH = "patch"
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class RunningAmount(msgspec.Struct, frozen=True, kw_only=True):
     """One amount that a pod runs with; `amount` is empty where it has none, `container` for the pod as a whole."""
 
     pod: str
@@ -116,12 +116,12 @@ def running(snapshot: Snapshot) -> list[Pod]:
     ]
 
 
-def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
+def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[RunningAmount]:
     """What it runs with. Once a node has granted a resize, the spec says what was allocated, limits included."""
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
     granted = state_of(pod, sizes, snapshot.age)[0] in (SETTLED, IN_PROGRESS, FAILING)
     for size in sizes:
-        yield Held(
+        yield RunningAmount(
             pod=pod.metadata.name,
             container=size.container,
             resource=size.resource,
@@ -131,7 +131,7 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
         )
 
 
-def _own(held: Held, gift: RoomRecord | None) -> Held:
+def _own(held: RunningAmount, gift: RoomRecord | None) -> RunningAmount:
     """With what the pod had before it was shrunk for another one, where that was changed."""
     before = gift.before.get(held.container) if gift else None
     amount = getattr(before, held.side).get(held.resource) if before else None
@@ -142,7 +142,7 @@ def _accepted(size: Size, *, granted: bool) -> str:
     return size.desired if granted else size.allocated
 
 
-def _merged(held: Sequence[Held], template: PodSpec, pods: int) -> tuple[tuple[Sized, ...], list[str]]:
+def _merged(held: Sequence[RunningAmount], template: PodSpec, pods: int) -> tuple[tuple[Sized, ...], list[str]]:
     """Sizes of what the template has, and the names of containers that it has not."""
     found: dict[str, dict[tuple[str, str], list[str]]] = {}
     for size in held:
@@ -182,7 +182,7 @@ def _largest(amounts: Sequence[str]) -> str:
 # -------------------------------------------------------------------- what has to be known
 
 
-def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
+def _notes(held: Sequence[RunningAmount], pods: int) -> Iterator[str]:
     for size in held:
         if size.desired != size.amount:
             yield (

@@ -17,17 +17,17 @@ from podfit.decide.node.room.turns import granted, in_turn
 from podfit.decide.resize.verdict import TOO_LITTLE, Deferred
 
 
-class Gift(msgspec.Struct, frozen=True):
+class ShrunkPod(msgspec.Struct, frozen=True):
     """A pod that is shrunk, and by how much: `cpu 2 → 1`."""
 
     pod: str
     what: str
 
 
-class Made(msgspec.Struct, frozen=True):
+class RoomMade(msgspec.Struct, frozen=True):
     """What is done for one pod that waits."""
 
-    gifts: tuple[Gift, ...] = ()
+    gifts: tuple[ShrunkPod, ...] = ()
     victims: tuple[str, ...] = ()
 
 
@@ -37,7 +37,7 @@ class RoomMaker:
     def __init__(self, model: LiveNode, pods: Iterable[Pod], room: Room, gates: FeatureGates) -> None:
         self._model, self._room, self._gates = model, room, gates
         self._pods = {pod.metadata.uid: pod for pod in pods}
-        self.made: dict[str, Made] = {}
+        self.made: dict[str, RoomMade] = {}
         self.refused: dict[str, Impossible] = {}
 
     def help(self, asked: Pod) -> tuple[str, ...]:
@@ -79,10 +79,10 @@ class RoomMaker:
 
     def _remember(self, waiting: Pod, plan: RoomPlan) -> None:
         name = _name(waiting)
-        earlier = self.made.get(waiting.metadata.uid, Made())
-        gifts = tuple(Gift(_name(shrink.pod), shrink_text(shrink, name)) for shrink in plan.shrinks)
+        earlier = self.made.get(waiting.metadata.uid, RoomMade())
+        gifts = tuple(ShrunkPod(_name(shrink.pod), shrink_text(shrink, name)) for shrink in plan.shrinks)
         victims = tuple(map(_name, plan.victims))
-        self.made[waiting.metadata.uid] = Made((*earlier.gifts, *gifts), (*earlier.victims, *victims))
+        self.made[waiting.metadata.uid] = RoomMade((*earlier.gifts, *gifts), (*earlier.victims, *victims))
 
     def why_not(self, pod: Pod) -> Iterator[str]:
         """Why no room is made for a pod that waits, and whose minimum is ignored."""

@@ -16,7 +16,7 @@ from podfit.answers.live_node import live_node
 from podfit.answers.making_room import maker_of
 from podfit.answers.plan_notes import notes
 from podfit.answers.plan_result import DEFERRED, Plan
-from podfit.answers.plan_verdicts import Asked, Verdicts, over
+from podfit.answers.plan_verdicts import CheckedPod, Verdicts, over
 from podfit.answers.resize_request import BEFORE, NothingRecorded, ResizeRequest, apply, with_template
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import TemplatePlan
@@ -75,14 +75,14 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
     )
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class PlannedPod(msgspec.Struct, frozen=True):
     """A pod and the pod that is asked for; None when there is no earlier size to go back to."""
 
     pod: Pod
     new: Pod | None
 
 
-def in_order(wanted: Iterable[Wanted], gates: FeatureGates) -> list[Wanted]:
+def in_order(wanted: Iterable[PlannedPod], gates: FeatureGates) -> list[PlannedPod]:
     """First what asks for no more than it has, then as a node's queue: priority, Guaranteed, the order given."""
     return sorted(wanted, key=lambda asked: queue_key(asked.new or asked.pod, allocated_form(asked.pod, gates), None))
 
@@ -96,23 +96,23 @@ class _Planner:
         self._makers = {name: maker_of(name, model, snapshot) for name, model in self._nodes.items()}
         self.verdicts = Verdicts(snapshot, self._nodes, self._makers)
 
-    def wanted(self, requests: Sequence[PodRequest]) -> Iterator[Wanted]:
+    def wanted(self, requests: Sequence[PodRequest]) -> Iterator[PlannedPod]:
         for request in requests:
             try:
-                yield Wanted(request.pod, apply(request.asked, request.pod))
+                yield PlannedPod(request.pod, apply(request.asked, request.pod))
             except NothingRecorded:
                 if not any(BEFORE in other.pod.metadata.annotations for other in requests):
                     raise
-                yield Wanted(request.pod, None)
+                yield PlannedPod(request.pod, None)
 
-    def ask(self, request: Wanted) -> Asked:
+    def ask(self, request: PlannedPod) -> CheckedPod:
         """Send the request to the API, and what it stores to the node."""
         snapshot, pod, wanted = self._snapshot, request.pod, request.new
         if wanted is None:
-            return Asked(pod, pod, None)
+            return CheckedPod(pod, pod, None)
         if not snapshot.age.resizes:
             text = f"Kubernetes {snapshot.age.version} cannot resize running pods; 1.27 is the first that can"
-            return Asked(pod, wanted, ApiError(422, "Invalid", text))
+            return CheckedPod(pod, wanted, ApiError(422, "Invalid", text))
         gates = snapshot.age.gates
         namespace = pod.metadata.namespace
         resize = Resize(
@@ -125,11 +125,11 @@ class _Planner:
         )
         outcome = judge(resize, checks_of(snapshot.age))
         if isinstance(outcome, ApiError):
-            return Asked(pod, wanted, outcome)
+            return CheckedPod(pod, wanted, outcome)
         if over(pod):
-            return Asked(pod, wanted, None)
+            return CheckedPod(pod, wanted, None)
         if outcome.new.spec in (pod.spec, default_pod(pod, gates).spec):  # older servers store fewer
-            return Asked(pod, wanted, outcome, repeated=True)
+            return CheckedPod(pod, wanted, outcome, repeated=True)
         charged = {quota.metadata.uid: quota for quota in outcome.quotas}
         self.quotas = tuple(charged.get(quota.metadata.uid, quota) for quota in self.quotas)
         if model := self._nodes.get(pod.spec.node_name):
@@ -141,7 +141,7 @@ class _Planner:
             self.granted += [names[uid] for uid in granted]
             for uid, entry in model.state.pods.items():
                 self.quotas = credit(entry.pod, before[uid].pod, self.quotas, gates)
-        return Asked(pod, wanted, outcome)
+        return CheckedPod(pod, wanted, outcome)
 
 
 def _of(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from podfit.answers.effects import Change, Resizing, Restart
-from podfit.answers.making_room import Gift
+from podfit.answers.effects import Change, ResourceChange, Restart
+from podfit.answers.making_room import ShrunkPod
 from podfit.answers.template import TemplatePlan
 from podfit.core.quantity import Quantity
 
@@ -30,7 +30,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     text: str = ""
     code: int = 0
     changes: tuple[Change, ...] = ()
-    sizes: tuple[Resizing, ...] = ()
+    sizes: tuple[ResourceChange, ...] = ()
     restarts: tuple[Restart, ...] = ()
     short_by: str = ""
     blocked_by: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     qos: str = ""
     shrink: str = ""
     repeated: bool = False
-    gifts: tuple[Gift, ...] = ()
+    gifts: tuple[ShrunkPod, ...] = ()
 
     @property
     def gives(self) -> bool:

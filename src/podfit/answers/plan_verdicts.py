@@ -34,7 +34,7 @@ from podfit.decide.resize.checks import Resize
 from podfit.decide.resize.verdict import Deferred, Infeasible
 
 
-class Asked(msgspec.Struct, frozen=True):
+class CheckedPod(msgspec.Struct, frozen=True):
     """A pod and what the API made of the request; `outcome` is None when there is nothing to send, as the pod is `over`
     or has no earlier size.
     """
@@ -52,7 +52,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     nodes: Mapping[str, LiveNode]
     makers: Mapping[str, RoomMaker]
 
-    def of(self, asked: Asked) -> PodPlan:
+    def of(self, asked: CheckedPod) -> PodPlan:
         """How it stands with a pod."""
         pod, outcome = asked.pod, asked.outcome
         has = allocated_form(pod, self.snapshot.age.gates)

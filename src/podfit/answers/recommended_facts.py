@@ -53,7 +53,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
 
 
-class Watching(msgspec.Struct, frozen=True):
+class UsageWindow(msgspec.Struct, frozen=True):
     """For how long usage is watched, and how often it is read, in seconds. With 0 it is not."""
 
     seconds: float = 60.0
@@ -70,7 +70,7 @@ class FactsReader:
         self._labels, self._wanted = labels, wanted
         self._unread: list[str] = []
 
-    async def read(self, watching: Watching, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
+    async def read(self, watching: UsageWindow, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
         """Raises ApiError, ConnectionError."""
         pods = await self._pods()
         vpas, checkpoints = await asyncio.gather(
@@ -138,7 +138,7 @@ class FactsReader:
                 self._unread.append(f"{what}: {error.message}")
             return ()
 
-    async def _watched(self, pods: list[Pod], watching: Watching) -> tuple[Reading, ...]:
+    async def _watched(self, pods: list[Pod], watching: UsageWindow) -> tuple[Reading, ...]:
         reader = UsageReader(self._client, self._clock)
         nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods if pod.spec.node_name}
         until, found = self._clock.monotonic() + watching.seconds, list[Reading]()

@@ -25,13 +25,13 @@ class NoRecommendation(RequestError):
     """No VPA says which sizes these pods should have."""
 
 
-class Recommending(msgspec.Struct, frozen=True):
+class RecommendingVpa(msgspec.Struct, frozen=True):
     """The oldest VPA that names a workload and recommends something."""
 
     vpa: VerticalPodAutoscaler
 
     @staticmethod
-    async def find(client: Client, about: Target, namespace: str) -> "Recommending":
+    async def find(client: Client, about: Target, namespace: str) -> "RecommendingVpa":
         """Raises NoRecommendation, ApiError."""
         try:
             vpas = (await client.list(VPAS, namespace)).items
@@ -44,7 +44,7 @@ class Recommending(msgspec.Struct, frozen=True):
             if target is None or (target.kind, target.name) != (about.kind.kind, about.name):
                 continue
             if provided(vpa).container_recommendations:
-                return Recommending(vpa)
+                return RecommendingVpa(vpa)
         raise NoRecommendation(f"no VPA in namespace {namespace} recommends sizes for {about}: see podfit recommend")
 
     def containers(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> dict[str, ResourceRequirements]:

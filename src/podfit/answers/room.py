@@ -50,7 +50,7 @@ def seen_fuller(members: Sequence[NodePod]) -> Iterator[str]:
         yield f"the scheduler counts what waits as well: it sees this node {' and '.join(more)} fuller than it is"
 
 
-class Held(msgspec.Struct, frozen=True, rename="camel"):
+class PodShare(msgspec.Struct, frozen=True, rename="camel"):
     """What a pod holds of a node, and what the scheduler counts for it; `why` when that is more."""
 
     pod: str
@@ -61,11 +61,11 @@ class Held(msgspec.Struct, frozen=True, rename="camel"):
     why: str
 
 
-def held_by(member: NodePod) -> Held:
+def held_by(member: NodePod) -> PodShare:
     counted = pod_requests(member.desired, use_status=True)
     more = any(counted.get(name, ZERO) > member.counts.requests.get(name, ZERO) for name in RESOURCES)
     waits = "infeasible" if member.infeasible else "waiting"
-    return Held(
+    return PodShare(
         member.name,
         member.desired.status.qos_class,
         member.desired.spec.priority or 0,

@@ -43,7 +43,7 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, pods=(*others, pod))
 
 
-class Place(msgspec.Struct, frozen=True):
+class SchedulingAnswer(msgspec.Struct, frozen=True):
     """`node` is where the pod would go, after `victims` were ended there; empty with the scheduler's text in `why`."""
 
     node: str = ""
@@ -89,21 +89,21 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
     )
 
 
-def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
+def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> SchedulingAnswer:
     """Where the pod would go as it stands."""
     if pod.spec.scheduling_gates:
-        return Place(why=GATED)
+        return SchedulingAnswer(why=GATED)
     subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
     verdict = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
     if isinstance(verdict, Placed):
-        return Place(verdict.node)
+        return SchedulingAnswer(verdict.node)
     if not views or verdict.outright:
-        return Place(why=verdict.message)
+        return SchedulingAnswer(why=verdict.message)
     outcome = preempt(subject, verdict, views, namespaces=cluster.labels, budgets=cluster.budgets)
     if isinstance(outcome, Eviction):
         names = (f"{victim.pod.metadata.namespace}/{victim.pod.metadata.name}" for victim in outcome.victims)
-        return Place(outcome.node, tuple(names))
-    return Place(why=unschedulable_message(verdict, outcome))
+        return SchedulingAnswer(outcome.node, tuple(names))
+    return SchedulingAnswer(why=unschedulable_message(verdict, outcome))
 
 
 def blocked(pod: Pod) -> str:

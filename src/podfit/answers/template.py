@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from podfit.answers.commands import HERE, Commands
-from podfit.answers.effects import Change, Resizing, changes, resizing
+from podfit.answers.effects import Change, ResourceChange, changes, resizing
 from podfit.answers.resize_request import BEFORE, RequestError, ResizeRequest, apply
 from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
@@ -41,7 +41,7 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
     verdict: str
     text: str = ""
     changes: tuple[Change, ...] = ()
-    sizes: tuple[Resizing, ...] = ()
+    sizes: tuple[ResourceChange, ...] = ()
     fix: str = ""
 
     @property

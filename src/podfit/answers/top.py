@@ -71,7 +71,7 @@ class Top(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     fix: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class TopFacts(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at one moment."""
 
     age: Age
@@ -90,7 +90,7 @@ class TopReader:
         self._reader = Reader(client, namespace)
         self._usage, self._throttling = UsageReader(client, clock), ThrottlingReader(client)
 
-    async def read(self, target: Target | None) -> Found:
+    async def read(self, target: Target | None) -> TopFacts:
         """Raises ApiError for the pods themselves, ConnectionError when there is no answer."""
         age = await self._reader.age()
         pods = await self._pods(target)
@@ -101,7 +101,7 @@ class TopReader:
             self._throttling.read(running),
             read_vpas(self._client, self._namespace),
         )
-        return Found(age=age, pods=running, usage=usage, throttling=throttling, vpas=vpas)
+        return TopFacts(age=age, pods=running, usage=usage, throttling=throttling, vpas=vpas)
 
     async def _pods(self, target: Target | None) -> tuple[Pod, ...]:
         if target is None:
@@ -111,7 +111,7 @@ class TopReader:
         return (await self._reader.of_workload(target))[0]
 
 
-def top(collected: Found, order: Order = "name") -> Top:
+def top(collected: TopFacts, order: Order = "name") -> Top:
     rows = sorted((row for pod in collected.pods for row in _rows(pod, collected)), key=lambda row: _key(row, order))
     return Top(
         server=collected.age.version,
@@ -125,7 +125,7 @@ def top(collected: Found, order: Order = "name") -> Top:
     )
 
 
-def _rows(pod: Pod, collected: Found) -> Iterator[Row]:
+def _rows(pod: Pod, collected: TopFacts) -> Iterator[Row]:
     """One a running container, in the order of the spec; those of the pod as a whole have no usage of their own."""
     sizes = tuple(sizes_of(pod, collected.age.gates))
     state = state_of(pod, sizes, collected.age)[0]
@@ -195,14 +195,14 @@ def _nano(amount: str) -> int | None:
     return Quantity.parse(amount).nano if amount else None
 
 
-def _notes(collected: Found) -> Iterator[str]:
+def _notes(collected: TopFacts) -> Iterator[str]:
     if collected.age.caveat:
         yield collected.age.caveat
     yield from collected.usage.notes
     yield from (f"not read: {line}" for line in (*collected.unread, *collected.vpas.unread))
 
 
-def _missing(collected: Found, rows: list[Row]) -> Iterator[str]:
+def _missing(collected: TopFacts, rows: list[Row]) -> Iterator[str]:
     """Figures that a reader would look for and that are not there."""
     if rows and not collected.usage.source:
         yield "usage is not available: neither metrics.k8s.io nor a kubelet provides it"

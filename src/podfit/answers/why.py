@@ -10,7 +10,7 @@ import msgspec
 
 from podfit.answers.budgets import protects
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
-from podfit.answers.making_room import Made, maker_of
+from podfit.answers.making_room import RoomMade, maker_of
 from podfit.answers.pod_state import (
     DEFERRED,
     ENDED,
@@ -139,7 +139,7 @@ def _room_for(pod: Pod, node: str, snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     maker = maker_of(node, live_node(node, snapshot), snapshot)
     maker.help(pod)
-    made = maker.made.get(pod.metadata.uid, Made())
+    made = maker.made.get(pod.metadata.uid, RoomMade())
     gifts = tuple(f"{gift.pod} shrinks {gift.what}" for gift in made.gifts)
     return (*gifts, *(_eviction(name, snapshot) for name in made.victims), *maker.why_not(pod))
 

@@ -7,7 +7,7 @@ import msgspec
 
 from podfit.answers.live_node import NodePod, live_node
 from podfit.answers.pod_state import SETTLED
-from podfit.answers.room import Held, Holder, allocated_to, counted_for, held_by, holders_of, seen_fuller, texts_of
+from podfit.answers.room import Holder, PodShare, allocated_to, counted_for, held_by, holders_of, seen_fuller, texts_of
 from podfit.answers.scheduling import ClusterState, kept_off
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.why import PodWhy, notes_of, why_pod
@@ -34,7 +34,7 @@ class NodeWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     counted: dict[str, str]
     holders: tuple[Holder, ...] = ()
     memory_holders: tuple[Holder, ...] = ()
-    members: tuple[Held, ...] = ()
+    members: tuple[PodShare, ...] = ()
     waiting: tuple[PodWhy, ...] = ()
     nominated: tuple[str, ...] = ()
     shut_out: tuple[str, ...] = ()

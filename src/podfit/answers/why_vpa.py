@@ -65,7 +65,7 @@ class EstimateStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     because: str
 
 
-class Stand(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class OffTarget(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A pod's request that is not the target: where it stands, and why it has not changed."""
 
     pod: str
@@ -90,7 +90,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     chains: tuple[Chain, ...] = ()
     steps: tuple[EstimateStep, ...] = ()
     pods: int = 0
-    stands: tuple[Stand, ...] = ()
+    stands: tuple[OffTarget, ...] = ()
     next: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str, *,
     return f"{way} by something that this object does not name, such as a flag of the recommender"
 
 
-def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
+def _stands(facts: VpaFacts, pod: Pod) -> Iterator[OffTarget]:
     """By what the node has granted: an updater that resizes has written its target into the spec at once."""
     spec = granted(pod, facts.age).spec
     for container in (*spec.init_containers, *spec.containers):
@@ -213,7 +213,7 @@ def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
             if target is None or target == request:
                 continue
             stands = _where(request, found, resource)
-            yield Stand(
+            yield OffTarget(
                 pod=pod.metadata.name,
                 container=container.name,
                 resource=resource,

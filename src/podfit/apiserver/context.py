@@ -15,7 +15,7 @@ from podfit.apiserver.registry.bounded_checks import BoundedChecks
 from podfit.apiserver.registry.list_cache import ListCache
 from podfit.apiserver.registry.pending_allocations import PendingAllocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
-from podfit.apiserver.request.admission_rounds import Rounds
+from podfit.apiserver.request.admission_rounds import Reinvocations
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
@@ -124,4 +124,4 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     old: Any = None
     url_name: str = ""  # the name in the URL, which a POST to a collection does not have
     generated: bool = False  # whether the name was made from `generateName`
-    rounds: Rounds = msgspec.field(default_factory=Rounds)
+    rounds: Reinvocations = msgspec.field(default_factory=Reinvocations)

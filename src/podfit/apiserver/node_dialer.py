@@ -16,7 +16,7 @@ from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backends import Trusted, joined, network_text, tls_of
-from podfit.apiserver.housekeeping.extension import Proof
+from podfit.apiserver.housekeeping.extension import ProxyCertificate
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
 from podfit.decide.node.addresses import is_reachable
@@ -42,7 +42,7 @@ class _Connected(msgspec.Struct, frozen=True):
 class NodeDialer:
     """A `NodeConnection` for every node. `bundle` (PEM) is who signs the serving certificates of nodes."""
 
-    def __init__(self, context: Context, proof: Proof, bundle: bytes) -> None:
+    def __init__(self, context: Context, proof: ProxyCertificate, bundle: bytes) -> None:
         self._context = context
         self._tls = tls_of(Trusted(bundle), proof)
         self._clients: dict[str, _Connected] = {}

@@ -46,7 +46,7 @@ from podfit.apiserver.request.bodies import media_type
 from podfit.apiserver.request.documents import LARGE, is_json
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.apiserver.request.yaml_documents import as_json
 from podfit.core.errors import ApiError, method_not_allowed, not_found
 from podfit.net.metrics import Metrics
@@ -81,7 +81,7 @@ class Resources:
     async def close(self) -> None:
         await self._webhooks.close()
 
-    async def answer(self, request: Request, target: Target, identity: Identity) -> Response:
+    async def answer(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
         """Who may not has been refused before."""
         if target.info is None:
             return _no_such_resource(target, self._customs.all)
@@ -107,7 +107,7 @@ class Resources:
         answer = self._verb(request, target, identity)
         return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
-    async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:  # noqa: C901  (a list of subresources)
+    async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:  # noqa: C901  (a list of subresources)
         sub = target.sub
         if sub is None:
             return _no_such_subresource(target, self._customs.all)
@@ -133,7 +133,7 @@ class Resources:
                 return await create_token(self._context, self._chain, self._tokens, target, request, identity)
         return await self._verb(request, target, identity)
 
-    async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
+    async def _verb(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
         context = in_version(self._customs.context(target), target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
@@ -148,7 +148,7 @@ class Resources:
         raise method_not_allowed()
 
     def _write(
-        self, context: Context, request: Request, target: Target, identity: Identity
+        self, context: Context, request: Request, target: RequestInfo, identity: Identity
     ) -> Coroutine[Any, Any, Response] | None:
         chain = self._chain
         if target.verb not in ("update", "patch"):
@@ -172,7 +172,7 @@ async def _without_yaml(request: Request) -> Request:
     return replace(await as_json(request), headers=headers)
 
 
-def _routed(target: Target, info: ResourceInfo) -> bool:
+def _routed(target: RequestInfo, info: ResourceInfo) -> bool:
     """Without a namespace there are lists and watches of what is in any, and nothing else."""
     if target.namespace or not info.namespaced:
         return True
@@ -181,7 +181,7 @@ def _routed(target: Target, info: ResourceInfo) -> bool:
     return target.verb in ACROSS if isinstance(info, CustomInfo) else "list" in info.verbs
 
 
-def _check_method(request: Request, target: Target, info: ResourceInfo) -> None:
+def _check_method(request: Request, target: RequestInfo, info: ResourceInfo) -> None:
     """Raises 405 where the path is known but not by this method; HEAD is one that no resource has."""
     across = info.namespaced and not target.namespace
     watched_otherwise = target.by_path and request.method != "GET"
@@ -189,17 +189,17 @@ def _check_method(request: Request, target: Target, info: ResourceInfo) -> None:
         raise method_not_allowed()
 
 
-def _makes_custom(target: Target) -> bool:
+def _makes_custom(target: RequestInfo) -> bool:
     return target.verb == "create" and isinstance(target.info, CustomInfo)
 
 
-def _no_such_subresource(target: Target, infos: discovery.Infos) -> Response:
+def _no_such_subresource(target: RequestInfo, infos: discovery.Infos) -> Response:
     if isinstance(target.info, CustomInfo):
         return error_response(not_found(target.resource, target.name, group=target.group))
     return _no_such_resource(target, infos)
 
 
-def _no_such_resource(target: Target, infos: discovery.Infos) -> Response:
+def _no_such_resource(target: RequestInfo, infos: discovery.Infos) -> Response:
     served = target.version in discovery.groups(infos).get(target.group, ())
     if not served:
         return not_found_page()

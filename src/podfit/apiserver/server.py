@@ -37,7 +37,7 @@ from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.http.request_metrics import RequestMetrics
 from podfit.apiserver.paths import Pages
 from podfit.apiserver.registry.stored import unavailable
-from podfit.apiserver.request.target import Target, target_of
+from podfit.apiserver.request.target import RequestInfo, target_of
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
@@ -164,7 +164,7 @@ class ApiServer:
         self._requests.count(target, response.status, self._context.clock.monotonic() - began)
         return await presented(request, trail.answered(response) if trail is not None else response)
 
-    async def _answer(self, request: Request, target: Target | None, trail: "Trail | None") -> Response:
+    async def _answer(self, request: Request, target: RequestInfo | None, trail: "Trail | None") -> Response:
         _check_text(request)
         question = question_of(target, request)
         who = await self._authenticator.identify(request)
@@ -180,7 +180,7 @@ class ApiServer:
             answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))
         return in_legacy_form(self._context.legacy, target, request, identity, answer)
 
-    async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:
+    async def _served(self, request: Request, target: RequestInfo | None, identity: Identity) -> Response:
         if registered := self._aggregation.find(request.path):
             return await self._aggregation.proxy(registered, request, identity)
         if target is None:
@@ -214,7 +214,7 @@ def _place(address: str) -> str:
     return f"[{host}]:{parts.port or 443}" if ":" in host else f"{host}:{parts.port or 443}"
 
 
-def _trail(log: "AuditLog", request: Request, target: Target | None, random: Random) -> "Trail":
+def _trail(log: "AuditLog", request: Request, target: RequestInfo | None, random: Random) -> "Trail":
 
     return Trail(log, request, target, random)
 

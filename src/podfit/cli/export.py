@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from podfit.answers.drift import Drift
 from podfit.answers.drift import drift as compared
 from podfit.answers.export import Form, document, export, with_sizes
-from podfit.answers.recommended_request import Recommending
+from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, parse_target
@@ -56,9 +56,9 @@ def export_sizes(
     if recommended and (drift or not about.is_workload):
         raise OptionError("--recommended needs a workload, such as deployment/NAME, and no --drift")
 
-    async def read(client: Client, where: str) -> tuple[Snapshot, Recommending | None]:
+    async def read(client: Client, where: str) -> tuple[Snapshot, RecommendingVpa | None]:
         seen = await Reader(client, where).read(about)
-        return seen, await Recommending.find(client, about, where) if recommended else None
+        return seen, await RecommendingVpa.find(client, about, where) if recommended else None
 
     found, recommending = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if drift:

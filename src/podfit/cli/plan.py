@@ -5,11 +5,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.effects import RESOURCES, Change, Resizing
+from podfit.answers.effects import RESOURCES, Change, ResourceChange
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.readable import amounts_in
-from podfit.answers.recommended_request import Recommending
+from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several import plan_several, sized_in
 from podfit.answers.snapshot import Reader
@@ -64,7 +64,7 @@ def plan(
 
     async def read(client: Client, where: str) -> Plan:
         seen = await Reader(client, where).read(about, usage=True)
-        request = given or (await Recommending.find(client, about, where)).request(seen)
+        request = given or (await RecommendingVpa.find(client, about, where)).request(seen)
         workload = await read_workload(client, about, where) if also_template else None
         return planned(seen, request, template_plan(workload, request, commands()) if workload else None)
 
@@ -182,11 +182,11 @@ def _template(answer: TemplatePlan) -> None:
         render.line(f"  fix:  {answer.fix}")
 
 
-def _columns(sizes: tuple[Resizing, ...]) -> tuple[str, str]:
+def _columns(sizes: tuple[ResourceChange, ...]) -> tuple[str, str]:
     return column(sizes, "cpu"), column(sizes, "memory")
 
 
-def column(sizes: tuple[Resizing, ...], resource: str) -> str:
+def column(sizes: tuple[ResourceChange, ...], resource: str) -> str:
     """`200m/800m → 1/4`, with the container's name where several change; `-` when nothing does."""
     shown = [size for size in sizes if size.resource == resource]
     if len({size.container for size in sizes}) > 1:

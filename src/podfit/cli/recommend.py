@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from podfit.answers.recommend import Recommendations, Size, recommend
-from podfit.answers.recommended_facts import Facts, FactsReader, Watching
+from podfit.answers.recommended_facts import Facts, FactsReader, UsageWindow
 from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
@@ -61,7 +61,7 @@ def recommend_sizes(
     if target and (everywhere or selector):
         raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
     about = parse_target(target, POD, *WORKLOADS, name=name) if target else None
-    watching = Watching(0.0 if watch in ("0", "0s") else duration(watch, "--for"), duration(interval, "--interval"))
+    watching = UsageWindow(0.0 if watch in ("0", "0s") else duration(watch, "--for"), duration(interval, "--interval"))
     flags, clock, history = _flags(percentile, margin, min_cpu, min_memory), SystemClock(), history or VpaHistoryFlags()
     history.check()
     resolution = history.settings("").resolution

@@ -10,11 +10,11 @@ from cyclopts import Parameter
 
 from podfit.actions.change_template import rehearse, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
-from podfit.answers.effects import RESOURCES, Resizing
+from podfit.answers.effects import RESOURCES, ResourceChange
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.readable import amounts_in
-from podfit.answers.recommended_request import Recommending
+from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
@@ -106,7 +106,7 @@ def resize(
             commands=commands(),
         )
         snapshot = await Reader(client, where).read(about, usage=True)
-        request = given or (await Recommending.find(client, about, where)).request(snapshot)
+        request = given or (await RecommendingVpa.find(client, about, where)).request(snapshot)
         workload = await read_workload(client, about, where) if also_template else None
         plan = planned(snapshot, request, template_plan(workload, request, commands()) if workload else None)
         against = objection(plan, options)
@@ -172,7 +172,7 @@ def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:
     return msgspec.structs.replace(outcome, text=f"it has to wait: {planned.text}")
 
 
-def _progress(outcome: Outcome, which: str, sizes: tuple[Resizing, ...], *, dry_run: bool) -> None:
+def _progress(outcome: Outcome, which: str, sizes: tuple[ResourceChange, ...], *, dry_run: bool) -> None:
     """A line on what became of a pod: from, to, and how it ended."""
     changed = [f"{name} {column(sizes, name)}" for name in RESOURCES if column(sizes, name) != "-"]
     took = f" after {outcome.seconds:.2f} s" if outcome.seconds else ""

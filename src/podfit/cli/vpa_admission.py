@@ -20,7 +20,7 @@ from podfit.process.control_process import ClientOf
 from podfit.process.controllers import Loop
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.vpa_admission import admission_loops
-from podfit.vpa.admission.controller import Settings
+from podfit.vpa.admission.controller import AdmissionSettings
 from podfit.vpa.admission.registration import Registration
 from podfit.vpa.admission.status import StatusLease
 from podfit.vpa.admission.webhook import Certificates, Files, Tls, WebhookOptions, self_made
@@ -65,7 +65,7 @@ class VpaAdmissionFlags:
     status_lease_update_interval: Annotated[str, Parameter(help="How often it is renewed.")] = "10s"
     max_allowed_cpu_boost: Annotated[str, Parameter(help="The most CPU of a container that starts.")] = ""
 
-    def settings(self, process: VpaProcessFlags) -> Settings:
+    def settings(self, process: VpaProcessFlags) -> AdmissionSettings:
         """Raises UsageError."""
 
         lease = StatusLease(
@@ -73,7 +73,7 @@ class VpaAdmissionFlags:
             namespace=self.status_lease_namespace or _namespace(),
             interval=duration(self.status_lease_update_interval, "--status-lease-update-interval"),
         )
-        return Settings(
+        return AdmissionSettings(
             gates=process.gates,
             most_boost=amount(self.max_allowed_cpu_boost, "--max-allowed-cpu-boost"),
             namespace=process.vpa_object_namespace,

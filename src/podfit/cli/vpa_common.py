@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from podfit.client.election import Pace
+from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.gates import Gates
@@ -81,7 +81,7 @@ def control_options(
 
     flags.check()
     check_port(port, "--secure-port")
-    pace = Pace(
+    pace = LeaseTiming(
         duration=duration(election.leader_elect_lease_duration, "--leader-elect-lease-duration"),
         renew=duration(election.leader_elect_renew_deadline, "--leader-elect-renew-deadline"),
         retry=duration(election.leader_elect_retry_period, "--leader-elect-retry-period"),

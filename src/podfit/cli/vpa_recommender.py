@@ -36,7 +36,7 @@ from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
 from podfit.process.vpa import recommender_loops
 from podfit.vpa.passes import Passes
-from podfit.vpa.recommender.recommender import Settings
+from podfit.vpa.recommender.recommender import RecommenderSettings
 
 LEASE = "vpa-recommender-lease"
 SHARES = (
@@ -103,11 +103,11 @@ class VpaRecommenderFlags:
     container_recommendation_max_allowed_cpu: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
     container_recommendation_max_allowed_memory: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
 
-    def settings(self, process: VpaProcessFlags) -> Settings:
+    def settings(self, process: VpaProcessFlags) -> RecommenderSettings:
         """Raises UsageError."""
 
         self._check()
-        return Settings(
+        return RecommenderSettings(
             name=self.recommender_name,
             interval=self._seconds("recommender_interval"),
             checkpoints_timeout=self._seconds("checkpoints_timeout"),

@@ -22,7 +22,7 @@ from podfit.process.errors import UsageError
 from podfit.process.vpa_updates import updater_loops
 from podfit.vpa.passes import Passes
 from podfit.vpa.updater.admission_status import NAMESPACE, AdmissionLease
-from podfit.vpa.updater.updater import Settings
+from podfit.vpa.updater.updater import UpdaterSettings
 
 LEASE = "vpa-updater"
 
@@ -58,7 +58,7 @@ class VpaUpdaterFlags:
         bool, Parameter(help="Do as upstream: Recreate and Auto evict, few replicas stay as they are.")
     ] = False
 
-    def settings(self, process: VpaProcessFlags) -> Settings:
+    def settings(self, process: VpaProcessFlags) -> UpdaterSettings:
         """Raises UsageError."""
 
         self._check()
@@ -75,7 +75,7 @@ class VpaUpdaterFlags:
         )
         quick = duration(self.evict_after_oom_threshold, "--evict-after-oom-threshold")
         limit, burst = self.eviction_rate_limit, self.eviction_rate_burst
-        return Settings(
+        return UpdaterSettings(
             interval=duration(self.updater_interval, "--updater-interval"),
             rules=update.UpdateSettings(
                 gates=process.gates,

@@ -32,7 +32,7 @@ class LostLease(Exception):
     """The Lease could not be renewed in time, or somebody else holds it."""
 
 
-class Pace(msgspec.Struct, frozen=True):
+class LeaseTiming(msgspec.Struct, frozen=True):
     """Seconds: how long a Lease is good, how long the holder tries to renew it, and how often."""
 
     duration: float = 15.0
@@ -49,7 +49,7 @@ class Election:
         name: str,
         identity: str,
         namespace: str = NAMESPACE,
-        pace: Pace = Pace(),  # noqa: B008  (frozen)
+        pace: LeaseTiming = LeaseTiming(),  # noqa: B008  (frozen)
     ) -> None:
         self._client, self._clock = client, clock
         self._name, self._namespace, self._identity, self._pace = name, namespace, identity, pace

@@ -23,7 +23,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Note(msgspec.Struct, frozen=True):
+class EventDraft(msgspec.Struct, frozen=True):
     """What is to be told. `resource_version` is that of the object it was made from."""
 
     regarding: ObjectReference  # without its resource version
@@ -87,7 +87,7 @@ class Correlator:
         self._counted: _Latest[Key, Counted] = _Latest()
         self._buckets: _Latest[ObjectReference, _Bucket] = _Latest()
 
-    def combined(self, note: Note, now: float) -> tuple[Note, Key]:
+    def combined(self, note: EventDraft, now: float) -> tuple[EventDraft, Key]:
         """The note as it is told, and the event that it is of."""
         alike = Key(note.regarding, note.type, note.reason)
         messages = self._similar.get(alike, _Messages(now, set()))

@@ -19,7 +19,7 @@ from podfit.api.core.v1.events.types import Event, EventSource
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
-from podfit.client.event_correlation import Correlator, Counted, Note
+from podfit.client.event_correlation import Correlator, Counted, EventDraft
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -34,7 +34,7 @@ ATTEMPTS = 5
 NOT_FOUND = 404
 
 After: TypeAlias = Callable[[], Awaitable[None]]
-Told: TypeAlias = tuple[Note, str, float]
+Told: TypeAlias = tuple[EventDraft, str, float]
 """A note, the time of day when it was told, and the same as seconds of a monotonic clock."""
 
 
@@ -61,7 +61,7 @@ class EventRecorder:
         """
         regarding = obj if isinstance(obj, ObjectReference) else reference(obj, field_path=field_path)
         version, regarding = regarding.resource_version, replace(regarding, resource_version="")
-        note = Note(regarding, type_, reason, message, action, version)
+        note = EventDraft(regarding, type_, reason, message, action, version)
         try:
             self._queue.put_nowait((note, format_time(self._clock.now()), self._clock.monotonic()))
         except asyncio.QueueFull:
@@ -78,7 +78,7 @@ class EventRecorder:
                     for note, when, moment in together:
                         group.create_task(self._taken(note, when, moment))
 
-    async def _taken(self, note: Note, when: str, moment: float) -> None:
+    async def _taken(self, note: EventDraft, when: str, moment: float) -> None:
         try:
             await self._correlated(note, when, moment)
         finally:
@@ -88,7 +88,7 @@ class EventRecorder:
         """Wait until everything told so far is delivered or dropped; `run` has to be running."""
         await self._queue.join()
 
-    async def _correlated(self, note: Note, when: str, moment: float) -> None:
+    async def _correlated(self, note: EventDraft, when: str, moment: float) -> None:
         note, key = self._correlator.combined(note, moment)
         counted = self._correlator.count(key, when)
         if self._correlator.may_tell(note.regarding, moment):
@@ -96,7 +96,7 @@ class EventRecorder:
         else:
             log.debug("event left out object=%s/%s reason=%s", _namespace(note), note.regarding.name, note.reason)
 
-    async def _deliver(self, note: Note, when: str, counted: Counted) -> None:
+    async def _deliver(self, note: EventDraft, when: str, counted: Counted) -> None:
         backoff = Backoff(0.5, 10.0, self._client.random)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -112,12 +112,12 @@ class EventRecorder:
             else:
                 return
 
-    async def _tell(self, note: Note, when: str, counted: Counted) -> None:
+    async def _tell(self, note: EventDraft, when: str, counted: Counted) -> None:
         if not counted.name or not await self._count(note, when, counted):
             while not await self._created(note, when, counted):
                 pass
 
-    async def _count(self, note: Note, when: str, counted: Counted) -> bool:
+    async def _count(self, note: EventDraft, when: str, counted: Counted) -> bool:
         """Raise the count; False when the event has expired meanwhile."""
         patch = {"count": counted.count, "lastTimestamp": when, "message": note.message}
         try:
@@ -129,7 +129,7 @@ class EventRecorder:
             return False
         return True
 
-    async def _created(self, note: Note, when: str, counted: Counted) -> bool:
+    async def _created(self, note: EventDraft, when: str, counted: Counted) -> bool:
         """False when another component told about the same object in the same moment, and so under the same name."""
         name = f"{note.regarding.name}.{self._stamp():x}"
         event = Event(
@@ -160,7 +160,7 @@ class EventRecorder:
         self._last_stamp = max(self._last_stamp + 1, int(self._clock.now().timestamp() * 1_000_000) * 1000)
         return self._last_stamp
 
-    def _drop(self, note: Note, why: str) -> None:
+    def _drop(self, note: EventDraft, why: str) -> None:
         self.dropped += 1
         log.warning(
             "event dropped object=%s/%s reason=%s message=%r error=%s",
@@ -197,6 +197,6 @@ def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
     )
 
 
-def _namespace(note: Note) -> str:
+def _namespace(note: EventDraft) -> str:
     """Events about objects without a namespace live in `default`."""
     return note.regarding.namespace or "default"

@@ -16,7 +16,7 @@ from podfit.net.x509 import certificate_identity
 NAME, NAMESPACE = "extension-apiserver-authentication", "kube-system"
 
 
-class Believed(msgspec.Struct, frozen=True):
+class FrontProxyConfig(msgspec.Struct, frozen=True):
     """What the ConfigMap says; bundles are PEM, names of headers lower case. Without `names` any certificate does."""
 
     clients: bytes
@@ -32,10 +32,10 @@ class Believed(msgspec.Struct, frozen=True):
         return self.clients + b"\n" + self.proxies
 
 
-async def believed(client: Client) -> Believed:
+async def believed(client: Client) -> FrontProxyConfig:
     """Needs the role `extension-apiserver-authentication-reader`. Raises ApiError, ConnectionError."""
     data = (await client.get(ConfigMap, NAME, NAMESPACE)).data
-    return Believed(
+    return FrontProxyConfig(
         clients=data.get("client-ca-file", "").encode(),
         proxies=data.get("requestheader-client-ca-file", "").encode(),
         names=_listed(data, "requestheader-allowed-names"),
@@ -48,7 +48,7 @@ async def believed(client: Client) -> Believed:
 class FrontProxyAccess:
     """By the front proxy's headers, else as `DelegatedAccess` does."""
 
-    def __init__(self, told: Believed, others: DelegatedAccess) -> None:
+    def __init__(self, told: FrontProxyConfig, others: DelegatedAccess) -> None:
         self._told, self._others = told, others
         self._proxies, self._clients = Issuers(told.proxies), Issuers(told.clients)
 
@@ -72,7 +72,7 @@ class FrontProxyAccess:
         return not self._told.names or (found is not None and found.user in self._told.names)
 
 
-def _named(told: Believed, headers: Headers) -> Identity | None:
+def _named(told: FrontProxyConfig, headers: Headers) -> Identity | None:
     user = next((headers[name] for name in told.user_headers if headers.get(name)), "")
     if not user:
         return None

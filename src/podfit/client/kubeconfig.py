@@ -22,7 +22,7 @@ from podfit.client.transport import Https
 from podfit.core.os_errors import plainly
 from podfit.net.files import misread, read_given
 from podfit.net.http_client import HttpsClient
-from podfit.net.reachability import DIRECT, Reach
+from podfit.net.reachability import DIRECT, ConnectionRoute
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 
@@ -56,7 +56,7 @@ class Access(msgspec.Struct, frozen=True):
     namespace: str = "default"
     verify: bool = True
     plugin: ExecPlugin | None = None
-    reach: Reach = DIRECT
+    reach: ConnectionRoute = DIRECT
 
     def client(self, *, user_agent: str = "podfit") -> Client:
         """Raises KubeconfigError when the command that signs in does not."""
@@ -175,7 +175,7 @@ def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Docum
         context.get("namespace") or "default",
         verify=verify,
         plugin=plugin,
-        reach=Reach(
+        reach=ConnectionRoute(
             _proxy(context.get("cluster"), where.get("proxy-url") or ""),
             where.get("tls-server-name") or "",
             _impersonation(context.get("user"), who),

@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Hashable)
 SECONDS = 300.0
 
 
-class _Awaited(msgspec.Struct):
+class _Expected(msgspec.Struct):
     since: float
     creations: int = 0
     deletions: set[str] = msgspec.field(default_factory=set)  # UIDs
@@ -25,7 +25,7 @@ class _Awaited(msgspec.Struct):
 class Expectations(Generic[K]):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._awaited: dict[K, _Awaited] = {}
+        self._awaited: dict[K, _Expected] = {}
 
     def satisfied(self, key: K) -> bool:
         """Whether the copies can be believed: nothing is awaited, or it has been for too long."""
@@ -36,7 +36,7 @@ class Expectations(Generic[K]):
 
     def expect(self, key: K, *, creations: int = 0, deletions: Iterable[str] = ()) -> None:
         """From now on this and nothing else is awaited; deletions by UID."""
-        self._awaited[key] = _Awaited(self._clock.monotonic(), creations, set(deletions))
+        self._awaited[key] = _Expected(self._clock.monotonic(), creations, set(deletions))
 
     def created(self, key: K, number: int = 1) -> None:
         """So many came, or will not."""

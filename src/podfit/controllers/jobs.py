@@ -42,7 +42,7 @@ GATHERED = 1.0
 """Seconds for which changes of pods are gathered, as upstream's."""
 
 
-class Left(msgspec.Struct, frozen=True):
+class OrphanedPod(msgspec.Struct, frozen=True):
     """A pod whose job does not exist any more: it is freed, so that it can go."""
 
     namespace: str
@@ -57,7 +57,7 @@ class _Memory(msgspec.Struct):
     failures: Failures = Failures()
 
 
-class JobController(Controller[Key | Left]):
+class JobController(Controller[Key | OrphanedPod]):
     def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
         self._client, self._clock, self._recorder = client, clock, recorder
         self._jobs, self._pods = informers.of(Job), informers.of(Pod)
@@ -123,7 +123,7 @@ class JobController(Controller[Key | Left]):
     def _leave(self, pod: Pod) -> None:
         owner = controller_of(pod.metadata)
         if is_tracked(pod) and (owner is None or owner.kind == "Job"):
-            self.queue.add(Left(pod.metadata.namespace, pod.metadata.name))
+            self.queue.add(OrphanedPod(pod.metadata.namespace, pod.metadata.name))
 
     def _job_of(self, pod: Pod) -> Job | None:
         owner = controller_of(pod.metadata)
@@ -134,8 +134,8 @@ class JobController(Controller[Key | Left]):
 
     # ------------------------------------------------------------------ what is done
 
-    async def reconcile(self, key: Key | Left) -> float | None:
-        if isinstance(key, Left):
+    async def reconcile(self, key: Key | OrphanedPod) -> float | None:
+        if isinstance(key, OrphanedPod):
             pod = self._pods.get(key.name, key.namespace)
             if pod is not None and is_tracked(pod) and self._job_of(pod) is None:
                 await self._free(pod)

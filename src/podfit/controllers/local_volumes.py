@@ -41,7 +41,7 @@ BY = "pv.kubernetes.io/provisioned-by"
 PREFIX = "pvc-"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WaitingClaim(msgspec.Struct, frozen=True):
     """A claim that wants a directory."""
 
     namespace: str
@@ -54,7 +54,7 @@ class Released(msgspec.Struct, frozen=True):
     name: str
 
 
-LocalKey: TypeAlias = Wanted | Released
+LocalKey: TypeAlias = WaitingClaim | Released
 
 
 class LocalVolumes(Controller[LocalKey]):
@@ -80,7 +80,7 @@ class LocalVolumes(Controller[LocalKey]):
     def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
         annotations = claim.metadata.annotations
         if annotations.get(PROVISIONER) == NAME and SELECTED_NODE in annotations and not is_bound(claim):
-            self.queue.add(Wanted(claim.metadata.namespace, claim.metadata.name))
+            self.queue.add(WaitingClaim(claim.metadata.namespace, claim.metadata.name))
 
     def _volume_seen(self, volume: PersistentVolume) -> None:
         if volume.status.phase == "Released" and volume.metadata.annotations.get(BY) == NAME:

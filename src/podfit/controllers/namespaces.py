@@ -28,14 +28,14 @@ TRY_AGAIN = 5.0  # seconds, after something was refused
 ASK_AGAIN = 15.0  # seconds, while a component that serves kinds does not answer, and for kinds that nobody can follow
 
 
-class _Emptying(msgspec.Struct):
+class _DeletionState(msgspec.Struct):
     """UIDs: what was asked to go and takes its time, and what went since the controller began to look."""
 
     waiting: set[str] = msgspec.field(default_factory=set)
     gone: set[str] = msgspec.field(default_factory=set)
 
 
-class _Look(msgspec.Struct):
+class _DeletionPass(msgspec.Struct):
     """What one look into a namespace found: UIDs of what was asked to go now, and of what is on its way."""
 
     silent: frozenset[tuple[str, str]] = frozenset()
@@ -62,7 +62,7 @@ class NamespaceController(Controller[str]):
         self._client = client
         self._clock = clock
         self._namespaces = informers.of(Namespace)
-        self._emptying: dict[str, _Emptying] = {}
+        self._emptying: dict[str, _DeletionState] = {}
         super().__init__(clock, self._namespaces)
         self._namespaces.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._forget)
 
@@ -87,7 +87,7 @@ class NamespaceController(Controller[str]):
         namespace = found[0]
         before: set[str] = set()
         while True:
-            emptying = self._emptying[key] = _Emptying()
+            emptying = self._emptying[key] = _DeletionState()
             look = await self._look(key)
             if look.asked - before or (look.waiting and look.waiting <= emptying.gone):
                 before = look.asked
@@ -101,11 +101,11 @@ class NamespaceController(Controller[str]):
             await self._finalize(namespace)
             return None
 
-    async def _look(self, namespace: str) -> "_Look":
+    async def _look(self, namespace: str) -> "_DeletionPass":
         """Ask for everything to go: pods first, and the rest when there are none any more, so that what pods use while
         they end is there."""
         inventory = await served(self._client, "delete", "list")
-        look = _Look(silent=inventory.silent)  # who serves them may have something in it
+        look = _DeletionPass(silent=inventory.silent)  # who serves them may have something in it
         kinds = [kind for kind in inventory.kinds if kind.namespaced]
         pods = [kind for kind in kinds if (kind.group, kind.resource) == ("", "pods")]
         for stage in (pods, [kind for kind in kinds if kind not in pods]):
@@ -115,7 +115,7 @@ class NamespaceController(Controller[str]):
                 break
         return look
 
-    async def _empty(self, kind: Served, namespace: str, look: "_Look") -> None:
+    async def _empty(self, kind: Served, namespace: str, look: "_DeletionPass") -> None:
         """Ask for everything of one kind to go."""
         objects = kind.decoded_as(Marked)
         try:

@@ -19,7 +19,7 @@ from typing import Self
 from cryptography import x509
 
 from podfit.core.clock import Clock
-from podfit.net.certificates import Damaged, Signer, Wanted, in_time, issue, named, read_pair, usable
+from podfit.net.certificates import CertificateSpec, Damaged, Signer, in_time, issue, named, read_pair, usable
 from podfit.net.files import one_at_a_time
 from podfit.net.requests import signed
 from podfit.net.tls import KeyPair
@@ -43,7 +43,7 @@ class Authority:
         would not be good any more.
         """
         pair = _files(directory, "ca")
-        _own(pair, Wanted(name, authority=True), clock, make=make)
+        _own(pair, CertificateSpec(name, authority=True), clock, make=make)
         return cls(pair, clock)
 
     @cached_property
@@ -52,11 +52,11 @@ class Authority:
 
     def server(self, name: str, *, hosts: tuple[str, ...]) -> KeyPair:
         """A server certificate for DNS names and IP addresses."""
-        return self._pair(name, Wanted(name, hosts=hosts))
+        return self._pair(name, CertificateSpec(name, hosts=hosts))
 
     def client(self, name: str, *, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
         """A client certificate that makes its bearer `user`, a member of `groups`."""
-        return self._pair(name, Wanted(user, groups))
+        return self._pair(name, CertificateSpec(user, groups))
 
     def ends(self) -> datetime:
         """When the authority's own certificate is over."""
@@ -66,7 +66,7 @@ class Authority:
         """A certificate (PEM) for who made this request (PKCS#10 in PEM). Whether it is to have one is not asked."""
         return signed(self._signer, request, usages, begins, until)
 
-    def _pair(self, name: str, wanted: Wanted) -> KeyPair:
+    def _pair(self, name: str, wanted: CertificateSpec) -> KeyPair:
         """What is there when it is what is wanted, else a new one: one server issues it where several share files."""
         pair = _files(self.directory, name)
         with one_at_a_time(self.directory):
@@ -79,7 +79,7 @@ def _files(directory: Path, name: str) -> KeyPair:
     return KeyPair(directory / f"{name}.crt", directory / f"{name}.key")
 
 
-def _own(pair: KeyPair, wanted: Wanted, clock: Clock, *, make: bool) -> x509.Certificate:
+def _own(pair: KeyPair, wanted: CertificateSpec, clock: Clock, *, make: bool) -> x509.Certificate:
     """An authority's own certificate."""
     try:
         certificate, key = read_pair(pair, None)

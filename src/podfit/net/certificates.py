@@ -28,7 +28,7 @@ RENEW_BEFORE = timedelta(days=30)
 SKEW = timedelta(minutes=5)  # how far ahead of ours another machine's clock may be read as
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class CertificateSpec(msgspec.Struct, frozen=True):
     """What a certificate is to say."""
 
     user: str
@@ -89,7 +89,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def usable(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate | None":
+def usable(pair: KeyPair, wanted: CertificateSpec, clock: Clock, issuer: "Signer | None") -> "x509.Certificate | None":
     """The certificate that is there, if it is what is wanted and was signed by the issuer, or else by itself."""
     try:
         certificate, _ = read_pair(pair, issuer)
@@ -101,7 +101,7 @@ def usable(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None")
     return certificate if fits and in_time(certificate, clock) else None
 
 
-def named(certificate: "x509.Certificate", wanted: Wanted) -> bool:
+def named(certificate: "x509.Certificate", wanted: CertificateSpec) -> bool:
     return certificate.subject == _subject(wanted)
 
 
@@ -113,7 +113,7 @@ def in_time(certificate: "x509.Certificate", clock: Clock) -> bool:
 
 def issue(
     pair: KeyPair,
-    wanted: Wanted,
+    wanted: CertificateSpec,
     clock: Clock,
     issuer: "Signer | None",
     key: "ec.EllipticCurvePrivateKey | None" = None,
@@ -138,7 +138,7 @@ def issue(
 
 
 def _extensions(
-    wanted: Wanted, key: "ec.EllipticCurvePublicKey", issuer: "ec.EllipticCurvePublicKey | None"
+    wanted: CertificateSpec, key: "ec.EllipticCurvePublicKey", issuer: "ec.EllipticCurvePublicKey | None"
 ) -> "list[tuple[x509.ExtensionType, bool]]":
     extensions: list[tuple[x509.ExtensionType, bool]] = [
         (x509.BasicConstraints(ca=wanted.authority, path_length=None), True),
@@ -168,7 +168,7 @@ def _extensions(
     return extensions
 
 
-def _subject(wanted: Wanted) -> "x509.Name":
+def _subject(wanted: CertificateSpec) -> "x509.Name":
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in wanted.groups]
     return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, wanted.user)])
 

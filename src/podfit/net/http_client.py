@@ -21,7 +21,7 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 from yarl import URL
 
-from podfit.net.reachability import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
+from podfit.net.reachability import CONNECT_SECONDS, DIRECT, READ_SECONDS, ConnectionRoute, Unreachable, target_of
 from podfit.net.wire import Request, Response
 
 Dial: TypeAlias = Callable[[], Awaitable[Sequence[tuple[str, int]]]]
@@ -46,7 +46,7 @@ class HttpsClient:
         tls: ssl.SSLContext,
         *,
         token: Callable[[], str] | None = None,
-        reach: Reach = DIRECT,
+        reach: ConnectionRoute = DIRECT,
         connect_timeout: float = CONNECT_SECONDS,
         dial: Dial | None = None,
         trusted: bool = True,

@@ -22,7 +22,7 @@ from podfit.core.errors import ApiError
 from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
-from podfit.net.http_syntax import Refused, parse_error
+from podfit.net.http_syntax import BadRequest, parse_error
 from podfit.net.streams import close, pour
 from podfit.net.wire import Response, Upgrade
 
@@ -157,7 +157,7 @@ class Connection(Intake):
         keep = not message.should_close
         try:
             response = await self._connections.answering(self, message, payload)
-        except Refused as refusal:
+        except BadRequest as refusal:
             response, keep = status_response(refusal.error), False
         keep = keep and not self.last
         if response.upgrade is not None:

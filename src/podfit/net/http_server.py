@@ -32,7 +32,7 @@ from podfit.net.guard import answer
 from podfit.net.http_accept import BACKLOG, Connections, Listener
 from podfit.net.http_connection import Connection
 from podfit.net.http_intake import BrokenBody
-from podfit.net.http_syntax import Refused, join_headers, split_target
+from podfit.net.http_syntax import BadRequest, join_headers, split_target
 from podfit.net.tls import ask_for_certificates
 from podfit.net.wire import Handler, Request, Response
 
@@ -111,7 +111,7 @@ class HttpsServer:
 
     async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:
         if int(headers.get("content-length", 0)) > self._body_limit:
-            raise Refused(self._too_large())
+            raise BadRequest(self._too_large())
         if headers.get("expect", "").lower() == "100-continue" and not payload.is_eof():
             connection.encourage()
         chunks, size = [], 0
@@ -123,14 +123,14 @@ class HttpsServer:
                 while chunk := await payload.readany():
                     size += len(chunk)
                     if size > self._body_limit:
-                        raise Refused(self._too_large())
+                        raise BadRequest(self._too_large())
                     chunks.append(chunk)
             if (broken := payload.exception()) is not None:  # at its very end
                 raise broken
         except TimeoutError:
-            raise Refused(ApiError(408, "Timeout", "the request body did not arrive in time")) from None
+            raise BadRequest(ApiError(408, "Timeout", "the request body did not arrive in time")) from None
         except BrokenBody as error:
-            raise Refused(bad_request(f"the request body cannot be read: {error}")) from None
+            raise BadRequest(bad_request(f"the request body cannot be read: {error}")) from None
         finally:
             connection.goes_on()
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)

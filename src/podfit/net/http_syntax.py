@@ -18,7 +18,7 @@ HEAD_LIMIT = 256 * 1024  # of all headers together
 PARAMETERS_LIMIT = 10_000  # of a query, as in Go
 
 
-class Refused(Exception):
+class BadRequest(Exception):
     """A request that cannot be read to its end; the connection closes after the answer."""
 
     def __init__(self, error: ApiError) -> None:
@@ -35,7 +35,7 @@ def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     if not target.startswith("/"):
         parts = urlsplit(target)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise Refused(bad_request(f"the request target {target[:100]!r} is not a path"))
+            raise BadRequest(bad_request(f"the request target {target[:100]!r} is not a path"))
         target = f"{parts.path or '/'}?{parts.query}"
     path, _, text = target.partition("?")
     if "%" in path:
@@ -48,7 +48,7 @@ def split_query(text: str) -> dict[str, tuple[str, ...]]:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=PARAMETERS_LIMIT)
     except ValueError:
-        raise Refused(bad_request(f"the request has more than {PARAMETERS_LIMIT} query parameters")) from None
+        raise BadRequest(bad_request(f"the request has more than {PARAMETERS_LIMIT} query parameters")) from None
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -68,7 +68,7 @@ def join_headers(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
         else:
             headers[name] = value
     if size > HEAD_LIMIT:
-        raise Refused(ApiError(431, "BadRequest", f"the request's headers are larger than {HEAD_LIMIT} bytes"))
+        raise BadRequest(ApiError(431, "BadRequest", f"the request's headers are larger than {HEAD_LIMIT} bytes"))
     for name, values in repeated.items():
         headers[name] = ", ".join(values)
     return headers

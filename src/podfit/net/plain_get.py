@@ -25,7 +25,7 @@ class GetFailed(Exception):
     """Nobody answered, in the words that Go has for it."""
 
 
-class Got(msgspec.Struct, frozen=True):
+class PlainAnswer(msgspec.Struct, frozen=True):
     """`elsewhere`: the answer leads to another host, which was not asked."""
 
     status: int
@@ -33,7 +33,7 @@ class Got(msgspec.Struct, frozen=True):
     elsewhere: bool = False
 
 
-async def get(url: str, headers: Sequence[tuple[str, str]], *, timeout: float, kept: int) -> Got:
+async def get(url: str, headers: Sequence[tuple[str, str]], *, timeout: float, kept: int) -> PlainAnswer:
     """Follows redirects on the same host. `kept` bytes of the body are read. Raises GetFailed."""
     first = urlsplit(url)
     try:
@@ -41,10 +41,10 @@ async def get(url: str, headers: Sequence[tuple[str, str]], *, timeout: float, k
             for _ in range(MOST_REDIRECTS):
                 status, location, body = await _exchange(url, headers, kept)
                 if status not in (301, 302, 303, 307, 308) or not location:
-                    return Got(status, body)
+                    return PlainAnswer(status, body)
                 url = urljoin(url, location)
                 if urlsplit(url).hostname != first.hostname:
-                    return Got(status, body, elsewhere=True)
+                    return PlainAnswer(status, body, elsewhere=True)
     except TimeoutError:
         reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         raise GetFailed(f'Get "{url}": {reason}') from None

@@ -15,7 +15,7 @@ class Unreachable(ConnectionError):
     """The server did not answer, or stopped in the middle; what became of the request is not known."""
 
 
-class Reach(msgspec.Struct, frozen=True):
+class ConnectionRoute(msgspec.Struct, frozen=True):
     """`proxy` is the URL of one that carries the connection (CONNECT); `server_name` the name that the certificate is
     to have where it is not the address's; `headers` go with every request, and names may repeat.
     """
@@ -25,7 +25,7 @@ class Reach(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-DIRECT = Reach()
+DIRECT = ConnectionRoute()
 
 
 def target_of(request: Request) -> str:

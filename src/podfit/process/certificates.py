@@ -1,6 +1,6 @@
 """Under which names the API server shows itself: to clients, and to other API servers that it passes requests on to."""
 
-from podfit.apiserver.housekeeping.extension import FrontProxy, Proof
+from podfit.apiserver.housekeeping.extension import FrontProxy, ProxyCertificate
 from podfit.core.clock import Clock
 from podfit.net.authority import Authority
 from podfit.net.tls import KeyPair
@@ -30,4 +30,4 @@ def front_proxy(data: DataDir, clients: bytes, clock: Clock, *, make: bool = Tru
     """
     authority = Authority.load(data.pki / "front-proxy", clock=clock, name="podfit-front-proxy-ca", make=make)
     pair = authority.client(PROXY, user=PROXY)
-    return FrontProxy(Proof(pair.certificate, pair.key), authority.certificate, PROXY, clients)
+    return FrontProxy(ProxyCertificate(pair.certificate, pair.key), authority.certificate, PROXY, clients)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podfit.client.election import Pace
+from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.process import config_file
@@ -33,10 +33,10 @@ class LeaderElection(Strict, frozen=True, kw_only=True):
     resource_name: str = ""
     resource_namespace: str = "kube-system"
 
-    def pace(self) -> Pace:
+    def pace(self) -> LeaseTiming:
         """Raises Rejected."""
         only("leaderElection.resourceLock", self.resource_lock, "leases", "only leases")
-        pace = Pace(
+        pace = LeaseTiming(
             duration=seconds(self.lease_duration, "leaderElection.leaseDuration"),
             renew=seconds(self.renew_deadline, "leaderElection.renewDeadline"),
             retry=seconds(self.retry_period, "leaderElection.retryPeriod"),
@@ -167,7 +167,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     """What either file says about the process itself."""
 
     elect: bool
-    pace: Pace
+    pace: LeaseTiming
     lease: str
     namespace: str
     kubeconfig: Path | None

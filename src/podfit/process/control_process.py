@@ -19,7 +19,7 @@ from podfit import __version__
 from podfit.api.authorization.v1.types import NonResourceAttributes
 from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
-from podfit.client.election import Election, LostLease, Pace
+from podfit.client.election import Election, LeaseTiming, LostLease
 from podfit.client.kubeconfig import Access, find, load
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
@@ -54,7 +54,7 @@ class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     address: str = "127.0.0.1"
     elect: bool = True
-    pace: Pace = Pace()
+    pace: LeaseTiming = LeaseTiming()
     lease_namespace: str = "kube-system"
     rate: Rate | None = None
     healthy: Callable[[], bool] = lambda: True

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from podfit.apiserver.context import KUBELET_CLIENT, Context
-from podfit.apiserver.housekeeping.extension import Proof
+from podfit.apiserver.housekeeping.extension import ProxyCertificate
 from podfit.apiserver.node_dialer import NodeDialer
 from podfit.net.authority import Authority
 from podfit.net.wire import Handler
@@ -29,7 +29,7 @@ class NodeConnections:
     def _dialer(self) -> NodeDialer:
 
         pair = self._authority.client(CLIENT, user=KUBELET_CLIENT.user)
-        return NodeDialer(self._context, Proof(pair.certificate, pair.key), self._authority.certificate)
+        return NodeDialer(self._context, ProxyCertificate(pair.certificate, pair.key), self._authority.certificate)
 
     async def close(self) -> None:
         if "_dialer" in self.__dict__:

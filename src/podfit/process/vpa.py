@@ -13,12 +13,12 @@ from podfit.process.controllers import ClientOf, Loop
 from podfit.vpa.history.prometheus import History, HistorySettings, read_history
 from podfit.vpa.history.promql import PromQL
 from podfit.vpa.passes import Passes
-from podfit.vpa.recommender.recommender import COMPONENT, Recommender, Settings
+from podfit.vpa.recommender.recommender import COMPONENT, Recommender, RecommenderSettings
 
 
 def recommender_loops(
     client_of: ClientOf,
-    settings: Settings,
+    settings: RecommenderSettings,
     clock: Clock,
     metrics: Metrics,
     passes: Passes,
@@ -41,4 +41,4 @@ def recommender_loops(
 
 
 def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates) -> Recommender:
-    return Recommender(client, clock=clock, settings=Settings(gates=gates), metrics=metrics)
+    return Recommender(client, clock=clock, settings=RecommenderSettings(gates=gates), metrics=metrics)

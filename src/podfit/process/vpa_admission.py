@@ -7,13 +7,13 @@ from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
-from podfit.vpa.admission.controller import COMPONENT, AdmissionController, Settings
+from podfit.vpa.admission.controller import COMPONENT, AdmissionController, AdmissionSettings
 from podfit.vpa.admission.webhook import Certificates, Webhook, WebhookOptions
 
 
 def admission_loops(
     client_of: ClientOf,
-    settings: Settings,
+    settings: AdmissionSettings,
     options: WebhookOptions,
     certificates: AbstractContextManager[Certificates],
     clock: Clock,

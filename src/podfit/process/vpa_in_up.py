@@ -23,12 +23,12 @@ from podfit.process.local_services import LocalServices
 from podfit.process.vpa_objects import install
 from podfit.vpa.admission.controller import COMPONENT as ADMISSION
 from podfit.vpa.admission.controller import AdmissionController
-from podfit.vpa.admission.controller import Settings as AdmissionSettings
+from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
-from podfit.vpa.updater.updater import Settings as UpdaterSettings
 from podfit.vpa.updater.updater import Updater
+from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 
 log = logging.getLogger(__name__)
 Need = Callable[..., Awaitable[None]]

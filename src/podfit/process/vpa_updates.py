@@ -7,11 +7,11 @@ from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
 from podfit.vpa.passes import Passes
-from podfit.vpa.updater.updater import COMPONENT, Settings, Updater
+from podfit.vpa.updater.updater import COMPONENT, Updater, UpdaterSettings
 
 
 def updater_loops(
-    client_of: ClientOf, settings: Settings, clock: Clock, metrics: Metrics, passes: Passes
+    client_of: ClientOf, settings: UpdaterSettings, clock: Clock, metrics: Metrics, passes: Passes
 ) -> Iterator[Loop]:
     client = client_of(Identity(COMPONENT))
     yield Updater(client, clock=clock, settings=settings, metrics=metrics, passed=passes.done).run()

@@ -33,7 +33,7 @@ from podfit.process.identities import controller
 Loops: TypeAlias = Callable[[], Iterator[Coroutine[Any, Any, None]]]
 
 
-class Made(Protocol):
+class ControllerFactory(Protocol):
     """A controller's class, or it with some arguments given."""
 
     def __call__(
@@ -44,7 +44,7 @@ class Made(Protocol):
 def workloads(client_of: Callable[[Identity], Client], informers: Informers, clock: Clock) -> Mapping[str, Loops]:
     """By name, what makes the loops of a controller; nothing is followed before."""
 
-    def loops(account: str, component: str, make: Made) -> Iterator[Coroutine[Any, Any, None]]:
+    def loops(account: str, component: str, make: ControllerFactory) -> Iterator[Coroutine[Any, Any, None]]:
         client = client_of(controller(account))
         recorder = EventRecorder(client, component=component, clock=clock)
         yield recorder.run()
@@ -52,7 +52,7 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
 
     replica_sets = partial(replicasets.ReplicaSetController, kind=ReplicaSet)
     replication = partial(replicasets.ReplicaSetController, kind=ReplicationController)
-    made: dict[str, tuple[str, str, Made]] = {
+    made: dict[str, tuple[str, str, ControllerFactory]] = {
         "deployment-controller": ("deployment-controller", deployments.COMPONENT, deployments.DeploymentController),
         "replicaset-controller": ("replicaset-controller", replicasets.COMPONENTS[ReplicaSet], replica_sets),
         "replicationcontroller-controller": (

@@ -9,7 +9,7 @@ import grpc.aio
 import pytest
 
 from podfit.store.etcd import members as members_module
-from podfit.store.etcd.members import Member as StoreMember
+from podfit.store.etcd.members import EtcdMember as StoreMember
 from podfit.store.etcd.store import EtcdStore
 from podfit.store.hub import HubWatch
 from podfit.store.protocol import Change, Compacted, Record, StoreUnavailable

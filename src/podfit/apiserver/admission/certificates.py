@@ -7,7 +7,7 @@ enough, who does must hold `approve` or `sign` on the signer, by its name or as 
 from typing import Any
 
 from podfit.api.certificates.v1.types import GROUP, CertificateSigningRequest
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Attributes, Context
@@ -18,7 +18,7 @@ from podfit.net.requests import read
 
 
 class CertificateAdmission(Passive):
-    concern = Concern(kinds=(CertificateSigningRequest,))
+    concern = PluginScope(kinds=(CertificateSigningRequest,))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -14,7 +14,7 @@ MOST_KEPT = 1024
 """Sorts of writes for which the plugins are chosen once; custom kinds come and go."""
 
 
-class Concern(msgspec.Struct, frozen=True, kw_only=True):
+class PluginScope(msgspec.Struct, frozen=True, kw_only=True):
     """Which writes a plugin is asked about. What is None has no say; the subresource of an object itself is empty."""
 
     operations: tuple[str, ...] | None = None
@@ -27,7 +27,7 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plugin(Protocol):
-    concern: ClassVar[Concern]
+    concern: ClassVar[PluginScope]
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """The object as this policy wants it."""
@@ -39,7 +39,7 @@ class Plugin(Protocol):
 class Passive:
     """A plugin that does nothing, for others to build on."""
 
-    concern: ClassVar[Concern] = Concern()
+    concern: ClassVar[PluginScope] = PluginScope()
 
     def __init__(self, context: Context) -> None:
         self.context = context

@@ -4,13 +4,13 @@ from typing import Any
 
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 
 
 class LimitRanger(Passive):
-    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("", "resize"))
+    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("", "resize"))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         return add_defaults(obj, await self._ranges(attributes)) if _concerns(attributes) else obj

@@ -2,7 +2,7 @@
 
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.base import Object, ObjectT
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError, forbidden, not_found
 
@@ -10,7 +10,7 @@ IMMORTAL = ("default", "kube-system", "kube-public")
 
 
 class NamespaceLifecycle(Passive):
-    concern = Concern(operations=("CREATE", "DELETE"))
+    concern = PluginScope(operations=("CREATE", "DELETE"))
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         if attributes.operation != "CREATE" or not attributes.info.namespaced:

@@ -4,7 +4,7 @@ from typing import Any
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError
 from podfit.decide.resize.checks import NODE_CHECKS, Resize, judge
@@ -14,7 +14,7 @@ from podfit.decide.resize.node_support import concerns_node
 class NodeChecks(Passive):
     """Several plugins of upstream's in one, so that the node is looked up once: `NODE_CHECKS`, in their order."""
 
-    concern = Concern(
+    concern = PluginScope(
         operations=("UPDATE",),
         kinds=(Pod,),
         subresources=tuple({name: None for check in NODE_CHECKS for name in check.subresources}),

@@ -14,7 +14,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.admission.pod_security_standards import existing
 from podfit.apiserver.admission.pod_security_standards.evaluate import (
     CHECKED_SUBRESOURCES,
@@ -57,7 +57,7 @@ class _Sketch(msgspec.Struct, frozen=True):
 
 
 class PodSecurity(Passive):
-    concern = Concern(
+    concern = PluginScope(
         operations=("CREATE", "UPDATE"), kinds=(Pod, Namespace, *MAKE_PODS), subresources=CHECKED_SUBRESOURCES
     )
 

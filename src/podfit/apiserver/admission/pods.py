@@ -8,7 +8,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.scheduling.v1.types import PriorityClass
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 
@@ -23,7 +23,7 @@ _PATIENCE = [
 class PriorityAdmission(Passive):
     """From a class's name to its number; without one, the default class or 0."""
 
-    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod, PriorityClass), subresources=("",))
+    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod, PriorityClass), subresources=("",))
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         """Raises 403 for a second default class."""
@@ -85,7 +85,7 @@ def _as_before(pod: Pod, old: Pod) -> Pod:
 class PodTopologyLabels(Passive):
     """A pod that is placed is labelled with the zone and the region of its node."""
 
-    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("binding",))
+    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("binding",))
 
     async def mutate(self, _attributes: Attributes, obj: Any) -> Any:
         node = await self.context.find(Node, obj.target.name) if obj.target.name else None
@@ -100,7 +100,7 @@ class DefaultTolerations(Passive):
     Also after an update that replaces the list: what was given by default cannot be taken away by leaving it out.
     """
 
-    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
+    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         given = obj.spec.tolerations

@@ -24,7 +24,7 @@ from podfit.api.core.v1.pods.volumes import (
     VolumeProjection,
 )
 from podfit.api.core.v1.references import ObjectFieldSelector
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
@@ -40,7 +40,7 @@ CA_CONFIG_MAP = "kube-root-ca.crt"
 
 
 class ServiceAccountAdmission(Passive):
-    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if is_mirror(obj):  # it shows what runs already, so it stays as it is

@@ -9,7 +9,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.columns import is_default
 from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
-from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 from podfit.core.quantity import Quantity
@@ -19,7 +19,7 @@ from podfit.decide.placement.volumes import PROTECTION
 class DefaultStorageClass(Passive):
     """A claim that says nothing of a class gets the default one, the newest if there are several."""
 
-    concern = Concern(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+    concern = PluginScope(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if obj.spec.storage_class_name is not None:
@@ -35,7 +35,7 @@ class DefaultStorageClass(Passive):
 class ClaimResize(Passive):
     """A claim grows only where its class says that volumes can."""
 
-    concern = Concern(operations=("UPDATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+    concern = PluginScope(operations=("UPDATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         size, before = _size(obj), _size(attributes.old)
@@ -72,7 +72,7 @@ def _class(claim: PersistentVolumeClaim) -> str:
 class StorageInUseProtection(Passive):
     """The finalizer that a controller takes away when nobody uses the object any more."""
 
-    concern = Concern(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
+    concern = PluginScope(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         name, finalizers = PROTECTION[attributes.info.type], obj.metadata.finalizers

@@ -18,7 +18,7 @@ from podfit.apiserver.authz.question import Question, question_of
 from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError, forbidden
 from podfit.decide.node_rights.requests import unknown
 from podfit.net.wire import Identity, Request
@@ -26,14 +26,14 @@ from podfit.net.wire import Identity, Request
 T = TypeVar("T")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Authorization(msgspec.Struct, frozen=True):
     """`reason` says through which binding it is allowed, or what else there is to say against it."""
 
     allowed: bool
     reason: str = ""
 
 
-YES = Verdict(True)
+YES = Authorization(True)
 _DECISIVE = (ClusterRole, ClusterRoleBinding, Role, RoleBinding)
 MOST_KEPT = 8192  # verdicts, and lists of grants
 
@@ -42,7 +42,7 @@ class _Kept(msgspec.Struct, frozen=True):
     """What was found while the writes were counted so. Replaced as a whole, so what is being found goes nowhere."""
 
     stamps: tuple[int | None, ...] = ()
-    verdicts: dict[Hashable, Verdict] = {}
+    verdicts: dict[Hashable, Authorization] = {}
     grants: dict[Hashable, tuple[Grant, ...]] = {}
 
 
@@ -53,7 +53,7 @@ class Authorizer:
         self._prefixes = tuple(stored.prefix(info_for(kind)) for kind in _DECISIVE)
         self._kept = _Kept()
 
-    async def check(self, identity: Identity, target: Target | None, request: Request) -> None:
+    async def check(self, identity: Identity, target: RequestInfo | None, request: Request) -> None:
         """Raises 403 that says who may not do what where."""
         await self.require(identity, question_of(target, request))
 
@@ -63,7 +63,7 @@ class Authorizer:
         if not verdict.allowed:
             raise refusal(identity, question, verdict.reason)
 
-    async def judge(self, identity: Identity, question: Question) -> Verdict:
+    async def judge(self, identity: Identity, question: Question) -> Authorization:
         if MASTERS in identity.groups:
             return YES
         denied, node = NO_OPINION, node_of(identity)
@@ -75,9 +75,9 @@ class Authorizer:
         verdict = await self._by_roles(identity, question)
         if verdict.allowed or not denied.reason:
             return verdict
-        return Verdict(False, "\n".join(filter(None, (denied.reason, verdict.reason))))
+        return Authorization(False, "\n".join(filter(None, (denied.reason, verdict.reason))))
 
-    async def _by_roles(self, identity: Identity, question: Question) -> Verdict:
+    async def _by_roles(self, identity: Identity, question: Question) -> Authorization:
         kept, key = self._holding(), (identity.user, identity.groups, question)
         known = kept.verdicts.get(key) if kept else None
         if known is None:
@@ -115,13 +115,13 @@ def _keep(where: dict[Hashable, T], key: Hashable, value: T) -> None:
     where[key] = value
 
 
-def _judged(grants: tuple[Grant, ...], question: Question) -> Verdict:
+def _judged(grants: tuple[Grant, ...], question: Question) -> Authorization:
     for grant in grants:
         if any(covers(rule, question) for rule in grant.rules):
-            return Verdict(True, f"RBAC: allowed by {grant}")
+            return Authorization(True, f"RBAC: allowed by {grant}")
     problems = [grant.problem for grant in grants if grant.missing]
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return Verdict(False, f"RBAC: {listed}" if problems else "")
+    return Authorization(False, f"RBAC: {listed}" if problems else "")
 
 
 def refusal(identity: Identity, question: Question, reason: str = "") -> ApiError:

@@ -3,7 +3,7 @@
 import msgspec
 
 from podfit.api.meta.selector_text import parse_fields
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.selectors import SelectorError
 from podfit.net.wire import Request
 
@@ -29,7 +29,7 @@ class Question(msgspec.Struct, frozen=True):
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-def question_of(target: Target | None, request: Request) -> Question:
+def question_of(target: RequestInfo | None, request: Request) -> Question:
     """A list of the one object that a field selector names counts as an access to that object."""
     if target is None:
         return Question(request.method.lower(), path=request.path)

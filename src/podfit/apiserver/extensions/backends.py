@@ -21,7 +21,7 @@ from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, EndpointSlice
 from podfit.api.meta.validation.names import dns_label
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backend_addresses import Address, Behind, Reached, Unreached, absent, backends
-from podfit.apiserver.housekeeping.extension import Proof
+from podfit.apiserver.housekeeping.extension import ProxyCertificate
 from podfit.core.errors import ApiError
 from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context
@@ -52,7 +52,7 @@ class Backends:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._clients: dict[tuple[str, Trusted, Proof | None], HttpsClient] = {}
+        self._clients: dict[tuple[str, Trusted, ProxyCertificate | None], HttpsClient] = {}
         self._dialled: dict[str, Address] = {}
         self._turn = 0
 
@@ -77,14 +77,16 @@ class Backends:
         request: Request,
         trusted: Trusted,
         *,
-        proof: Proof | None = None,
+        proof: ProxyCertificate | None = None,
         more: Sequence[tuple[str, str]] = (),
     ) -> Response:
         """Raises OSError: `NotReached`, or out of the connection."""
         client = await self._client(reference, trusted, proof)
         return await client.send(request, read_timeout=None, more=more)
 
-    async def _client(self, reference: ServiceReference, trusted: Trusted, proof: Proof | None) -> "HttpsClient":
+    async def _client(
+        self, reference: ServiceReference, trusted: Trusted, proof: ProxyCertificate | None
+    ) -> "HttpsClient":
         server = server_of(reference)
         key = server, trusted, proof
         if key not in self._clients:
@@ -118,7 +120,7 @@ class Backends:
 
 
 def https_client(
-    server: str, trusted: Trusted, proof: Proof | None = None, dial: "Dial | None" = None
+    server: str, trusted: Trusted, proof: ProxyCertificate | None = None, dial: "Dial | None" = None
 ) -> "HttpsClient":
     """Not connected yet. For a thread: what the first one imports, and the machine's authorities, take 0.1 s of CPU."""
 
@@ -134,7 +136,7 @@ def joined(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def tls_of(trusted: Trusted, proof: Proof | None = None) -> ssl.SSLContext:
+def tls_of(trusted: Trusted, proof: ProxyCertificate | None = None) -> ssl.SSLContext:
     """Raises OSError for what is no bundle."""
     try:
         return client_context(

@@ -12,7 +12,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.representations import WHOLE, Representation, Shape, partial
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
@@ -72,7 +72,7 @@ def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()
 
 
 def formed(
-    context: Context, target: Target, request: Request, representation: Representation, answer: Response
+    context: Context, target: RequestInfo, request: Request, representation: Representation, answer: Response
 ) -> Response:
     """The answer to a write in the form that the client wants; a Status stays as it is."""
     info = target.info

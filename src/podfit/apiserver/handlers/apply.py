@@ -15,14 +15,14 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.attempts import ATTEMPTS, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.change import change, check_place
 from podfit.apiserver.handlers.create import create_object
-from podfit.apiserver.handlers.patching import Wanted
+from podfit.apiserver.handlers.patching import PatchedObject
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import STRICT, Strictness, most_values, todays, typed_object
 from podfit.apiserver.request.documents import check_size, parse_json
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.apiserver.request.write_options import check_write_options
 from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request, conflict, not_found
@@ -36,7 +36,7 @@ _FALSE = ("false", "0")
 async def apply(
     context: Context,
     chain: Chain,
-    target: Target,
+    target: RequestInfo,
     request: Request,
     identity: Identity,
     may_create: Callable[[], Awaitable[None]],
@@ -46,11 +46,11 @@ async def apply(
     assert info is not None
     application = application_of(context, info, target, request)
 
-    def make(record: Record) -> Wanted:
+    def make(record: Record) -> PatchedObject:
         old = stored.decoded(info, record)
         live = codec.to_dict(replace(old, metadata=replace(old.metadata, managed_fields=())))
         made = application.to(info, live, old.metadata.managed_fields)
-        return Wanted(_typed(context, info, made), application.warnings, entries=made.entries)
+        return PatchedObject(_typed(context, info, made), application.warnings, entries=made.entries)
 
     where = stored.key(info, target.namespace, target.name)
     for attempt in range(ATTEMPTS):
@@ -76,7 +76,7 @@ async def apply(
     raise AssertionError("the last attempt returns or raises")
 
 
-def application_of(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
+def application_of(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Application:
     """What the request applies. Raises 422 without a manager's name, 400 for what is no object."""
     check_write_options(request, applies=True)
     document, problems = _document(request.body)
@@ -129,7 +129,7 @@ def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
     return apply_defaults(typed_object(made.document, info.type, version=info.version), context.gates)
 
 
-def _new(obj: ObjectT, info: ResourceInfo, target: Target) -> ObjectT:
+def _new(obj: ObjectT, info: ResourceInfo, target: RequestInfo) -> ObjectT:
     """The object, which has to be the one of the URL; who names a uid means one that was there before."""
     meta = obj.metadata
     if meta.uid:

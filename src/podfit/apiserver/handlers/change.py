@@ -27,7 +27,7 @@ from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.attempts import WarningsOnRefusal, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.create import create_object
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.patching import Make, Wanted, patcher
+from podfit.apiserver.handlers.patching import Make, PatchedObject, patcher
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
@@ -36,7 +36,7 @@ from podfit.apiserver.registry.removal import released
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
@@ -48,17 +48,17 @@ from podfit.store.protocol import Companion
 async def update(
     context: Context,
     chain: Chain,
-    target: Target,
+    target: RequestInfo,
     request: Request,
     identity: Identity,
     may_create: Callable[[], Awaitable[None]],
 ) -> Response:
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
     info = _info(target)
-    wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
+    wanted = PatchedObject(*read_object(request, info, context.gates, legacy=context.legacy))
     check_place(target, wanted.obj.metadata)
     once, repeated = with_owners_once(wanted.obj, SENT)
-    wanted = Wanted(once, [*wanted.warnings, *repeated])
+    wanted = PatchedObject(once, [*wanted.warnings, *repeated])
     if info.created_by_update and not target.subresource:
         meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
         if await context.store.get(where) is None:
@@ -69,7 +69,7 @@ async def update(
     return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
 
 
-async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def patch(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
     make = patcher(
@@ -82,7 +82,7 @@ async def patch(context: Context, chain: Chain, target: Target, request: Request
     return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
-def _info(target: Target) -> ResourceInfo:
+def _info(target: RequestInfo) -> ResourceInfo:
     assert target.info is not None
     return target.info
 
@@ -99,7 +99,7 @@ class _Turns:
 
 
 async def change(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
+    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, make: Make
 ) -> Response:
     info = _info(target)
     objects: Stored[Object] = Stored(context.store, info)
@@ -165,7 +165,7 @@ async def change(
     return await chain.written(attributes, new, store)
 
 
-def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *, exact: bool) -> None:
+def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Any, old: Any, *, exact: bool) -> None:
     """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
     sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
@@ -180,7 +180,7 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
         raise conflict(info.resource, target.name, group=info.group)
 
 
-def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
+def check_uid(info: ResourceInfo, target: RequestInfo, meta: Any, old: Any) -> None:
     """Who replaces an object and says which one means no other of its name. Raises 409."""
     if meta.uid and meta.uid != old.uid:
         where = _upstreams_key(info, target)
@@ -191,7 +191,7 @@ def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
         raise conflict(info.resource, target.name, text, group=info.group)
 
 
-def _upstreams_key(info: ResourceInfo, target: Target) -> str:
+def _upstreams_key(info: ResourceInfo, target: RequestInfo) -> str:
     """As upstream's answers name the object: some old kinds have places of their own, custom ones have their group, and
     a write of a subresource tells the store's prefix, too."""
     place = info.upstream_key or (f"{info.group}/{info.resource}" if is_custom(info.type) else info.resource)
@@ -206,7 +206,7 @@ def asked_version(meta: Any) -> str:
     return (version.lstrip("0") if digits else version) if version else ""
 
 
-def check_place(target: Target, meta: Any) -> None:
+def check_place(target: RequestInfo, meta: Any) -> None:
     """The object has to be in the namespace and have the name of the URL. Raises 400."""
     if meta.namespace and target.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -227,7 +227,7 @@ def same(new: Object, old: Object) -> bool:
     return bool(replace(new, metadata=replace(new.metadata, managed_fields=kept)) == old)
 
 
-def _managers(made: Wanted, target: Target, old: Object) -> Entries:
+def _managers(made: PatchedObject, target: RequestInfo, old: Object) -> Entries:
     """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
     kept: Entries = old.metadata.managed_fields
     if made.entries is not None or target.subresource:

@@ -20,7 +20,7 @@ from podfit.apiserver.registry.naming import random_suffix
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.randomness import Random
@@ -33,7 +33,7 @@ _LONGEST_BASE = 58
 ATTEMPTS = 8
 
 
-async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def create(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     assert target.info is not None
     obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
     if is_large(request):
@@ -48,7 +48,7 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
 async def create_object(
     context: Context,
     chain: Chain,
-    target: Target,
+    target: RequestInfo,
     request: Request,
     identity: Identity,
     obj: Any,
@@ -128,7 +128,7 @@ async def _store(
     return record_response(attributes.info, record, status=201, warnings=warnings)
 
 
-def _placed(obj: ObjectT, target: Target) -> ObjectT:
+def _placed(obj: ObjectT, target: RequestInfo) -> ObjectT:
     """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
     if meta.namespace == target.namespace:

@@ -21,7 +21,7 @@ from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
@@ -29,7 +29,7 @@ from podfit.store.protocol import Record
 WORKERS = 8  # deletions of a collection at once
 
 
-async def delete(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def delete(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     info = target.info
     assert info is not None
     options = delete_options(request)
@@ -38,7 +38,7 @@ async def delete(context: Context, chain: Chain, target: Target, request: Reques
 
 
 async def _delete_once(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, options: DeleteOptions
 ) -> Response:
     info = target.info
     assert info is not None
@@ -100,7 +100,7 @@ async def remove(
 
 
 async def delete_collection(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity
+    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Each that matches is deleted as by itself, several at a time; the answer lists what was found. The first that is
     refused ends it, as upstream's one worker would; so does a client that goes away."""
@@ -112,7 +112,7 @@ async def delete_collection(
 
 
 async def _delete_matching(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, options: DeleteOptions
 ) -> Response:
     info = target.info
     assert info is not None
@@ -121,7 +121,7 @@ async def _delete_matching(
     async def remove_one(record: Record) -> None:
         name = record.key.rpartition("/")[2]
         namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
-        one = Target("delete", info.group, info.version, info.resource, namespace, name, info=info)
+        one = RequestInfo("delete", info.group, info.version, info.resource, namespace, name, info=info)
         attempt = partial(_delete_once, context, chain, one, request, identity, options)
         try:
             await asyncio.shield(until_unchanged(attempt))

@@ -35,7 +35,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class PatchedObject(msgspec.Struct, frozen=True):
     """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
 
     obj: Any
@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, frozen=True):
     entries: Entries | None = None
 
 
-Make = Callable[[Record], Wanted]
+Make = Callable[[Record], PatchedObject]
 _SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 
@@ -76,12 +76,12 @@ def patcher(
             return mergepatch.apply(document, changes)
         return strategic.apply(document, changes, info.type)
 
-    def make(record: Record) -> Wanted:
+    def make(record: Record) -> PatchedObject:
         if plain and typed is not None:
             before = document_of(stored.whole(info, record), changes)
             try:
                 obj = retyped(forgetting(merged(before)), before, typed(record))
-                return Wanted(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
+                return PatchedObject(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
             except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document
         document = shown(record)
@@ -99,7 +99,7 @@ def patcher(
             raise refuse(words) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
-        return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
+        return PatchedObject(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
 
     return make
 

@@ -30,7 +30,7 @@ from podfit.apiserver.request.representations import (
     partial_list,
     wanted_representation,
 )
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.fields import go_value
 from podfit.core.go_json import syntax_error
@@ -87,7 +87,7 @@ class Page(msgspec.Struct, frozen=True):
         return Response(200, JSON, lists.body(info, self.place, self.records, opening))
 
 
-async def get(context: Context, target: Target, request: Request) -> Response:
+async def get(context: Context, target: RequestInfo, request: Request) -> Response:
     info = target.info
     assert info is not None
     representation = wanted_representation(request, target)
@@ -104,7 +104,7 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     return object_response(list_table(info, [record], metadata, _now(context), request, representation))
 
 
-async def list_(context: Context, target: Target, request: Request) -> Response:
+async def list_(context: Context, target: RequestInfo, request: Request) -> Response:
     representation = wanted_representation(request, target)
     assert target.info is not None
     check_representation(representation, target.info, of_list=True)
@@ -134,7 +134,7 @@ def _now(context: Context) -> str:
     return format_time(context.clock.now())
 
 
-async def matching(context: Context, target: Target, request: Request) -> Page:
+async def matching(context: Context, target: RequestInfo, request: Request) -> Page:
     """The records that the request's selectors, limit and continue token ask for."""
     info = target.info
     assert info is not None

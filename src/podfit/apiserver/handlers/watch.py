@@ -16,7 +16,7 @@ from podfit.apiserver.handlers.watch_lines import WatchLines, error_line
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.media import YAML
 from podfit.apiserver.request.representations import NO_STREAM, wanted_media, wanted_representation
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
 from podfit.net.wire import Request, Response, Sink
@@ -29,7 +29,7 @@ PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
 MOST_LINES = 100  # written in one turn of the loop
 
 
-async def watch(context: Context, target: Target, request: Request) -> Response:
+async def watch(context: Context, target: RequestInfo, request: Request) -> Response:
     """A stream of events, one a line."""
     info = target.info
     assert info is not None

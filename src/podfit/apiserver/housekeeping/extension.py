@@ -27,7 +27,7 @@ _HEADERS = {
 }
 
 
-class Proof(msgspec.Struct, frozen=True):
+class ProxyCertificate(msgspec.Struct, frozen=True):
     """A certificate and its key (PEM), to be shown to backends."""
 
     certificate: bytes
@@ -37,7 +37,7 @@ class Proof(msgspec.Struct, frozen=True):
 class FrontProxy(msgspec.Struct, frozen=True):
     """What this server shows to backends, who signed it (PEM), its common name, and who signs clients (PEM)."""
 
-    proof: Proof
+    proof: ProxyCertificate
     authority: bytes
     name: str
     clients: bytes

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.apiserver.http.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.streams import ClosingStream
@@ -62,7 +62,7 @@ class FlowControl:
         self._turning = False
         self._streams: dict[str, int] = {}  # by user
 
-    def taken(self, identity: Identity, target: Target | None, request: Request) -> "_Seat":
+    def taken(self, identity: Identity, target: RequestInfo | None, request: Request) -> "_Seat":
         """A seat for the request. Raises 429 when too many wait already, or it has waited too long."""
         level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
         return _Seat(self, level, identity.user)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from podfit.api.registry import ALL_VERBS
 from podfit.apiserver.http.flow_control import FlowControl
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.net.metrics import Distribution, Metrics, Series
 
 BUCKETS = (
@@ -84,7 +84,7 @@ class RequestMetrics:
         for column, (name, text) in enumerate(_COLUMNS):
             metrics.collected(FLOWCONTROL + name, text, ("priority_level",), partial(_read, flow_control, column))
 
-    def count(self, target: Target | None, code: int, seconds: float) -> None:
+    def count(self, target: RequestInfo | None, code: int, seconds: float) -> None:
         if self._counted is None:
             return
         key = _key(target)
@@ -111,7 +111,7 @@ def _read(flow_control: FlowControl, column: int) -> list[Series]:
     return [((name,), counts[column]) for name, *counts in flow_control.counts()]
 
 
-def _key(target: Target | None) -> _Key:
+def _key(target: RequestInfo | None) -> _Key:
     if target is None or target.info is None or target.verb not in ALL_VERBS:
         return _OTHER
     info, sub = target.info, target.sub

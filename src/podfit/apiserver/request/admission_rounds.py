@@ -11,7 +11,7 @@ import msgspec
 from podfit.api.meta.base import Object
 
 
-class Rounds(msgspec.Struct):
+class Reinvocations(msgspec.Struct):
     second: bool = False
     changed: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)

@@ -15,7 +15,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.negotiation import accepts, negotiated, offers
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.bounded_cache import cached_where_short
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request
@@ -59,7 +59,7 @@ def unknown_types(*, many: bool) -> str:
     return text + _STREAMS if many else text
 
 
-def wanted_representation(request: Request, target: Target, *, tables: bool = True) -> Representation:
+def wanted_representation(request: Request, target: RequestInfo, *, tables: bool = True) -> Representation:
     """The best of the forms in the Accept header that this server has; 406 when it has none of them."""
     tables = tables and target.subresource not in WITHOUT_TABLES
     custom = target.info is not None and is_custom(target.info.type)

@@ -14,7 +14,7 @@ WATCH = "watch"
 Find = Callable[[str, str, str], ResourceInfo | None]
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestInfo(msgspec.Struct, frozen=True):
     """A request for a resource. `info` is None for a resource that this server does not have. `by_path` is a watch by
     its old path, `/api/v1/watch/…`, which can be of one object."""
 
@@ -37,7 +37,7 @@ class Target(msgspec.Struct, frozen=True):
         return next((subresource for subresource in declared if subresource.name == self.subresource), None)
 
 
-def target_of(request: Request, declared: Find = lambda *_: None) -> Target | None:
+def target_of(request: Request, declared: Find = lambda *_: None) -> RequestInfo | None:
     """The resource that a request is about; None for other paths, such as /healthz or discovery. `declared` finds what
     is not built in."""
     parts = request.path.strip("/").split("/")
@@ -62,7 +62,7 @@ def target_of(request: Request, declared: Find = lambda *_: None) -> Target | No
     if info is not None and ((namespace and not info.namespaced) or "//" in request.path):
         info = None
     verb = WATCH if by_path else _verb(request, name, subresource)
-    return Target(verb, group, version, resource, namespace, name, subresource, info, by_path)
+    return RequestInfo(verb, group, version, resource, namespace, name, subresource, info, by_path)
 
 
 def asks_to_watch(request: Request) -> bool:

@@ -14,7 +14,7 @@ from podfit.cli import exits, logs, render
 from podfit.cli.demo import actor as actors
 from podfit.cli.demo.actor import NAMESPACE, Refused
 from podfit.cli.demo.observer import NotSeen, Observer
-from podfit.cli.demo.stage import NotAsTold, Stage
+from podfit.cli.demo.stage import DemoFailed, Stage
 from podfit.cli.demo.stories import all_stories
 from podfit.cli.flags import LogFlags
 from podfit.client.rest import Client
@@ -49,7 +49,7 @@ def demo(
     )
     try:
         asyncio.run(_demo(options))
-    except (NotAsTold, NotSeen, Refused) as failure:
+    except (DemoFailed, NotSeen, Refused) as failure:
         render.error(f"the demo failed: {failure}")
         return exits.REFUSED
     except asyncio.CancelledError:

@@ -18,7 +18,7 @@ IMAGE = "busybox:1.36"
 STAY = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"]
 
 
-class NotAsTold(Exception):
+class DemoFailed(Exception):
     """A promise of the story did not hold."""
 
 
@@ -34,7 +34,7 @@ class Stage:
     def expect(self, holds: bool, promise: str) -> None:
         """Check a promise and say that it held."""
         if not holds:
-            raise NotAsTold(promise)
+            raise DemoFailed(promise)
         render.line(f"  ok  {promise}")
 
     async def start(self, manifest: dict[str, Any]) -> Pod:
@@ -69,7 +69,7 @@ class Stage:
             await self.actor.resize(pod, patch)
         except Refused as refusal:
             return str(refusal)
-        raise NotAsTold(f"the resize of {pod} is refused")
+        raise DemoFailed(f"the resize of {pod} is refused")
 
     async def remove(self, *names: str) -> None:
         for name in names:

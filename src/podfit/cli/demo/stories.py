@@ -7,7 +7,7 @@ from typing import Any
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.cli.demo.observer import settled, status
-from podfit.cli.demo.stage import NotAsTold, Stage, pod_manifest
+from podfit.cli.demo.stage import DemoFailed, Stage, pod_manifest
 from podfit.core.quantity import Quantity
 
 MI = 2**20
@@ -125,7 +125,7 @@ def _end(stage: Stage, pod: str, container: str) -> None:
     """Tell the container's processes to exit, as a job that is done would by itself."""
     kernel = stage.observer.kernel(pod, container)
     if kernel is None or not kernel.processes:
-        raise NotAsTold(f"{pod}/{container} runs")
+        raise DemoFailed(f"{pod}/{container} runs")
     for process in kernel.processes:
         with contextlib.suppress(ProcessLookupError):  # the end of the first may have been that of the others
             os.kill(process, signal.SIGTERM)

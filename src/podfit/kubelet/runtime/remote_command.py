@@ -13,7 +13,7 @@ import msgspec
 from podfit.kubelet.runtime.errors import Unavailable
 from podfit.kubelet.runtime.spdy import Spdy
 from podfit.kubelet.runtime.types import Streams
-from podfit.net.http_syntax import Refused, split_target
+from podfit.net.http_syntax import BadRequest, split_target
 from podfit.net.raw_streams import Dialled, dial
 from podfit.net.reachability import Unreachable
 from podfit.net.wire import Request
@@ -86,7 +86,7 @@ async def upgraded(url: str, protocol: str) -> Dialled:
     path, query = split_target(there._replace(scheme="", netloc="", fragment="").geturl() or "/")
     try:
         answered = await dial(f"{there.scheme}://{there.netloc}", Request("POST", path, query, headers))
-    except (Unreachable, Refused) as error:
+    except (Unreachable, BadRequest) as error:
         raise Unavailable(f"the runtime's streaming server: {error}") from error
     if isinstance(answered, tuple):
         return answered[1]

@@ -16,7 +16,7 @@ from typing import Any
 
 import grpc.aio
 
-from podfit.store.etcd.members import PAUSE_SECONDS, Member, Members
+from podfit.store.etcd.members import PAUSE_SECONDS, EtcdMember, EtcdMembers
 from podfit.store.etcd.messages import Incomplete, Keys, watching
 from podfit.store.hub import Hub
 from podfit.store.protocol import Compacted
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Feed:
     """`first` is a revision of the mark: the store is known up to it, and something happened at it."""
 
-    def __init__(self, members: Members, keys: Keys, hub: Hub, first: int) -> None:
+    def __init__(self, members: EtcdMembers, keys: Keys, hub: Hub, first: int) -> None:
         self._members = members
         self._keys = keys
         self._hub = hub
@@ -68,7 +68,7 @@ class Feed:
         if self._stream is not None:
             self._stream.cancel()
 
-    async def _follow(self, member: Member) -> None:
+    async def _follow(self, member: EtcdMember) -> None:
         """Until the stream ends."""
         self._stream = member.watch()
         try:

@@ -11,12 +11,14 @@ from typing import Any
 
 import grpc.aio
 
-from podfit.store.etcd.members import CALL_SECONDS, Members
+from podfit.store.etcd.members import CALL_SECONDS, EtcdMembers
 from podfit.store.etcd.messages import Incomplete, Keys, watching
 from podfit.store.protocol import Change, Compacted, StoreUnavailable
 
 
-async def history(members: Members, keys: Keys, prefix: str, *, after: int, until: int, limit: int) -> Sequence[Change]:
+async def history(
+    members: EtcdMembers, keys: Keys, prefix: str, *, after: int, until: int, limit: int
+) -> Sequence[Change]:
     """The changes under `prefix` behind `after` up to `until`; when there are more than `limit`, the first of them.
 
     `until` is the revision of an event. Raises Compacted, StoreUnavailable.
@@ -37,7 +39,7 @@ async def history(members: Members, keys: Keys, prefix: str, *, after: int, unti
     return found
 
 
-async def compacted_revision(members: Members, keys: Keys) -> int:
+async def compacted_revision(members: EtcdMembers, keys: Keys) -> int:
     """0 when etcd was never compacted. The mark has a history, so the answer is one or the other."""
     async with _stream(members, watching(keys.mark, b"", 1)) as stream:
         try:
@@ -49,7 +51,7 @@ async def compacted_revision(members: Members, keys: Keys) -> int:
 
 
 @asynccontextmanager
-async def _stream(members: Members, request: Any) -> AsyncIterator[Any]:
+async def _stream(members: EtcdMembers, request: Any) -> AsyncIterator[Any]:
     member = members.current
     if unreachable := await member.connect():
         members.leave(member, unreachable)
@@ -68,7 +70,7 @@ async def _stream(members: Members, request: Any) -> AsyncIterator[Any]:
         stream.cancel()
 
 
-async def _next(members: Members, stream: Any) -> Any:
+async def _next(members: EtcdMembers, stream: Any) -> Any:
     async with asyncio.timeout(CALL_SECONDS):
         answer = await stream.read()
     if answer is grpc.aio.EOF or (answer.canceled and not answer.compact_revision):

@@ -49,7 +49,7 @@ class Unanswered(Exception):
     """A write was sent, and nobody said what became of it."""
 
 
-class Member:
+class EtcdMember:
     def __init__(self, url: str, credentials: grpc.ChannelCredentials | None) -> None:
         self.url = url
         where = urlsplit(url).netloc
@@ -93,18 +93,18 @@ class Member:
         await self._channel.close()
 
 
-class Members:
+class EtcdMembers:
     def __init__(self, options: EtcdOptions) -> None:
         credentials = _credentials(options)
-        self._all = [Member(url, credentials) for url in options.servers]
+        self._all = [EtcdMember(url, credentials) for url in options.servers]
         self._current = 0
         self.answering = True  # when last asked, whoever it was
 
     @property
-    def current(self) -> Member:
+    def current(self) -> EtcdMember:
         return self._all[self._current]
 
-    def leave(self, member: Member, why: object) -> None:
+    def leave(self, member: EtcdMember, why: object) -> None:
         """The member failed: the next calls go to another."""
         if member is self.current and len(self._all) > 1:
             self._current = (self._current + 1) % len(self._all)
@@ -118,7 +118,7 @@ class Members:
         """As `read`, but raises Unanswered as soon as the write may have happened."""
         return await self._in_time(lambda member: self._sent(member, method, request, answer))
 
-    async def _in_time(self, attempt: Callable[[Member], Awaitable[Any]]) -> Any:
+    async def _in_time(self, attempt: Callable[[EtcdMember], Awaitable[Any]]) -> Any:
         loop = asyncio.get_running_loop()
         end = loop.time() + ALL_SECONDS
         while True:
@@ -138,7 +138,7 @@ class Members:
             await asyncio.sleep(PAUSE_SECONDS)
 
     @staticmethod
-    async def _asked(member: Member, method: str, request: Any, answer: Any) -> Any:
+    async def _asked(member: EtcdMember, method: str, request: Any, answer: Any) -> Any:
         if unreachable := await member.connect():
             raise _Failed(unreachable)
         try:
@@ -149,7 +149,7 @@ class Members:
             raise
 
     @staticmethod
-    async def _sent(member: Member, method: str, request: Any, answer: Any) -> Any:
+    async def _sent(member: EtcdMember, method: str, request: Any, answer: Any) -> Any:
         if unreachable := await member.connect():
             raise _Failed(unreachable)
         try:

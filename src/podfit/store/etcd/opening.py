@@ -9,7 +9,7 @@ import msgspec
 
 from podfit.store.etcd import etcd_v3_pb2 as pb
 from podfit.store.etcd.history import compacted_revision
-from podfit.store.etcd.members import Members
+from podfit.store.etcd.members import EtcdMembers
 from podfit.store.etcd.messages import Keys
 from podfit.store.etcd.options import EtcdOptions, EtcdUnusable
 from podfit.store.etcd.store import EtcdStore
@@ -29,7 +29,7 @@ async def etcd_store(options: EtcdOptions, *, root: str = "") -> EtcdStore:
     Raises EtcdUnusable, StoreUnavailable.
     """
     options.check()
-    members = Members(options)
+    members = EtcdMembers(options)
     keys = Keys(f"{options.prefix}/", root)
     try:
         await _check_version(members)
@@ -46,14 +46,14 @@ async def etcd_store(options: EtcdOptions, *, root: str = "") -> EtcdStore:
     return EtcdStore(members, keys, mark=mark, first=written.header.revision, compacted=compacted)
 
 
-async def _check_version(members: Members) -> None:
+async def _check_version(members: EtcdMembers) -> None:
     found = (await members.read("Maintenance/Status", pb.StatusRequest(), pb.StatusResponse)).version
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
     if numbers < OLDEST:
         raise EtcdUnusable(f"etcd {found} is too old: podfit needs 3.4 or later")
 
 
-async def _check_mark(members: Members, keys: Keys) -> None:
+async def _check_mark(members: EtcdMembers, keys: Keys) -> None:
     mark = await members.read("KV/Range", pb.RangeRequest(key=keys.mark), pb.RangeResponse)
     if mark.kvs:
         _check_encoding(mark.kvs[0].value, keys)

@@ -18,7 +18,7 @@ from podfit.net.supervisor import Supervisor
 from podfit.store.etcd import etcd_v3_pb2 as pb
 from podfit.store.etcd.feed import Feed
 from podfit.store.etcd.history import compacted_revision, history
-from podfit.store.etcd.members import Members, Unanswered
+from podfit.store.etcd.members import EtcdMembers, Unanswered
 from podfit.store.etcd.messages import Keys, write
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.protocol import (
@@ -47,7 +47,7 @@ LOOK_SECONDS = 10.0  # between looks whether the feed is behind, and how long it
 class EtcdStore:
     """`mark` is what the mark of the prefix says; `first` a revision at which it was written."""
 
-    def __init__(self, members: Members, keys: Keys, *, mark: bytes, first: int, compacted: int) -> None:
+    def __init__(self, members: EtcdMembers, keys: Keys, *, mark: bytes, first: int, compacted: int) -> None:
         self._members = members
         self._keys = keys
         self._mark = mark

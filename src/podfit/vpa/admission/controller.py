@@ -41,7 +41,7 @@ KIND = "VerticalPodAutoscaler"
 BY_NAMESPACE = "namespace"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`most_boost` bounds the CPU of containers that start."""
 
     gates: Gates = NO_GATES
@@ -61,7 +61,9 @@ class _Answer(msgspec.Struct, frozen=True):
 class AdmissionController:
     """`run` keeps what it answers from up to date; until that is there, pods pass as they are."""
 
-    def __init__(self, client: Client, *, clock: Clock, settings: Settings, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, client: Client, *, clock: Clock, settings: AdmissionSettings, metrics: Metrics | None = None
+    ) -> None:
         self._client, self._clock, self._settings = client, clock, settings
         namespace = settings.namespace
         by_namespace = {BY_NAMESPACE: lambda obj: (obj.metadata.namespace,)}

@@ -53,7 +53,7 @@ COMPONENT = "vpa-recommender"
 COLLECT_SECONDS = 3600.0
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones. With `memory_saver` only pods that a VPA
     selects are remembered. With `upstream_compatible` nodes, horizontal autoscalers and sidecars are not looked at.
     """
@@ -86,7 +86,7 @@ class Recommender:
         client: Client,
         *,
         clock: Clock,
-        settings: Settings,
+        settings: RecommenderSettings,
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
         history: ReadHistory | None = None,

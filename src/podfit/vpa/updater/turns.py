@@ -4,7 +4,7 @@ from podfit.client.rate_limit import Rate
 from podfit.core.clock import Clock
 
 
-class Turns:
+class EvictionRate:
     """Without a rate every turn is now."""
 
     def __init__(self, rate: Rate | None, clock: Clock) -> None:

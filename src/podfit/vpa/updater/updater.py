@@ -38,7 +38,7 @@ from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
-from podfit.vpa.updater.turns import Turns
+from podfit.vpa.updater.turns import EvictionRate
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
@@ -47,7 +47,7 @@ TRIES = 5
 LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones; `admission` is None for not to look."""
 
     interval: float = 60.0
@@ -70,7 +70,7 @@ class Updater:
         client: Client,
         *,
         clock: Clock,
-        settings: Settings,
+        settings: UpdaterSettings,
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -83,7 +83,7 @@ class Updater:
         self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
         asks_first = not settings.rules.upstream_compatible
         self._writer = Writer(client, clock, self._recorder, asks_first=asks_first)
-        self._evictions, self._resizes = (Turns(settings.eviction_rate, clock) for _ in range(2))
+        self._evictions, self._resizes = (EvictionRate(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
         self._said: dict[str, tuple[frozenset[str], int]] = {}

@@ -56,7 +56,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemaPosition:
     """Where a schema stands. `times` it can occur is None without a bound; what objects had at a place below
     `uncorrelated` cannot be told."""
 
@@ -98,7 +98,7 @@ def _leads_somewhere(schema: JSONSchemaProps, path: str) -> bool:
     return isinstance(node, JSONSchemaProps) and bool(path)
 
 
-def expression_errors(schema: JSONSchemaProps, place: Place, totals: Totals) -> Iterator[FieldError]:
+def expression_errors(schema: JSONSchemaProps, place: SchemaPosition, totals: Totals) -> Iterator[FieldError]:
     """Of the rules of one node."""
     if not schema.validations:
         return
@@ -116,7 +116,9 @@ def expression_errors(schema: JSONSchemaProps, place: Place, totals: Totals) -> 
 
 
 class _Rule:
-    def __init__(self, rule: ValidationRule, known: "Declared", place: Place, path: str, totals: Totals) -> None:
+    def __init__(
+        self, rule: ValidationRule, known: "Declared", place: SchemaPosition, path: str, totals: Totals
+    ) -> None:
         self._rule, self._known, self._place, self._path, self._totals = rule, known, place, path, totals
 
     def errors(self) -> Iterator[FieldError]:

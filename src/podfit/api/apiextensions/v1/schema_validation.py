@@ -7,7 +7,7 @@ by it; what stands under `allOf`, `anyOf`, `oneOf` and `not` only narrows values
 import re
 from collections.abc import Iterator
 
-from podfit.api.apiextensions.v1.schema_rules import Place, Totals, expression_errors, form_errors
+from podfit.api.apiextensions.v1.schema_rules import SchemaPosition, Totals, expression_errors, form_errors
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.structural.fill import TooMuch, fill
 from podfit.api.structural.lists import list_errors
@@ -36,17 +36,17 @@ def schema_errors(schema: JSONSchemaProps, path: str, before: JSONSchemaProps | 
 
 def rule_errors(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     totals = Totals()
-    yield from _expressions(schema, Place(path, root=True), totals)
+    yield from _expressions(schema, SchemaPosition(path, root=True), totals)
     yield from totals.errors(path)
 
 
-def _expressions(schema: JSONSchemaProps, place: Place, totals: Totals) -> Iterator[FieldError]:
+def _expressions(schema: JSONSchemaProps, place: SchemaPosition, totals: Totals) -> Iterator[FieldError]:
     spend(1)
     times = None if place.times is None or (most := _most(schema)) is None else place.times * most
     for where, inner, what in children(schema, place.path):
         lost = schema.list_type != "map" if what == _ITEM else schema.map_type == "atomic"
         uncorrelated = place.uncorrelated or (place.path if lost else "")
-        yield from _expressions(inner, Place(where, times=times, uncorrelated=uncorrelated), totals)
+        yield from _expressions(inner, SchemaPosition(where, times=times, uncorrelated=uncorrelated), totals)
     yield from expression_errors(schema, place, totals)
 
 

@@ -14,7 +14,7 @@ CHECKED_SUBRESOURCES = ("", "ephemeralcontainers", "resize")
 ENFORCED, AUDITED = PREFIX + "enforce-policy", PREFIX + "audit-violations"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class PolicyVerdict(msgspec.Struct, frozen=True):
     """`refused` is the text of the 403; `annotations` are those of the audit event."""
 
     refused: str = ""
@@ -28,7 +28,7 @@ def levels_of(policy: Policy, *, enforce: bool) -> tuple[LevelVersion, ...]:
     return tuple(dict.fromkeys(wanted if enforce else wanted[1:]))
 
 
-def evaluate(policy: Policy, violations: Mapping[LevelVersion, Sequence[Violation]], *, enforce: bool) -> Verdict:
+def evaluate(policy: Policy, violations: Mapping[LevelVersion, Sequence[Violation]], *, enforce: bool) -> PolicyVerdict:
     """From what was found at each of `levels_of`. `enforce` is false of a template: its pods are refused when they are
     made. What is refused is not warned of.
     """
@@ -37,7 +37,7 @@ def evaluate(policy: Policy, violations: Mapping[LevelVersion, Sequence[Violatio
     if audited := _text("would violate", policy.audit, violations[policy.audit]):
         annotations[AUDITED] = audited
     warning = "" if refused else _text("would violate", policy.warn, violations[policy.warn])
-    return Verdict(refused, warning, annotations)
+    return PolicyVerdict(refused, warning, annotations)
 
 
 def _text(verb: str, wanted: LevelVersion, violations: Sequence[Violation]) -> str:

@@ -11,7 +11,7 @@ STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 EVERYTHING = AuditPolicy(omit_stages=(RECEIVED,), rules=(AuditRule(level=METADATA),))
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AuditAttributes(msgspec.Struct, frozen=True):
     """What the rules look at; `path` is set for what is not a resource."""
 
     user: str
@@ -33,7 +33,7 @@ class Recorded(msgspec.Struct, frozen=True):
         return self.level != NONE and stage not in self.omitted
 
 
-def recorded(policy: AuditPolicy, asked: Asked) -> Recorded:
+def recorded(policy: AuditPolicy, asked: AuditAttributes) -> Recorded:
     """Nothing, when no rule fits."""
     for rule in policy.rules:
         if _fits(rule, asked):
@@ -53,7 +53,7 @@ def problems(policy: AuditPolicy) -> list[str]:
     return found + [f"omitStages: {stage!r} is none of {', '.join(STAGES)}" for stage in stages if stage not in STAGES]
 
 
-def _fits(rule: AuditRule, asked: Asked) -> bool:
+def _fits(rule: AuditRule, asked: AuditAttributes) -> bool:
     if rule.users and asked.user not in rule.users:
         return False
     if rule.user_groups and not set(rule.user_groups) & set(asked.groups):
@@ -73,7 +73,7 @@ def _path_fits(pattern: str, path: str) -> bool:
     return path.startswith(pattern[:-1]) if pattern.endswith("*") else pattern == path
 
 
-def _resource_fits(given: GroupResources, asked: Asked) -> bool:
+def _resource_fits(given: GroupResources, asked: AuditAttributes) -> bool:
     if given.group != asked.group:
         return False
     if not given.resources:

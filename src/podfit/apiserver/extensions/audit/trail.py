@@ -15,12 +15,12 @@ from podfit.apiserver.extensions.audit.policy import (
     REQUEST,
     REQUEST_RESPONSE,
     STARTED,
-    Asked,
+    AuditAttributes,
     recorded,
 )
 from podfit.apiserver.extensions.audit.policy import Recorded as Wanted
 from podfit.apiserver.request.audit_annotations import collecting
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.randomness import Random
 from podfit.net.streams import ClosingStream
 from podfit.net.wire import Identity, Pieces, Request, Response
@@ -34,7 +34,7 @@ NOBODY = Identity("system:anonymous", ("system:unauthenticated",))
 class Trail:
     """`known` as soon as it is known who asks, then `acting_as`; `answered` with the answer, which it may wrap."""
 
-    def __init__(self, log: AuditLog, request: Request, target: Target | None, random: Random) -> None:
+    def __init__(self, log: AuditLog, request: Request, target: RequestInfo | None, random: Random) -> None:
         self._log, self._request, self._target = log, request, target
         self._began = log.clock.now()
         self._id = request.headers.get(AUDIT_ID, "")[:LONGEST_ID] or random.uuid()
@@ -67,9 +67,9 @@ class Trail:
     def _judge(self) -> None:
         target, request = self._target, self._request
         if target is None:
-            asked = Asked(self._who.user, self._who.groups, request.method.lower(), path=request.path)
+            asked = AuditAttributes(self._who.user, self._who.groups, request.method.lower(), path=request.path)
         else:
-            asked = Asked(
+            asked = AuditAttributes(
                 self._who.user,
                 self._who.groups,
                 target.verb,

@@ -23,7 +23,7 @@ from podfit.apiserver.extensions.customresources.view import VersionedStore
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.change_watch import RETRY, refresh_on_change
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Response
@@ -58,7 +58,7 @@ class CustomTable:
     def find(self, group: str, version: str, resource: str) -> CustomInfo | None:
         return self._served.get((group, version, resource))
 
-    def context(self, target: Target) -> Context:
+    def context(self, target: RequestInfo) -> Context:
         """The context in which the verbs see objects of this kind in this version. Raises 405 for a creation when the
         kind is about to go."""
         info = target.info

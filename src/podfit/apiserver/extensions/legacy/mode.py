@@ -14,14 +14,14 @@ from podfit.api.meta.base import Document
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.request.legacy_options import STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resize
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.net.wire import Identity, Pieces, Request, Response
 
 _OF_THE_OBJECT = ("", "resize", "status", "ephemeralcontainers")
 
 
 def in_legacy_form(
-    legacy: Legacy, target: Target | None, request: Request, identity: Identity, answer: Response
+    legacy: Legacy, target: RequestInfo | None, request: Request, identity: Identity, answer: Response
 ) -> Response:
     """The answer as this client should see it.
 
@@ -37,7 +37,7 @@ def in_legacy_form(
     return Response(answer.status, answer.headers, _Lines(body, view))
 
 
-def _is_pod(target: Target | None) -> bool:
+def _is_pod(target: RequestInfo | None) -> bool:
     of_pods = target is not None and target.info is not None and target.info.type is Pod
     return of_pods and target is not None and target.subresource in _OF_THE_OBJECT
 

@@ -13,7 +13,7 @@ from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import document, typed
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import refusal, required, unsupported
 from podfit.core.times import format_time
@@ -22,7 +22,7 @@ from podfit.net.wire import Identity, Request, Response
 BOUND = success({}, code=201)
 
 
-async def bind(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def bind(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
     one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""
     dry = dry_run(request)
@@ -46,7 +46,7 @@ async def bind(context: Context, chain: Chain, target: Target, request: Request,
     return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
 
 
-def _check_binding(target: Target, binding: Binding) -> None:
+def _check_binding(target: RequestInfo, binding: Binding) -> None:
     if binding.metadata.name and binding.metadata.name != target.name:
         raise bad_request("name in URL does not match name in Binding object")
     errors = [] if binding.target.name else [required("target.name")]
@@ -56,7 +56,7 @@ def _check_binding(target: Target, binding: Binding) -> None:
         raise refusal("Binding", target.name, errors)
 
 
-async def _bind_once(context: Context, target: Target, binding: Binding, *, dry: bool) -> Response:
+async def _bind_once(context: Context, target: RequestInfo, binding: Binding, *, dry: bool) -> Response:
     pods: Stored[Pod] = Stored(context.store, info_for(Pod))
     pod = await pods.get(target.namespace, target.name)
     if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:

@@ -11,7 +11,7 @@ from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.subresources.node_proxy import chosen_container, refusal_text
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import Target, flag
+from podfit.apiserver.request.target import RequestInfo, flag
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.websocket import is_websocket
 from podfit.net.wire import Request, Response
@@ -22,7 +22,7 @@ _OF_THE_HANDSHAKE = ("upgrade", "sec-websocket-key", "sec-websocket-version", "s
 _TERMINAL = ("Succeeded", "Failed")
 
 
-async def connect_pod(context: Context, target: Target, request: Request) -> Response:
+async def connect_pod(context: Context, target: RequestInfo, request: Request) -> Response:
     """Raises ApiError for a pod that runs nowhere, a container that it does not have, and what the kubelet refuses."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     path, query = _asked(pod, target, request)
@@ -44,7 +44,7 @@ async def connect_pod(context: Context, target: Target, request: Request) -> Res
     raise ApiError(max(answer.status, 400), reasons.get(answer.status, "InternalError"), text)
 
 
-def _asked(pod: Pod, target: Target, request: Request) -> tuple[str, Mapping[str, tuple[str, ...]]]:
+def _asked(pod: Pod, target: RequestInfo, request: Request) -> tuple[str, Mapping[str, tuple[str, ...]]]:
     """Path and query for the kubelet. Raises 400."""
     if pod.status.phase in _TERMINAL:
         raise bad_request(f"cannot {target.subresource} a completed pod; current phase is {pod.status.phase}")

@@ -22,7 +22,7 @@ from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.removal import check_preconditions
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import Strictness, document, typed
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError, bad_request, forbidden
 from podfit.core.times import format_time
 from podfit.decide.workload.disruption import Evict, Refuse, Wait, evict
@@ -33,7 +33,9 @@ _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 _LEAVING = ("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")
 
 
-async def evict_pod(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def evict_pod(
+    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
+) -> Response:
     """201 when the pod goes, 429 when a budget is in the way for now."""
     info = info_for(Pod)
     eviction = _read(request)
@@ -73,7 +75,7 @@ def _is_dry(request: Request, options: DeleteOptions) -> bool:
     return dry or bool(options.dry_run)
 
 
-async def _charge(context: Context, target: Target, options: DeleteOptions, *, dry: bool) -> None:
+async def _charge(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> None:
     """Raises 429, 403 or 500 unless the pod may go; its budget is charged."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     check_preconditions(info_for(Pod), pod, options)
@@ -86,7 +88,7 @@ async def _charge(context: Context, target: Target, options: DeleteOptions, *, d
         await Stored[Object](context.store, info_for(PodDisruptionBudget)).update(verdict.budget, expected=expected)
 
 
-async def _remove(context: Context, target: Target, options: DeleteOptions, *, dry: bool) -> None:
+async def _remove(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> None:
     """The pod says why it goes, and goes."""
     info = info_for(Pod)
     pods = Stored[Pod](context.store, info)

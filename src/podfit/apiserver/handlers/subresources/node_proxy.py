@@ -8,7 +8,7 @@ from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import invalid, refusal
 from podfit.net.websocket import READERS, is_websocket, sent_as_messages, shake_hands
@@ -20,7 +20,7 @@ _KEPT = ("accept", "content-type")
 _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
 
 
-async def pod_log(context: Context, target: Target, request: Request) -> Response:
+async def pod_log(context: Context, target: RequestInfo, request: Request) -> Response:
     """A container's log, straight from the node's kubelet."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     container = chosen_container(pod, request.param("container"))
@@ -51,7 +51,7 @@ async def refusal_text(answer: Response) -> str:
         return f"the node refused with {answer.status}: {error}"
 
 
-async def node_proxy(context: Context, target: Target, request: Request) -> Response:
+async def node_proxy(context: Context, target: RequestInfo, request: Request) -> Response:
     """What the node's kubelet answers to the rest of the path, such as /metrics, whatever the method.
 
     Sessions (exec and the like) go through their pod: no connection is upgraded here.
@@ -68,7 +68,7 @@ async def node_proxy(context: Context, target: Target, request: Request) -> Resp
     return Response(answer.status, {"content-type": kind}, answer.body)
 
 
-def _check_log_options(target: Target, request: Request) -> None:
+def _check_log_options(target: RequestInfo, request: Request) -> None:
     for name, least in _LOG_NUMBERS.items():
         text = request.param(name)
         if text and (number := whole_number(text)) < least:

@@ -38,7 +38,7 @@ from podfit.apiserver.handlers.answers import object_response
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.representations import wanted_representation
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
@@ -51,7 +51,7 @@ class Reviews:
         self._authorizer = authorizer
         self._tokens = tokens
 
-    async def answer(self, target: Target, request: Request, identity: Identity) -> Response:
+    async def answer(self, target: RequestInfo, request: Request, identity: Identity) -> Response:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
         assert target.info is not None
         wanted_representation(request, target, tables=False)
@@ -59,7 +59,7 @@ class Reviews:
         asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
         return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)
 
-    async def _answered(self, asked: Any, target: Target, request: Request, identity: Identity) -> Any:
+    async def _answered(self, asked: Any, target: RequestInfo, request: Request, identity: Identity) -> Any:
         now = format_time(self._context.clock.now())
         match asked:
             case SelfSubjectReview():
@@ -75,7 +75,7 @@ class Reviews:
         noted = tracked(target.info, asked, None, manager=manager_of(request), subresource="", now=now)
         return replace(noted, status=answer)
 
-    async def _access(self, asked: AccessReview, target: Target, identity: Identity) -> SubjectAccessReviewStatus:
+    async def _access(self, asked: AccessReview, target: RequestInfo, identity: Identity) -> SubjectAccessReviewStatus:
         if errors := validate_access_review(asked):
             raise refusal("", "", errors, group=target.group)
         if not isinstance(asked, SelfSubjectAccessReview):
@@ -121,7 +121,7 @@ def user_info(identity: Identity) -> UserInfo:
     return UserInfo(username=identity.user, uid=identity.uid, groups=identity.groups, extra=dict(identity.extra))
 
 
-def _placed(meta: ObjectMeta, target: Target) -> ObjectMeta:
+def _placed(meta: ObjectMeta, target: RequestInfo) -> ObjectMeta:
     """The metadata in the namespace of the URL, which those of the whole cluster do not have, and without what only
     the server says."""
     if meta.namespace and target.namespace and meta.namespace != target.namespace:

@@ -29,7 +29,7 @@ from podfit.apiserver.handlers.answers import formed, object_response
 from podfit.apiserver.handlers.apply import application_of
 from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.change import change, check_place, check_uid
-from podfit.apiserver.handlers.patching import APPLY_PATCH, Make, Wanted, patcher
+from podfit.apiserver.handlers.patching import APPLY_PATCH, Make, PatchedObject, patcher
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.registry.apply.sets import Tree, common, union, without
@@ -37,7 +37,7 @@ from podfit.apiserver.registry.custom_scale import custom_scale, replicas_tree, 
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import media_type, read_object, typed_object
 from podfit.apiserver.request.representations import check_representation, wanted_representation
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import conflict
 from podfit.core.fields import refusal
 from podfit.net.wire import Identity, Request, Response
@@ -46,7 +46,7 @@ from podfit.store.protocol import Record
 _REPLICAS: Tree = {"f:spec": {"f:replicas": {}}}
 
 
-async def scale(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def scale(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Read or write it, by the verb of the target."""
     info = target.info
     assert info is not None
@@ -86,27 +86,27 @@ def _shown(info: ResourceInfo, written: Response) -> Response:
     return Response(written.status, written.headers, object_response(scale_of(obj)).body)
 
 
-def _maker(context: Context, info: ResourceInfo, target: Target, request: Request) -> Make:
+def _maker(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Make:
     """What the request makes of the controller itself."""
     if request.method == "PATCH" and media_type(request) == APPLY_PATCH:
         application = application_of(context, SCALE_INFO, target, request)
 
-        def applied(record: Record) -> Wanted:
+        def applied(record: Record) -> PatchedObject:
             old = stored.decoded(info, record)
             made = application.to(SCALE_INFO, codec.to_dict(scale_of(old)), _seen(info, old.metadata.managed_fields))
             wanted = typed_object(made.document, Scale)
             entries = _translated(info, old.metadata.managed_fields, made.entries)
-            return _rescaled(info, old, wanted, Wanted(wanted, application.warnings, entries=entries))
+            return _rescaled(info, old, wanted, PatchedObject(wanted, application.warnings, entries=entries))
 
         return applied
     if request.method == "PATCH":
         make = patcher(context, SCALE_INFO, request, lambda record: _document(info, record))
     else:
-        given = Wanted(*read_object(request, SCALE_INFO, context.gates))
+        given = PatchedObject(*read_object(request, SCALE_INFO, context.gates))
         check_place(target, given.obj.metadata)
         make = lambda _: given  # noqa: E731  (the other branch names it likewise)
 
-    def changed(record: Record) -> Wanted:
+    def changed(record: Record) -> PatchedObject:
         wanted, old = make(record), stored.decoded(info, record)
         if request.method == "PUT":
             check_uid(info, target, wanted.obj.metadata, old.metadata)
@@ -119,7 +119,7 @@ def _document(info: ResourceInfo, record: Record) -> Any:
     return msgspec.json.decode(codec.encode(scale_of(stored.decoded(info, record))))
 
 
-def _rescaled(info: ResourceInfo, old: Any, scale: Scale, wanted: Wanted) -> Wanted:
+def _rescaled(info: ResourceInfo, old: Any, scale: Scale, wanted: PatchedObject) -> PatchedObject:
     """The controller with the scale's number, and what the client says of its identity. Raises 422, and 409 for the
     scale of another object."""
     seen = scale.metadata

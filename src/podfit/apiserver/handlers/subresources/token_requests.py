@@ -26,7 +26,7 @@ from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.target import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import FieldError, invalid, refusal
 from podfit.core.times import format_time
@@ -39,7 +39,12 @@ _BINDABLE: dict[str, type[Object]] = {"Pod": Pod, "Secret": Secret, "Node": Node
 
 
 async def create_token(
-    context: Context, chain: Chain, tokens: ServiceAccountTokens, target: Target, request: Request, identity: Identity
+    context: Context,
+    chain: Chain,
+    tokens: ServiceAccountTokens,
+    target: RequestInfo,
+    request: Request,
+    identity: Identity,
 ) -> Response:
     """Issue a token; its end, and the object that it ends with, are in the answer."""
     asked, warnings = read_object(request, _REQUESTS, context.gates)
@@ -79,7 +84,7 @@ async def create_token(
     return object_response(answer, status=201, warnings=warnings)
 
 
-def _check_meta(meta: ObjectMeta, target: Target) -> None:
+def _check_meta(meta: ObjectMeta, target: RequestInfo) -> None:
     errors = []
     if meta.name not in ("", target.name):
         errors.append(invalid("metadata.name", meta.name, "must match the service account name if specified"))
@@ -101,7 +106,7 @@ def _duration_errors(seconds: int) -> list[FieldError]:
     return [invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
 
 
-async def _bound(context: Context, target: Target, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
+async def _bound(context: Context, target: RequestInfo, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
     """The objects that a token is to name, by kind in lower case; with a pod its node, so that a service knows it."""
     group, _, version = ref.api_version.rpartition("/")
     kind = _BINDABLE.get(ref.kind) if not group else None
