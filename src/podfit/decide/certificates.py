@@ -1,6 +1,6 @@
 """Certificates that are asked for: what a signer of the cluster signs, who is approved by himself, what is out of date.
 
-The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is already `RequestedNames`.
+The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is `RequestedNames`.
 """
 
 from datetime import datetime, timedelta
