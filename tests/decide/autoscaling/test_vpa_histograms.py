@@ -44,7 +44,7 @@ def applied(bank: Bank, ops: list[Case]) -> Bank:
 def joined(*banks: Bank) -> Bank:
     result = Bank(banks[0].buckets, banks[0].half_life)
     for name in ("weights", "total", "reference", "least", "most"):
-        setattr(result, name, np.concatenate([getattr(bank, name) for bank in banks]))
+        setattr(result, name, np.concatenate([getattr(bank, name) for bank in banks], axis=-1))
     result.size = sum(bank.size for bank in banks)
     return result
 
@@ -58,7 +58,7 @@ def assert_as(bank: Bank, probe: Case) -> None:
     assert (bank.least[0], bank.most[0]) == (probe["min_bucket"], probe["max_bucket"])
     reference = probe.get("reference_t_ns")
     assert bank.reference[0] == (-math.inf if reference is None else reference / 1e9)
-    weights = {str(index): bank.weights[0, index] for index in bank.weights[0].nonzero()[0]}
+    weights = {str(index): bank.weights[index, 0] for index in bank.weights[:, 0].nonzero()[0]}
     assert weights == pytest.approx(probe["bucket_weights"], rel=1e-9)
     (checkpoint,) = saved(bank)
     recorded = probe["checkpoint"]
@@ -131,7 +131,7 @@ def test_many_groups_are_merged_as_each_alone() -> None:
     together = bank.merged(np.arange(6), np.array([0, 1, 3]))
     for row, group in enumerate(([0], [1, 2], [3, 4, 5])):
         alone = bank.merged(np.array(group), FIRST)
-        assert (together.weights[row] == alone.weights[0]).all()
+        assert (together.weights[:, row] == alone.weights[:, 0]).all()
         assert together.least[row] == alone.least[0]
         assert together.most[row] == alone.most[0]
 

@@ -37,6 +37,8 @@ def cap_to_policy(
     recommendation: RecommendedPodResources, policy: PodResourcePolicy | None, most: ResourceList = NO_AMOUNTS
 ) -> RecommendedPodResources:
     """Each container within its policy; `most` bounds what the policy does not bound from above."""
+    if policy is None and not most:
+        return recommendation
     return RecommendedPodResources(
         container_recommendations=tuple(
             _capped(container, policy_of(policy, container.container_name), most)
@@ -50,6 +52,8 @@ def _capped(
 ) -> RecommendedContainerResources:
     least = policy.min_allowed if policy else NO_AMOUNTS
     most = {**most, **policy.max_allowed} if policy else most
+    if not least and not most:
+        return resources
 
     def within(amounts: ResourceList) -> dict[str, Quantity]:
         return dict(at_most(at_least(amounts, least), most))

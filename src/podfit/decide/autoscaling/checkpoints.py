@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from math import isinf
 
 import msgspec
 import numpy as np
@@ -33,7 +35,12 @@ class SavedHistogram(msgspec.Struct, frozen=True):
 
 def time_text(seconds: float) -> str | None:
     """Whole seconds; what lies before the year 1 is no time."""
-    return None if np.isinf(seconds) else format_time(_EPOCH + timedelta(seconds=int(seconds)))
+    return None if isinf(seconds) else _text(int(seconds))
+
+
+@lru_cache(maxsize=1024)  # most containers of a pass have the same times
+def _text(seconds: int) -> str:
+    return format_time(_EPOCH + timedelta(seconds=seconds))
 
 
 def time_seconds(text: str | None) -> float:

@@ -6,7 +6,7 @@
 What was restored stays with its VPA as long as that exists, even while no pod of it is found.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +29,9 @@ from podfit.decide.autoscaling.passes import AggregateRows, merge, take_out_open
 from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 from podfit.decide.autoscaling.status import Estimated
+from podfit.decide.autoscaling.tracked import NOTHING_RESTORED, Group, Known, TrackedPod, TrackedVpa
 
-AT_ONCE = 256
+AT_ONCE = 1024
 """Containers whose histograms are merged together: as many as fit a processor's cache."""
 
 
@@ -44,20 +45,6 @@ class VpaKey(NamedTuple):
     name: str
 
 
-class Group(NamedTuple):
-    """All pods of a namespace that bear the same labels."""
-
-    namespace: str
-    labels: frozenset[tuple[str, str]]
-
-
-class _Vpa:
-    def __init__(self, selector: Selector, policy: PodResourcePolicy | None) -> None:
-        self.selector, self.policy = selector, policy
-        self.groups: dict[Group, None] = {}
-        self.restored: dict[str, list[int]] = {}
-
-
 class ClusterState:
     """With `upstream_compatible` a policy's percentiles do not count, nor does its minimum lower the pod's."""
 
@@ -67,38 +54,38 @@ class ClusterState:
         self.flags, self.gates, self._upstream_compatible = flags, gates, upstream_compatible
         self.model = Model(flags)
         self._matching: Matching[VpaKey, Group] = Matching()
-        self._rows: dict[Group, dict[str, int]] = {}
-        self._pods: dict[PodKey, tuple[Group, dict[str, int]]] = {}
-        self._living: dict[Group, set[PodKey]] = {}
-        self._vpas: dict[VpaKey, _Vpa] = {}
+        self._groups: dict[Group, Known] = {}
+        self._pods: dict[PodKey, TrackedPod] = {}
+        self._vpas: dict[VpaKey, TrackedVpa] = {}
 
     # ------------------------------------------------------------ pods
 
     def set_pod(self, key: PodKey, labels: Mapping[str, str], containers: Iterable[str], now: float) -> None:
         """A pod that is seen, with the containers that it has now. Past samples stay with the labels it had (V-026)."""
-        group = Group(key.namespace, frozenset(labels.items()))
-        before, slots = self._pods.get(key, (group, {}))
-        names = list(containers)
-        if before == group and slots and slots.keys() == set(names):
+        group, names = Group(key.namespace, tuple(sorted(labels.items()))), tuple(dict.fromkeys(containers))
+        before = self._pods.get(key)
+        if before is not None and (before.group, before.names) == (group, names):
             return
-        rows = self._aggregates(group, names, now)
-        table = self.model.containers
-        gone = [slot for name, slot in slots.items() if name not in names]
-        table.free(np.array(gone, dtype=np.intp))
-        kept = {name: slots[name] for name in names if name in slots}
-        for name, slot in kept.items():
-            table.aggregate[slot] = rows[name]
+        known, table = self._known(group, labels, names, now), self.model.containers
+        known.living += 1
+        slots: dict[str, int] = {}
+        if before is not None:
+            self._groups[before.group].living -= 1
+            slots = dict(zip(before.names, before.slots, strict=True))
+            table.free(np.array([slot for name, slot in slots.items() if name not in names], dtype=np.intp))
+        for name in names:
+            if name in slots:
+                table.aggregate[slots[name]] = known.rows[name]
         new = [name for name in names if name not in slots]
-        taken = table.new(np.array([rows[name] for name in new], dtype=np.intp))
-        self._living.get(before, set()).discard(key)
-        self._living.setdefault(group, set()).add(key)
-        self._pods[key] = group, kept | dict(zip(new, taken.tolist(), strict=True))
+        taken = table.new(np.array([known.rows[name] for name in new], dtype=np.intp))
+        slots |= zip(new, taken.tolist(), strict=True)
+        self._pods[key] = TrackedPod(group, names, tuple(slots[name] for name in names))
 
     def remove_pod(self, key: PodKey) -> None:
         """KeyError when it is not there."""
-        group, slots = self._pods.pop(key)
-        self._living[group].discard(key)
-        self.model.containers.free(np.array(list(slots.values()), dtype=np.intp))
+        pod = self._pods.pop(key)
+        self._groups[pod.group].living -= 1
+        self.model.containers.free(np.array(pod.slots, dtype=np.intp))
 
     def forget_ended(self, now: float) -> int:
         """Drop what was learnt of pods that are gone, when it has expired or is nothing; says how many aggregates.
@@ -108,8 +95,8 @@ class ClusterState:
         table = self.model.aggregates
         ended = table.expired(now) | (table.slots.used & (table.count == 0))
         dropped: list[int] = []
-        for group in [row for row in self._rows if not self._living.get(row)]:
-            rows = self._rows[group]
+        for group in [group for group, known in self._groups.items() if not known.living]:
+            rows = self._groups[group].rows
             gone = [name for name, row in rows.items() if ended[row]]
             dropped += [rows.pop(name) for name in gone]
             if not rows:
@@ -119,10 +106,9 @@ class ClusterState:
 
     def _forget_group(self, group: Group) -> None:
         for key in self._matching.selectors_of(group):
-            del self._vpas[key].groups[group]
+            self._vpas[key].groups.remove(group)
         self._matching.remove_group(group)
-        self._living.pop(group, None)
-        del self._rows[group]
+        del self._groups[group]
 
     def has(self, key: PodKey) -> bool:
         """Whether a pod is seen now."""
@@ -134,8 +120,8 @@ class ClusterState:
 
     def slot(self, key: PodKey, container: str) -> int | None:
         """Where the model has a container; None when it is not known."""
-        _, slots = self._pods.get(key, (None, {}))
-        return slots.get(container)
+        pod = self._pods.get(key)
+        return pod.slots[pod.names.index(container)] if pod is not None and container in pod.names else None
 
     def add_sample(self, key: PodKey, container: str, time: float, *, cpu: int | None, memory: int | None) -> None:
         """Millicores and bytes at a time; of a container that is not known, nothing."""
@@ -148,19 +134,21 @@ class ClusterState:
         if memory is not None:
             self.model.add_memory(slots, np.array([memory], dtype=np.float64), times)
 
-    def _aggregates(self, group: Group, names: Sequence[str], now: float) -> dict[str, int]:
-        """The rows of a group's containers, new where there are none."""
-        if group not in self._rows:
-            self._rows[group] = {}
-            self._matching.add_group(group, group.namespace, dict(group.labels))
+    def _known(self, group: Group, labels: Mapping[str, str], names: Iterable[str], now: float) -> Known:
+        """A group with rows for these containers, new ones where there are none."""
+        known = self._groups.get(group)
+        if known is None:
+            self._groups[group] = known = Known()
+            self._matching.add_group(group, group.namespace, labels)
             for key in self._matching.selectors_of(group):
-                self._vpas[key].groups[group] = None
-        rows = self._rows[group]
+                self._vpas[key].groups.append(group)
+        rows = known.rows
         new = [name for name in names if name not in rows]
         rows.update(zip(new, self.model.aggregates.new(len(new), now).tolist(), strict=True))
-        for key in self._matching.selectors_of(group) if new else ():
-            self._configure(self._vpas[key].policy, {name: rows[name] for name in new})
-        return rows
+        if new and self.gates.per_vpa_config:
+            for key in self._matching.selectors_of(group):
+                self._configure(self._vpas[key].policy, {name: rows[name] for name in new})
+        return known
 
     # ------------------------------------------------------------ VPAs
 
@@ -169,27 +157,25 @@ class ClusterState:
         vpa = self._vpas.get(key)
         if vpa is not None and (vpa.selector, vpa.policy) == (selector, policy):
             return
-        kept = self._forget(key) if vpa is not None else {}
-        self._vpas[key] = vpa = _Vpa(selector, policy)
-        vpa.restored = kept
+        kept = self._forget(key) if vpa is not None else NOTHING_RESTORED
         self._matching.add_selector(key, key.namespace, selector)
-        vpa.groups = dict.fromkeys(self._matching.groups_of(key))
+        self._vpas[key] = vpa = TrackedVpa(selector, policy, list(self._matching.groups_of(key)), kept)
         for group in vpa.groups:
-            self._configure(policy, self._rows[group])
+            self._configure(policy, self._groups[group].rows)
 
     def remove_vpa(self, key: VpaKey) -> None:
         """With what was restored for it. KeyError when it is not there."""
         rows = [row for slots in self._forget(key).values() for row in slots]
         self.model.aggregates.free(np.array(rows, dtype=np.intp))
 
-    def _forget(self, key: VpaKey) -> dict[str, list[int]]:
+    def _forget(self, key: VpaKey) -> Mapping[str, tuple[int, ...]]:
         """Take a VPA out; its aggregates have the settings of the flags, or of another VPA that is for them."""
         vpa = self._vpas.pop(key)
         self._matching.remove_selector(key)
         for group in vpa.groups:
-            self._configure(None, self._rows[group])
+            self._configure(None, self._groups[group].rows)
             for other in self._matching.selectors_of(group):
-                self._configure(self._vpas[other].policy, self._rows[group])
+                self._configure(self._vpas[other].policy, self._groups[group].rows)
         return vpa.restored
 
     def _configure(self, policy: PodResourcePolicy | None, rows: Mapping[str, int]) -> None:
@@ -206,7 +192,7 @@ class ClusterState:
 
     def pods_of(self, key: VpaKey) -> int:
         """How many pods a VPA selects."""
-        return sum(len(self._living.get(group, ())) for group in self._vpas[key].groups)
+        return sum(self._groups[group].living for group in self._vpas[key].groups)
 
     # ------------------------------------------------------------ passes
 
@@ -217,7 +203,7 @@ class ClusterState:
             vpa = self._vpas[key]
             rows: dict[str, list[int]] = {}
             for group in vpa.groups:
-                for name, row in self._rows[group].items():
+                for name, row in self._groups[group].rows.items():
                     rows.setdefault(name, []).append(row)
             for name, more in vpa.restored.items():
                 rows.setdefault(name, []).extend(more)
@@ -292,5 +278,6 @@ class ClusterState:
         except ValueError:
             self.model.aggregates.free(np.array([row]))
             raise
-        vpa.restored.setdefault(checkpoint.spec.container_name, []).append(row)
-        self._configure(vpa.policy, {checkpoint.spec.container_name: row})
+        name = checkpoint.spec.container_name
+        vpa.restored = {**vpa.restored, name: (*vpa.restored.get(name, ()), row)}
+        self._configure(vpa.policy, {name: row})

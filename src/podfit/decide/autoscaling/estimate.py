@@ -138,7 +138,7 @@ def multiplier(bound: Bound, known: Floats) -> Floats:
 
 def whole(amounts: Floats) -> Floats:
     """Without fractions, at most LARGEST; what is no number (nothing times infinity) is nothing."""
-    found: Floats = np.minimum(np.trunc(np.nan_to_num(amounts, nan=0.0, posinf=LARGEST)), LARGEST)
+    found: Floats = np.minimum(np.fmax(np.trunc(amounts), 0.0), LARGEST)
     return found
 
 

@@ -78,9 +78,9 @@ def take_out_open_windows(
     memory: Bank, containers: Containers, members: AggregateRows, part: slice, now: float
 ) -> None:
     """Without the peaks of windows that are not over: whoever loads a checkpoint begins new ones (V-036)."""
-    (slots,) = (containers.slots.used & (containers.window_end > now)).nonzero()
     starts = members.starts[part.start : part.stop + 1]
     rows = members.rows[starts[0] : starts[-1]]
+    slots = _open(containers, rows, now)
     whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.argsort(rows, kind="stable")
     rows, whose = rows[order], whose[order]
@@ -92,3 +92,13 @@ def take_out_open_windows(
     places = whose[np.repeat(begin, times) + within]
     peaks = np.maximum(containers.usage_peak[slots], containers.oom_peak[slots])
     memory.subtract(places, peaks, MEMORY_WEIGHT, containers.window_end[slots])
+
+
+def _open(containers: Containers, rows: Rows, now: float) -> Rows:
+    """The containers of these aggregates whose windows are not over."""
+    (slots,) = (containers.slots.used & (containers.window_end > now)).nonzero()
+    whose = containers.aggregate[slots]
+    theirs = np.zeros(max(rows.max(initial=0), whose.max(initial=0)) + 1, dtype=np.bool_)
+    theirs[rows] = True
+    found: Rows = slots[theirs[whose]]
+    return found

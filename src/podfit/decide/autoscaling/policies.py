@@ -50,7 +50,9 @@ def acting_mode(vpa: VerticalPodAutoscaler, *, upstream_compatible: bool) -> str
 
 def policy_of(policy: PodResourcePolicy | None, container: str) -> ContainerResourcePolicy | None:
     """The first entry of the container's name; else the last that is for every container."""
-    entries = policy.container_policies if policy else ()
+    if policy is None:
+        return None
+    entries = policy.container_policies
     named = next((entry for entry in entries if entry.container_name == container), None)
     return named or next((entry for entry in reversed(entries) if entry.container_name == EVERY_CONTAINER), None)
 

@@ -12,7 +12,7 @@ from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.capping import cap_to_policy, whole_cores
 from podfit.decide.autoscaling.flags import RenderFlags
-from podfit.decide.autoscaling.policies import controlled_resources, policy_of
+from podfit.decide.autoscaling.policies import RESOURCES, controlled_resources, policy_of
 
 _UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
@@ -64,7 +64,7 @@ def _quantities(amounts: Amounts, names: tuple[str, ...], flags: RenderFlags) ->
     cpu = Quantity.of_milli(_multiple(amounts.cpu, flags.round_cpu_millicores))
     memory = _multiple(amounts.memory, flags.round_memory_bytes)
     both = {CPU: cpu, MEMORY: humanized(memory) if flags.humanize_memory else Quantity.of_bytes(memory)}
-    return {name: amount for name, amount in both.items() if name in names}
+    return both if names == RESOURCES else {name: amount for name, amount in both.items() if name in names}
 
 
 def _multiple(amount: int, of: int) -> int:
