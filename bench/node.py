@@ -29,7 +29,7 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
 
 BURSTS = (1, 10, 50)

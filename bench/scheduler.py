@@ -32,8 +32,8 @@ from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
 from podfit.process.apiserver import ApiServerComponent
+from podfit.process.data_dir import DataDir
 from podfit.process.identities import ADMIN
-from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, SchedulerOptions
 from podfit.process.scheduler import scheduler_loops
 

@@ -12,7 +12,7 @@ from podfit.answers.live_node import live_node
 from podfit.answers.plan import PodRequest, plan_requests
 from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
 from podfit.answers.resize_request import Amount, ResizeRequest, apply
-from podfit.answers.several import merged
+from podfit.answers.several_targets import merged
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.api.core.v1.events.types import Event

@@ -8,7 +8,7 @@ import pytest
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.api.meta.validation.metadata import validate_successor
-from podfit.apiserver.owners import SENT, with_owners_once
+from podfit.apiserver.duplicate_owners import SENT, with_owners_once
 
 COUNT = 30_000
 """As many values as a custom resource may have. Compared with one another they take ten seconds and more."""

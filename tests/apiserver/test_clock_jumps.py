@@ -15,14 +15,14 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.apiserver.housekeeping.janitor import EVERY, LIFE, Ages
+from podfit.apiserver.housekeeping.compaction import EVERY, LIFE, Ages
 from podfit.apiserver.registry import allocations, pending_allocations
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.unattended import attended
+from podfit.decide.workload.unsupported_kinds import attended
 from podfit.net.wire import Request, Response
 from support.access import pod
 from support.candidate import Candidate

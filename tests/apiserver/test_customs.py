@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
-from podfit.apiserver.extensions.customresources.ending import release, remove_all
+from podfit.apiserver.extensions.customresources.deletion import release, remove_all
 from podfit.apiserver.extensions.customresources.kinds import kept_as
 from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.registry.change_watch import RETRY

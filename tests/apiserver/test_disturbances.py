@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.attempts import ATTEMPTS
 from podfit.apiserver.handlers.patching import MERGE_PATCH
+from podfit.apiserver.handlers.write_attempts import ATTEMPTS
 from podfit.store import hub
 from podfit.store.protocol import StoreUnavailable
 from support.server import Server, document

@@ -17,8 +17,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding
-from podfit.apiserver.http.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
 from podfit.apiserver.http.flow_control import FlowControl
+from podfit.apiserver.http.priority_levels import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
 from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

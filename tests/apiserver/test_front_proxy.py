@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.apiserver.extensions.aggregation.remote import remote_headers
-from podfit.apiserver.housekeeping.extension import (
+from podfit.apiserver.housekeeping.extension_authentication import (
     NAME,
     NAMESPACE,
     FrontProxy,

@@ -11,7 +11,7 @@ import yaml
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.process.backup import KEYS
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.store.sqlite import sqlite_store
 
 Captured = pytest.CaptureFixture[str]

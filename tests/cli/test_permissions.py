@@ -11,7 +11,7 @@ import pytest
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.kubelet.volumes.mounter import TmpfsMounter
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.process import exclusive
 from support.up import PODFIT, Up
 

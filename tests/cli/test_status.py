@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from podfit.kubelet.runtime.containerd import Places
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from support.terminal import podfit
 
 

@@ -14,7 +14,7 @@ from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.core.turns import OBJECTS
+from podfit.core.loop_slices import OBJECTS
 from podfit.net.system import SeededRandom
 from podfit.net.wire import Identity
 from support.clock import FakeClock

@@ -30,7 +30,7 @@ from podfit.controllers.certificates import Signing
 from podfit.controllers.garbage.graph import Item
 from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
 from podfit.controllers.quotas import QuotaController
-from podfit.controllers.served import served
+from podfit.controllers.served_kinds import served
 from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority

@@ -4,8 +4,8 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
-from podfit.controllers.batches import slow_start
 from podfit.controllers.expectations import SECONDS, Expectations
+from podfit.controllers.slow_start import slow_start
 from podfit.core.selectors import Requirement
 from podfit.decide.workload.claims import claims
 from support.clock import FakeClock

@@ -15,7 +15,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
-from podfit.controllers.served import served
+from podfit.controllers.served_kinds import served
 from podfit.core.errors import ApiError
 from support.clock import FakeClock
 from support.garbage import collecting

@@ -9,10 +9,10 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.codec import convert, to_dict
 from podfit.core.features import DEFAULT_GATES
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge, recount
 from podfit.decide.pod.qos import qos_class
-from podfit.decide.refused import Forbidden
 from podfit.decide.resize.validation import prepare_resize
 from support import golden
 from support.patches import STRATEGIC, patched

@@ -15,8 +15,8 @@ from podfit.api.core.v1.limits.types import (
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.quota import Charged, charge, matches, pod_usage, recount
-from podfit.decide.refused import Forbidden
 from support.pods import Amounts, amounts, container, infeasible, needs, pod, running, with_status
 
 

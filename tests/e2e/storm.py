@@ -23,7 +23,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
 from support.up import Up, manifest, resources, running, settled
 

@@ -14,7 +14,7 @@ import pytest
 
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
 from support.machine import Snapshot
 from support.postgresql import Database

@@ -5,7 +5,7 @@ reach.answers["10.0.0.1:80"] = "dial tcp …"    the same of tcp and grpc
 reach.asked                                    what was asked, in order
 """
 
-from podfit.kubelet.runtime.reach import Failed, Headers, HttpAnswer
+from podfit.kubelet.runtime.container_network import Failed, Headers, HttpAnswer
 
 
 class FakeReach:

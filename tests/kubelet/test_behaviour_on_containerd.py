@@ -17,7 +17,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import memory_bytes
-from podfit.kubelet.probes.node_reach import NodeReach
+from podfit.kubelet.probes.node_network import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime

@@ -23,7 +23,7 @@ from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.node.machine import capacity, limits_swap, memory_bytes
-from podfit.kubelet.probes.node_reach import NodeReach
+from podfit.kubelet.probes.node_network import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime

@@ -17,7 +17,7 @@ from podfit.metrics.kubelets import Reached, server_of
 from podfit.net.addresses import own_address
 from podfit.net.system import SystemClock
 from podfit.process.apiserver import ApiServerProcess
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.metrics_process import MetricsServerOptions, MetricsServerProcess
 from podfit.process.options import ApiServerOptions
 

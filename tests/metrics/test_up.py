@@ -14,7 +14,7 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.metrics.tables import table, wants_table
 from podfit.net.wire import Request
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster as Composed
 from podfit.testing.cluster import Cluster

@@ -10,7 +10,7 @@ import pytest
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.apiserver.extensions.aggregation.table import Aggregation
-from podfit.apiserver.housekeeping.janitor import Janitor
+from podfit.apiserver.housekeeping.compaction import Janitor
 from podfit.client.events import EventRecorder
 from podfit.controllers.namespaces import NamespaceController
 from podfit.core.clock import Clock
@@ -23,8 +23,8 @@ from podfit.kubelet.runtime.protocol import Images
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.supervisor import EndedUnexpectedly
 from podfit.net.wire import Identity, Request
+from podfit.process.data_dir import DataDir
 from podfit.process.foreground import run_until_stopped
-from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.stores import passing_store
 from podfit.process.up import Cluster

@@ -11,8 +11,8 @@ import pytest
 
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError
-from podfit.process.layout import DataDir
 from podfit.process.leftovers import LeftBehind, Leftovers, Traces
 from podfit.process.node_runtime import cgroup_layout
 from support.clock import FakeClock

@@ -15,8 +15,8 @@ from podfit.net.wire import Request
 from podfit.process.apiserver import ApiServerProcess
 from podfit.process.apiserver_options import ranges_of
 from podfit.process.certificates import HOSTS
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.layout import DataDir
 from podfit.process.listening import Listening, listening
 from podfit.process.options import ApiServerOptions
 

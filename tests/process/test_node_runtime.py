@@ -11,8 +11,8 @@ from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import Version
 from podfit.process import node, node_runtime
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from support.clock import FakeClock
 
 

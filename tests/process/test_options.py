@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.layout import DataDir
 from podfit.process.node_choice import NodeChoice, choose_node, node_names
 from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.process.process import Process, UpState, exclusive, read_state, running, write_state
 
 
@@ -33,7 +33,7 @@ def test_a_directory_is_held_by_one(tmp_path: Path) -> None:
 def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "data")
     code = (
-        "import sys, time; from pathlib import Path; from podfit.process.layout import DataDir;"
+        "import sys, time; from pathlib import Path; from podfit.process.data_dir import DataDir;"
         "from podfit.process.process import exclusive\n"
         "with exclusive(DataDir.at(Path(sys.argv[1]))): print('held', flush=True); time.sleep(60)"
     )

@@ -8,7 +8,7 @@ START = """
 import asyncio, sys
 from pathlib import Path
 from podfit.process.up import Cluster
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 
 def announce(text):

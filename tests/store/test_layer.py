@@ -3,9 +3,9 @@
 import pytest
 
 from podfit.apiserver.registry.converting_store import ConvertingStore
+from podfit.store.decoded_cache import Remembered
 from podfit.store.memory import memory_store
 from podfit.store.protocol import RevisionConflict
-from podfit.store.remembered import Remembered
 
 
 def upper(value: bytes) -> bytes:

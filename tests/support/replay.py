@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podfit.apiserver.request.target import target_of
+from podfit.apiserver.request.request_info import target_of
 from podfit.net.guard import answer
 from podfit.net.wire import Request, Response
 from support.golden import Case

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.vpa.passes import Passes
+from podfit.vpa.progress import Passes
 from support.clock import FakeClock
 
 

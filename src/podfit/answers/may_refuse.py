@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from podfit.answers.foreign_checks import POLICIES, ForeignChecks
+from podfit.answers.admission_reader import POLICIES, ForeignChecks
 from podfit.answers.kinds import MUTATING, VALIDATING
 from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_selected

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from podfit.answers.container_problems import troubles
 from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
 from podfit.answers.resize_request import ResizeRequest, apply
 from podfit.answers.snapshot import Snapshot
-from podfit.answers.troubles import troubles
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import ZERO

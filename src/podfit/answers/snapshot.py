@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from podfit.answers.admission_reader import ForeignChecks, read_foreign_checks
 from podfit.answers.ages import Age, age_of
 from podfit.answers.budgets import budgets_of
-from podfit.answers.foreign_checks import ForeignChecks, read_foreign_checks
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
 from podfit.answers.room_notice import PREEMPT, Room, read_room

@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from podfit.answers.budgets import protects
+from podfit.answers.container_problems import troubles
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
 from podfit.answers.making_room import RoomMade, maker_of
 from podfit.answers.pod_state import (
@@ -28,7 +29,6 @@ from podfit.answers.scheduling import blocked, scheduled
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
-from podfit.answers.troubles import troubles
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible

@@ -26,7 +26,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.surroundings import CAPPED
+from podfit.decide.autoscaling.nodes_and_autoscalers import CAPPED
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {

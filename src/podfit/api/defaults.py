@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.defaults import DEFAULTS as OF_SERVICES
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change
+from podfit.api.meta.defaulting import change
 from podfit.api.networking.v1.defaults import DEFAULTS as OF_NETWORKING
 from podfit.api.rbac.v1.defaults import DEFAULTS as OF_RBAC
 from podfit.api.scheduling.v1.defaults import DEFAULTS as OF_SCHEDULING

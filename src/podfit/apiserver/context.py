@@ -15,16 +15,16 @@ from podfit.apiserver.registry.bounded_checks import BoundedChecks
 from podfit.apiserver.registry.list_cache import ListCache
 from podfit.apiserver.registry.pending_allocations import PendingAllocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
-from podfit.apiserver.request.admission_rounds import Reinvocations
 from podfit.apiserver.request.legacy_options import OFF, Legacy
+from podfit.apiserver.request.reinvocations import Reinvocations
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.core.randomness import Random
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemRandom
 from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.store.decoded_cache import Remembered
 from podfit.store.protocol import Store
-from podfit.store.remembered import Remembered
 
 T = TypeVar("T", bound=Object)
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backends import Trusted, joined, network_text, tls_of
-from podfit.apiserver.housekeeping.extension import ProxyCertificate
+from podfit.apiserver.housekeeping.extension_authentication import ProxyCertificate
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
 from podfit.decide.node.addresses import is_reachable

@@ -37,7 +37,7 @@ from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_lo
 from podfit.apiserver.handlers.subresources.reviews import Reviews
 from podfit.apiserver.handlers.subresources.scale import scale
 from podfit.apiserver.handlers.subresources.token_requests import create_token
-from podfit.apiserver.handlers.unbroken import unbroken
+from podfit.apiserver.handlers.uncancelled import unbroken
 from podfit.apiserver.handlers.watch import watch
 from podfit.apiserver.http import discovery
 from podfit.apiserver.paths import not_found_page
@@ -46,7 +46,7 @@ from podfit.apiserver.request.bodies import media_type
 from podfit.apiserver.request.documents import LARGE, is_json
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.apiserver.request.yaml_documents import as_json
 from podfit.core.errors import ApiError, method_not_allowed, not_found
 from podfit.net.metrics import Metrics

@@ -28,16 +28,16 @@ from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.extensions.legacy.mode import in_legacy_form
 from podfit.apiserver.handlers.answers import error_response
 from podfit.apiserver.handlers.presentation import presented
-from podfit.apiserver.housekeeping import extension, own_service
+from podfit.apiserver.housekeeping import extension_authentication, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
-from podfit.apiserver.housekeeping.extension import FrontProxy
-from podfit.apiserver.housekeeping.janitor import Janitor
-from podfit.apiserver.housekeeping.servers import Servers
+from podfit.apiserver.housekeeping.compaction import Janitor
+from podfit.apiserver.housekeeping.extension_authentication import FrontProxy
+from podfit.apiserver.housekeeping.server_leases import Servers
 from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.http.request_metrics import RequestMetrics
 from podfit.apiserver.paths import Pages
 from podfit.apiserver.registry.stored import unavailable
-from podfit.apiserver.request.target import RequestInfo, target_of
+from podfit.apiserver.request.request_info import RequestInfo, target_of
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
@@ -123,7 +123,7 @@ class ApiServer:
         else:
             await own_service.lead_to(self._context, (place,))
         if self._front_proxy is not None:
-            await extension.publish(self._context, self._front_proxy)
+            await extension_authentication.publish(self._context, self._front_proxy)
         await local.publish(self._context)
 
     async def ask_backends(self) -> None:

@@ -19,9 +19,9 @@ from podfit.net.system import SystemClock
 from podfit.process.control_files import Common, read_controllers, read_scheduler
 from podfit.process.control_process import ClientOf, ControlOptions, ControlProcess, Loops
 from podfit.process.controllers import Loop, controller_loops
+from podfit.process.data_dir import DataDir, default_data_dir
 from podfit.process.errors import MachineError
 from podfit.process.foreground import run_until_stopped
-from podfit.process.layout import DataDir, default_data_dir
 from podfit.process.options import check_port
 from podfit.process.scheduler import scheduler_loops
 

@@ -12,8 +12,8 @@ from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
 from podfit.net.tls import KeyPair
 from podfit.process.apiserver_options import etcd_options, legacy_of, ranges_of
+from podfit.process.data_dir import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.errors import UsageError
-from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.listening import listening
 from podfit.process.options import ApiServerOptions, ControllersOptions, MakeRoom, NodeKind
 

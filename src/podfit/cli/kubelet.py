@@ -15,9 +15,9 @@ from podfit.core.features import FeatureGates
 from podfit.net import event_loop
 from podfit.net.system import SystemClock
 from podfit.process import kubelet_file
+from podfit.process.data_dir import DataDir
 from podfit.process.foreground import run_until_stopped
 from podfit.process.kubelet import DEFAULT_PORT, KubeletProcess, KubeletProcessOptions
-from podfit.process.layout import DataDir
 from podfit.process.options import NodeKind
 
 

@@ -11,7 +11,7 @@ from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.readable import amounts_in
 from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError, RequestError
-from podfit.answers.several import plan_several, sized_in
+from podfit.answers.several_targets import plan_several, sized_in
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import TemplatePlan, read_workload, template_plan

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
+from podfit.process.data_dir import DataDir, default_data_dir
 from podfit.process.inspect import Report, inspect
-from podfit.process.layout import DataDir, default_data_dir
 
 
 def status(

@@ -35,7 +35,7 @@ from podfit.process.control_process import ClientOf
 from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
 from podfit.process.vpa import recommender_loops
-from podfit.vpa.passes import Passes
+from podfit.vpa.progress import Passes
 from podfit.vpa.recommender.recommender import RecommenderSettings
 
 LEASE = "vpa-recommender-lease"

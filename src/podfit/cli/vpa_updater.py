@@ -20,7 +20,7 @@ from podfit.process.control_process import ClientOf
 from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
 from podfit.process.vpa_updates import updater_loops
-from podfit.vpa.passes import Passes
+from podfit.vpa.progress import Passes
 from podfit.vpa.updater.admission_status import NAMESPACE, AdmissionLease
 from podfit.vpa.updater.updater import UpdaterSettings
 

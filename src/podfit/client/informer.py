@@ -25,7 +25,7 @@ from podfit.client.resource import Kind, identify, resource_of, uid_of, version_
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.turns import OBJECTS
+from podfit.core.loop_slices import OBJECTS
 
 log = logging.getLogger(__name__)
 

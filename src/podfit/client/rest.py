@@ -28,8 +28,8 @@ from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.loop_slices import OBJECTS
 from podfit.core.randomness import Random
-from podfit.core.turns import OBJECTS
 from podfit.net.system import SystemRandom
 from podfit.net.wire import Request, Response
 

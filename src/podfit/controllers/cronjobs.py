@@ -17,7 +17,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.claims import controller_of, owned_by
 from podfit.decide.workload.cron import Due, due, job_at, to_forget
-from podfit.decide.workload.job.seen import COMPLETE, FAILED, is_over, said
+from podfit.decide.workload.job.state import COMPLETE, FAILED, is_over, said
 
 COMPONENT = "cronjob-controller"
 WORKERS = 5

@@ -20,19 +20,19 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
-from podfit.controllers.batches import slow_start
 from podfit.controllers.expectations import Expectations
 from podfit.controllers.owners import Owned
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, PodControl, namespace_ends
+from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.job.backoff import Failures
-from podfit.decide.workload.job.look import completed, deadline_in, see
+from podfit.decide.workload.job.evaluate import completed, deadline_in, see
 from podfit.decide.workload.job.manage import step
 from podfit.decide.workload.job.pods import FINALIZER, is_suspended, is_tracked
-from podfit.decide.workload.job.seen import COMPLETE, FAILED, SUSPENDED, JobState, is_over, said
+from podfit.decide.workload.job.state import COMPLETE, FAILED, SUSPENDED, JobState, is_over, said
 from podfit.decide.workload.job.track import counted, ended, suspended, track
 from podfit.decide.workload.pods import is_ready
 

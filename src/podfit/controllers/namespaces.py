@@ -17,7 +17,7 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.controllers.garbage.graph import Item, Marked
-from podfit.controllers.served import Served, served
+from podfit.controllers.served_kinds import Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time

@@ -19,10 +19,10 @@ from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
-from podfit.controllers.batches import slow_start
 from podfit.controllers.expectations import Expectations
 from podfit.controllers.owners import Owned
 from podfit.controllers.pod_control import PodControl, namespace_ends
+from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time

@@ -10,7 +10,7 @@ from podfit.controllers.pod_control import NORMAL, NOT_FOUND
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.nodes.staying import until
+from podfit.decide.workload.nodes.toleration_time import until
 
 COMPONENT = "taint-eviction-controller"
 WORKERS = 8

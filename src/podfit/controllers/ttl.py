@@ -11,7 +11,7 @@ from podfit.controllers.pod_control import NOT_FOUND
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
-from podfit.decide.workload.job.seen import COMPLETE, FAILED, said
+from podfit.decide.workload.job.state import COMPLETE, FAILED, said
 
 COMPONENT = "ttl-after-finished-controller"
 

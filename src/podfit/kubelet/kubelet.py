@@ -52,9 +52,9 @@ from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.probes.checks import Checks
 from podfit.kubelet.probes.manager import ProbeManager
+from podfit.kubelet.runtime.container_network import ContainerReach
 from podfit.kubelet.runtime.log_rotation import LogRotation
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import ContainerReach
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.summary import Summary

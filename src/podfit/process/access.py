@@ -15,8 +15,8 @@ from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, current_context, default_paths
 from podfit.net.authority import Authority
 from podfit.net.files import write_atomic, write_whole
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, reason
-from podfit.process.layout import DataDir
 
 CONTEXT = "podfit"
 

@@ -25,7 +25,7 @@ from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemRandom
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
-from podfit.process import remains
+from podfit.process import data_state
 from podfit.process.access import CONTEXT, admin_access, write_given
 from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
@@ -79,7 +79,7 @@ class ApiServerComponent:
         self._given_store, self._local_node, self._attended = store, local_node, attended
         self._services, self._own_nodes = services, own_nodes
         self._server: ApiServer | None = None
-        self._setup: remains.Setup | None = None
+        self._setup: data_state.Setup | None = None
         self._closing = AsyncExitStack()
 
     def prepare(self) -> None:
@@ -90,10 +90,10 @@ class ApiServerComponent:
             self._closing.enter_context(exclusive(options.data))
             self._setup = self._begin()
 
-    def _begin(self) -> remains.Setup:
+    def _begin(self) -> data_state.Setup:
         options = self._options
         own_store = options.etcd is None and self._given_store is None
-        return remains.begin(options.data, store=own_store, signing_key=options.signing_key is None)
+        return data_state.begin(options.data, store=own_store, signing_key=options.signing_key is None)
 
     async def start(self) -> Access:
         """Returns when the API serves: an administrator's access. Raises MachineError."""
@@ -101,22 +101,22 @@ class ApiServerComponent:
         with (
             # of servers that start together on one directory, the first makes the authority and the others find it
             one_at_a_time(options.data.root) if self._setup is None else nullcontext(),
-            remains.telling_of_damage(options.data),
+            data_state.telling_of_damage(options.data),
         ):
             setup = self._begin() if self._setup is None else self._setup
-            signing_key = options.signing_key or remains.signing_key(options.data, setup)
+            signing_key = options.signing_key or data_state.signing_key(options.data, setup)
             authority = self.authority = Authority.load(
-                options.data.pki, clock=clock, make=setup.allows(*remains.AUTHORITY)
+                options.data.pki, clock=clock, make=setup.allows(*data_state.AUTHORITY)
             )
             pair = options.tls or self._serving(authority)
             trusted = _trusted(options, authority)
-            proxy = front_proxy(options.data, trusted, clock, make=setup.allows(*remains.FRONT_PROXY))
+            proxy = front_proxy(options.data, trusted, clock, make=setup.allows(*data_state.FRONT_PROXY))
             if options.etcd is not None:
-                remains.complete(options.data, setup)
+                data_state.complete(options.data, setup)
         tls = _tls(pair)
-        store = self.store = await self._opened(make=setup.allows(remains.STORE))
+        store = self.store = await self._opened(make=setup.allows(data_state.STORE))
         self._closing.push_async_callback(store.close)
-        remains.complete(options.data, setup)
+        data_state.complete(options.data, setup)
         self.nodes = self._nodes(store, authority)
         api = self._server = ApiServer(
             Context(
@@ -191,7 +191,7 @@ class ApiServerComponent:
             return await etcd_store(options.etcd, rules, watcher=self.supervisor)
         except StoreError as error:
             if options.etcd is None:
-                raise remains.unopened(options.data, error) from error
+                raise data_state.unopened(options.data, error) from error
             raise MachineError(str(error), fix=("is etcd running?",)) from error
 
 

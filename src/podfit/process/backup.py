@@ -24,9 +24,9 @@ from podfit import __version__
 from podfit.core.os_errors import plainly
 from podfit.core.times import format_time
 from podfit.net.files import sync_directory
-from podfit.process import remains
+from podfit.process import data_state
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.layout import DataDir
 from podfit.process.process import exclusive
 from podfit.store.protocol import StoreError
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history
@@ -105,10 +105,10 @@ def _revision_of(data: DataDir) -> int:
         return 0  # it cannot be read, which may be why it is replaced
 
 
-def _still_to_make(data: DataDir, manifest: Manifest) -> remains.Setup:
+def _still_to_make(data: DataDir, manifest: Manifest) -> data_state.Setup:
     """What the next start may make: the parts that are in no backup, or not in this one, and that are not here."""
-    pairs = (remains.AUTHORITY, remains.FRONT_PROXY, (remains.SIGNING_KEY,))
-    return remains.Setup(
+    pairs = (data_state.AUTHORITY, data_state.FRONT_PROXY, (data_state.SIGNING_KEY,))
+    return data_state.Setup(
         tuple(
             part
             for pair in pairs
@@ -136,7 +136,7 @@ def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Ma
                     move(data.root / name, aside / name)
         missing = _still_to_make(data, manifest)
         if missing.may_make:
-            remains.write_setup(folder, missing)
+            data_state.write_setup(folder, missing)
             move(folder / data.setup.name, data.setup)
         for name in manifest.parts:
             move(folder / name, data.root / name)

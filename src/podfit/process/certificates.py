@@ -1,10 +1,10 @@
 """Under which names the API server shows itself: to clients, and to other API servers that it passes requests on to."""
 
-from podfit.apiserver.housekeeping.extension import FrontProxy, ProxyCertificate
+from podfit.apiserver.housekeeping.extension_authentication import FrontProxy, ProxyCertificate
 from podfit.core.clock import Clock
 from podfit.net.authority import Authority
 from podfit.net.tls import KeyPair
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 
 LOOPBACK = "127.0.0.1"
 PROXY = "front-proxy-client"

@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError
 from podfit.process.foreground import READY_FD, Announce
-from podfit.process.layout import DataDir
 
 LOG_LINES = 15
 

@@ -8,8 +8,8 @@ import msgspec
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError, MachineError, UsageError
-from podfit.process.layout import DataDir
 from podfit.process.node_runtime import private_containerd
 from podfit.process.process import running
 

@@ -9,9 +9,9 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.leftovers import Traces
-from podfit.process.others import others
+from podfit.process.other_clusters import others
 from podfit.process.process import UpState, read_state, running
 
 FIELDS = ("metadata.name", "spec.nodeName")  # by which a node reads what is its own

@@ -31,10 +31,10 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, server_context, show
 from podfit.net.wire import Handler, Request, Response
-from podfit.process import given_files
+from podfit.process import flag_files
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.kubelet_config import check
-from podfit.process.layout import DataDir
 from podfit.process.listening import listen
 from podfit.process.node import ClusterNode, NodeBackend, real_backend, release, simulated_backend
 from podfit.process.node_choice import advice, lacking_for_real
@@ -69,7 +69,7 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """UsageError when the options contradict each other, or name what is not there."""
 
-        given_files.check_data(self.data.root)
+        flag_files.check_data(self.data.root)
         if problem := dns_subdomain(self.name):
             raise UsageError(f"--node-name {self.name!r}: {problem}")
         if self.node_ip and not is_reachable(self.node_ip):
@@ -78,11 +78,11 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.runtime_endpoint and self.kind is NodeKind.SIMULATED:
             raise UsageError("--container-runtime-endpoint means a real node, not --runtime simulated")
         if self.client_ca is not None:
-            given_files.check_client_ca(self.client_ca)
+            flag_files.check_client_ca(self.client_ca)
         if self.tls is not None:
-            given_files.check_serving(self.tls)
+            flag_files.check_serving(self.tls)
         if self.kubelet.pod_manifest_path:
-            given_files.check_manifests(Path(self.kubelet.pod_manifest_path))
+            flag_files.check_manifests(Path(self.kubelet.pod_manifest_path))
         check(self.kubelet)
 
 

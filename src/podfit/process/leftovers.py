@@ -16,8 +16,8 @@ from msgspec.structs import fields
 from podfit.core.clock import Clock
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import mount_points
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError
-from podfit.process.layout import DataDir
 from podfit.process.node_runtime import cgroup_layout
 
 NAMESPACES = Path("/run/netns")

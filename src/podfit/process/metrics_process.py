@@ -12,9 +12,9 @@ from podfit.client.delegated import DelegatedAccess
 from podfit.client.front_proxy import FrontProxyAccess, believed
 from podfit.client.kubeconfig import Access, load
 from podfit.core.clock import Clock
+from podfit.metrics.authorized_handler import Outside
 from podfit.metrics.kubelets import Kubelets, Reached
 from podfit.metrics.objects import register
-from podfit.metrics.outside import Outside
 from podfit.metrics.scraper import ScrapeSettings
 from podfit.metrics.server import MetricsServer
 from podfit.net.http_server import HttpsServer

@@ -16,13 +16,13 @@ from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
 from podfit.kubelet.node.pressure import MachineSignals, MemoryShare, observe_nothing
-from podfit.kubelet.probes.node_reach import NodeReach
+from podfit.kubelet.probes.node_network import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.archives import Importer
+from podfit.kubelet.runtime.container_network import ContainerReach, SimulatedReach
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import ContainerReach, SimulatedReach
 from podfit.kubelet.runtime.shims import LeakedShims
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.supervisor import Supervisor

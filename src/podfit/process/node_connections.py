@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from podfit.apiserver.context import KUBELET_CLIENT, Context
-from podfit.apiserver.housekeeping.extension import ProxyCertificate
+from podfit.apiserver.housekeeping.extension_authentication import ProxyCertificate
 from podfit.apiserver.node_dialer import NodeDialer
 from podfit.net.authority import Authority
 from podfit.net.wire import Handler

@@ -13,8 +13,8 @@ from podfit.kubelet.cgroup.protocol import CgroupError, Layout
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.images import PAUSE
 from podfit.net.files import write_atomic
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.process.options import NodeOptions
 
 

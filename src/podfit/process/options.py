@@ -16,10 +16,10 @@ from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT
-from podfit.process import given_files
+from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
+from podfit.process.data_dir import DEFAULT_PORT, DataDir
 from podfit.process.errors import UsageError
-from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
 from podfit.store.etcd.options import EtcdOptions
 
@@ -202,20 +202,20 @@ class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
-        given_files.check_data(self.data.root)
+        flag_files.check_data(self.data.root)
         if self.kubeconfig is not None:
-            given_files.check_kubeconfig(self.kubeconfig)
+            flag_files.check_kubeconfig(self.kubeconfig)
         check_port(self.port)
         self.listening.check()
         check_audit(self.audit)
         if self.etcd is not None:
-            given_files.check_etcd(self.etcd)
+            flag_files.check_etcd(self.etcd)
         if self.tls is not None:
-            given_files.check_serving(self.tls)
+            flag_files.check_serving(self.tls)
         if self.client_ca is not None:
-            given_files.check_client_ca(self.client_ca)
+            flag_files.check_client_ca(self.client_ca)
         if self.signing_key is not None:
-            given_files.check_signing_key(self.signing_key)
+            flag_files.check_signing_key(self.signing_key)
         encryption_rules(self.encryption)
 
 
@@ -245,7 +245,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
         self.api.check()
         self.controllers.check()
         if self.api.kubeconfig is None:
-            given_files.check_own_kubeconfig(default_paths(os.environ)[0])
+            flag_files.check_own_kubeconfig(default_paths(os.environ)[0])
         if self.nodes < 1:
             raise UsageError(f"--nodes {self.nodes}: a cluster has at least one node (or use --node none)")
         if self.nodes > 1 and self.node is NodeKind.REAL:
@@ -253,7 +253,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
         if self.kubelet.pod_manifest_path:
-            given_files.check_manifests(Path(self.kubelet.pod_manifest_path))
+            flag_files.check_manifests(Path(self.kubelet.pod_manifest_path))
 
 
 def check_port(port: int, flag: str = "--port") -> None:

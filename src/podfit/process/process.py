@@ -15,8 +15,8 @@ import msgspec
 from podfit.core.os_errors import plainly
 from podfit.net.files import write_whole
 from podfit.net.processes import start_ticks
+from podfit.process.data_dir import DataDir, unusable
 from podfit.process.errors import MachineError, reason
-from podfit.process.layout import DataDir, unusable
 
 
 class RunningNode(msgspec.Struct, frozen=True):

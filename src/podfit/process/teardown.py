@@ -16,12 +16,12 @@ from podfit.client.kubeconfig_edit import remove
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
-from podfit.kubelet.pods.ender import remove_cgroup
+from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.process.leftovers import Traces
 from podfit.process.node_runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind

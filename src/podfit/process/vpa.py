@@ -12,7 +12,7 @@ from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
 from podfit.vpa.history.prometheus import History, HistorySettings, read_history
 from podfit.vpa.history.promql import PromQL
-from podfit.vpa.passes import Passes
+from podfit.vpa.progress import Passes
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender, RecommenderSettings
 
 

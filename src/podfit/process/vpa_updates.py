@@ -6,7 +6,7 @@ from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
-from podfit.vpa.passes import Passes
+from podfit.vpa.progress import Passes
 from podfit.vpa.updater.updater import COMPONENT, Updater, UpdaterSettings
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from podfit.decide.placement.kinds import kind_of, looks_around, spoken_of
+from podfit.decide.placement.equivalence import kind_of, looks_around, spoken_of
 from podfit.decide.placement.place import Placed, Unschedulable, refuse_alone, sentence
 from podfit.decide.placement.score import (
     MOST,

@@ -29,7 +29,7 @@ from podfit.decide.placement.view import Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
-from podfit.scheduler.follow import NAME, Follower
+from podfit.scheduler.event_handlers import NAME, Follower
 from podfit.scheduler.metrics import SchedulerMetrics
 from podfit.scheduler.queue import SchedulingQueue
 from podfit.scheduler.ranking import Rankings

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
+from podfit.store.decoded_cache import Remembered
 from podfit.store.layer import StoreLayer
 from podfit.store.protocol import Record, Store, Unreadable
-from podfit.store.remembered import Remembered
 
 ENCRYPTED = b"k8s:enc:"
 

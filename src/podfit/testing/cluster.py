@@ -23,7 +23,7 @@ from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
 from podfit.net.system import SeededRandom, SystemRandom
 from podfit.process.apiserver import OpenStore
-from podfit.process.layout import DataDir
+from podfit.process.data_dir import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.stores import passing_store
 from podfit.process.up import Cluster as Composed

@@ -8,8 +8,8 @@ import grpc
 import grpc.aio
 import pytest
 
+from podfit.kubelet.runtime.container_network import Failed
 from podfit.kubelet.runtime.cri.health import check_health
-from podfit.kubelet.runtime.reach import Failed
 
 STATUSES = {b"": b"\x08\x01", b"\n\x03ill": b"\x08\x02", b"\n\x05quiet": b""}
 

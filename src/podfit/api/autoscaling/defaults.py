@@ -6,7 +6,7 @@ from typing import Any
 from podfit.api.autoscaling.v1 import types as v1
 from podfit.api.autoscaling.v2 import types as v2
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside
+from podfit.api.meta.defaulting import change, fill, inside
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 """The annotation that holds, in version 1, the metrics that it has no fields for."""

@@ -9,7 +9,7 @@ from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
 from podfit.api.structural.cel.evaluate import Program
 from podfit.api.structural.cel.rule import checked_message, checked_rule
 from podfit.api.structural.cel.types import declared
-from podfit.core.turns import spend
+from podfit.core.loop_slices import spend
 
 if TYPE_CHECKING:
     from podfit.api.structural.cel.types import Declared

@@ -11,7 +11,7 @@ from podfit.api.structural.cel.check import check
 from podfit.api.structural.cel.evaluate import Program
 from podfit.api.structural.cel.types import BOOL, DYN, STRING, Type, list_of, map_of
 from podfit.core.bounded_cache import cached_within
-from podfit.core.turns import TooLong, left, spend
+from podfit.core.loop_slices import TooLong, left, spend
 
 CALL_LIMIT = 1_000_000
 """Of one condition, in upstream's units."""

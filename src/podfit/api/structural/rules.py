@@ -10,7 +10,7 @@ from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
 from podfit.api.structural.cel.values import Maybe, typed_value
 from podfit.api.structural.compiled import Compiled, RuleNode, rules_of
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required
-from podfit.core.turns import TooLong, left, spend
+from podfit.core.loop_slices import TooLong, left, spend
 
 if TYPE_CHECKING:
     from podfit.api.structural.cel.evaluate import Outcome, Program

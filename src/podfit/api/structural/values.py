@@ -16,7 +16,7 @@ from podfit.api.structural.formats import fits
 from podfit.api.structural.rules import NOWHERE
 from podfit.core.bounded_cache import KEPT_PATTERNS, cached_within, weight_of_pattern
 from podfit.core.fields import FieldError, invalid, required, too_many, type_invalid, unsupported
-from podfit.core.turns import spend
+from podfit.core.loop_slices import spend
 
 _PRINTED = 10
 """Units for each value that an error lists."""

@@ -20,9 +20,9 @@ from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import tracked
 from podfit.apiserver.registry.stored import Stored, Superseded
 from podfit.core.times import format_time
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.quota import Present, charge, concerned, count, uncounted
 from podfit.decide.limits.quota_usage import Evaluator
-from podfit.decide.refused import Forbidden
 from podfit.store.protocol import Companion
 
 ATTEMPTS = 10

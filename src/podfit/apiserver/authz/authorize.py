@@ -18,7 +18,7 @@ from podfit.apiserver.authz.question import Question, question_of
 from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, forbidden
 from podfit.decide.node_rights.requests import unknown
 from podfit.net.wire import Identity, Request

@@ -3,7 +3,7 @@
 import msgspec
 
 from podfit.api.meta.selector_text import parse_fields
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.selectors import SelectorError
 from podfit.net.wire import Request
 

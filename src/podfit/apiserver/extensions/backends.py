@@ -21,7 +21,7 @@ from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, EndpointSlice
 from podfit.api.meta.validation.names import dns_label
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backend_addresses import Address, Behind, Reached, Unreached, absent, backends
-from podfit.apiserver.housekeeping.extension import ProxyCertificate
+from podfit.apiserver.housekeeping.extension_authentication import ProxyCertificate
 from podfit.core.errors import ApiError
 from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context

@@ -12,7 +12,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.representations import WHOLE, Representation, Shape, partial
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response

@@ -12,17 +12,17 @@ from podfit.api.meta.base import ObjectT
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
-from podfit.apiserver.handlers.attempts import ATTEMPTS, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.change import change, check_place
 from podfit.apiserver.handlers.create import create_object
 from podfit.apiserver.handlers.patching import PatchedObject
+from podfit.apiserver.handlers.write_attempts import ATTEMPTS, is_large, until_unchanged, yield_turn
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import STRICT, Strictness, most_values, todays, typed_object
 from podfit.apiserver.request.documents import check_size, parse_json
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.apiserver.request.write_options import check_write_options
 from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request, conflict, not_found

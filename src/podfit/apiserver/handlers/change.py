@@ -23,12 +23,12 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
-from podfit.apiserver.handlers.attempts import WarningsOnRefusal, is_large, until_unchanged, yield_turn
 from podfit.apiserver.handlers.create import create_object
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.patching import Make, PatchedObject, patcher
-from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.handlers.write_attempts import WarningsOnRefusal, is_large, until_unchanged, yield_turn
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
@@ -36,7 +36,7 @@ from podfit.apiserver.registry.removal import released
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time

@@ -9,18 +9,18 @@ from msgspec.structs import replace
 from podfit.api.meta.base import Object, ObjectT
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
-from podfit.apiserver.handlers.attempts import WarningsOnRefusal, is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.unattended import unattended
-from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.handlers.unsupported_warnings import unattended
+from podfit.apiserver.handlers.write_attempts import WarningsOnRefusal, is_large, yield_turn
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.randomness import Random

@@ -13,15 +13,15 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response, success, told
-from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.options import delete_options, is_dry
 from podfit.apiserver.handlers.read import matching
+from podfit.apiserver.handlers.write_attempts import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record

@@ -6,7 +6,7 @@ import msgspec
 
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.apiserver.request.bodies import document, typed
-from podfit.apiserver.request.target import asks_to_watch, flag
+from podfit.apiserver.request.request_info import asks_to_watch, flag
 from podfit.apiserver.request.write_options import DRY, dry_run_errors, options_kind
 from podfit.core.errors import bad_request
 from podfit.core.fields import FieldError, forbidden, invalid, refusal, unsupported

@@ -30,7 +30,7 @@ from podfit.apiserver.request.representations import (
     partial_list,
     wanted_representation,
 )
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.fields import go_value
 from podfit.core.go_json import syntax_error

@@ -16,7 +16,7 @@ from podfit.apiserver.handlers.watch_lines import WatchLines, error_line
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.media import YAML
 from podfit.apiserver.request.representations import NO_STREAM, wanted_media, wanted_representation
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
 from podfit.net.wire import Request, Response, Sink

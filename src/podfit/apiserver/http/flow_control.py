@@ -1,4 +1,4 @@
-"""Flow control: the part of `apiserver.http.fairness` that waits.
+"""Flow control: the part of `apiserver.http.priority_levels` that waits.
 
 A request of a limited level takes a seat before it is looked at and gives it back when it is answered; a watch or a
 followed log when its stream begins. Who finds none waits in the queue of their flow, and each turn of the event loop
@@ -14,8 +14,8 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from podfit.apiserver.http.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.http.priority_levels import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.streams import ClosingStream

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from podfit.api.registry import ALL_VERBS
 from podfit.apiserver.http.flow_control import FlowControl
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.net.metrics import Distribution, Metrics, Series
 
 BUCKETS = (

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TypeVar
 
 from podfit.core.errors import ApiError
-from podfit.core.turns import Allowance, TooLong
+from podfit.core.loop_slices import Allowance, TooLong
 
 T = TypeVar("T")
 MOST = 20_000_000
-"""Units (`core.turns`) of one check: twice what the rules for an object may cost."""
+"""Units (`core.loop_slices`) of one check: twice what the rules for an object may cost."""
 
 
 class BoundedChecks:

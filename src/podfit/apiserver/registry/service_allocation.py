@@ -14,7 +14,7 @@ from podfit.api.core.v1.services.address_validation import HEADLESS, is_headless
 from podfit.api.core.v1.services.defaults import EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT, reachable_from_outside
 from podfit.api.core.v1.services.types import Service, ServicePort, ServiceSpec, ServiceStatus
 from podfit.api.core.v1.services.validation import needs_health_check
-from podfit.api.meta.filling import change
+from podfit.api.meta.defaulting import change
 from podfit.api.meta.validation.addresses import family, parsed
 from podfit.core.fields import FieldError, invalid
 

@@ -7,7 +7,7 @@ from podfit.api.meta import codec
 from podfit.api.registry import Conversion, ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.converting_store import ConvertingStore
-from podfit.store.remembered import Remembered
+from podfit.store.decoded_cache import Remembered
 
 
 def in_version(context: Context, info: ResourceInfo | None) -> Context:

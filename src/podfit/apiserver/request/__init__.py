@@ -1,6 +1,6 @@
 """What a request says, before anything is done: its target, options and body.
 
-target           group, version, resource, name and verb, from method and path
+request_info     group, version, resource, name and verb, from method and path
 bodies           from bytes of a media type (JSON, YAML, protobuf) to a typed object with its defaults
 representations  how the answer is wanted: whole objects, tables, metadata only
 """

@@ -1,12 +1,12 @@
 """Why a document is not an object of its kind, in the words of upstream's JSON decoder, which clients quote and match.
 
-`cannot unmarshal string into Go struct field EnvVar.spec.containers.env.value of type string`: `misfits` finds it.
+`cannot unmarshal string into Go struct field EnvVar.spec.containers.env.value of type string`: `type_errors` finds it.
 What upstream has no word for is told in ours, which say where.
 """
 
 from podfit.api.meta.base import Struct
 from podfit.api.registry import resources
-from podfit.apiserver.request.misfits import JSON_KINDS, first_misfit
+from podfit.apiserver.request.type_errors import JSON_KINDS, first_misfit
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'

@@ -5,7 +5,7 @@ import re
 from podfit.api.meta.base import WIDE, Struct
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
-from podfit.apiserver.request.misfits import first_misfit
+from podfit.apiserver.request.type_errors import first_misfit
 from podfit.core.quantity import MALFORMED
 
 MISFIT = re.compile(
@@ -18,7 +18,7 @@ def unfit(text: str, kind: type[Struct], document: object) -> str:
     """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
 
     Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
-    its JSON decoder (`misfits`).
+    its JSON decoder (`type_errors`).
     """
     if MALFORMED in text or "a quantity must be a string or a number" in text:
         return MALFORMED

@@ -23,9 +23,9 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.workqueue import WorkQueue
-from podfit.controllers.garbage.follow import Follower
 from podfit.controllers.garbage.graph import Graph, Item, Marked
-from podfit.controllers.served import Served
+from podfit.controllers.garbage.monitors import Follower
+from podfit.controllers.served_kinds import Served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.ownership import Delete, Forget, Owner, blocks, is_orphaning, is_waiting, judge, without

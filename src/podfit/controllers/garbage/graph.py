@@ -8,7 +8,7 @@ import msgspec
 
 from podfit.api.meta.base import Time
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
-from podfit.controllers.served import Served
+from podfit.controllers.served_kinds import Served
 
 
 class Marks(msgspec.Struct, frozen=True, rename="camel"):

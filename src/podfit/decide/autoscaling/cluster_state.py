@@ -24,8 +24,8 @@ from podfit.decide.autoscaling.estimate import Estimates, Merged, estimate
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.matching import Matching
+from podfit.decide.autoscaling.merged_rows import AggregateRows, merge, take_out_open_windows
 from podfit.decide.autoscaling.model import Model
-from podfit.decide.autoscaling.passes import AggregateRows, merge, take_out_open_windows
 from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 from podfit.decide.autoscaling.status import Estimated

@@ -10,8 +10,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import Quantity
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.pod.requests import pod_limits, pod_requests
-from podfit.decide.refused import Forbidden
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 

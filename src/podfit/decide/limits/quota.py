@@ -18,9 +18,9 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, add, only, positive, subtract
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.quota_scopes import takes_in, terminates
 from podfit.decide.limits.quota_usage import PODS, Evaluator, compute_usage, evaluator, pod_usage
-from podfit.decide.refused import Forbidden
 
 __all__ = ["Charged", "Present", "charge", "concerned", "count", "matches", "pod_usage", "recount", "uncounted"]
 

@@ -6,6 +6,6 @@ restart_policy       whether a container that ended is run again (which ones a r
 probing              when a container is probed, and what the outcome makes of it
 environment          variables of containers; `service_variables`: those of services
 ephemeral_containers containers that `kubectl debug` adds
-runtime_class        what a RuntimeClass adds; `unhonoured`: what nodes do not do, told as warnings
+runtime_class        what a RuntimeClass adds; `unsupported_fields`: what nodes do not do, told as warnings
 naming, attempts     names of containers at the runtime; their number
 """

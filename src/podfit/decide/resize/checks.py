@@ -17,9 +17,9 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.fields import refusal
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge
-from podfit.decide.refused import Forbidden
 from podfit.decide.resize.node_support import check_capacity, check_features
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 

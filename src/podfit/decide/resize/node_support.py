@@ -9,8 +9,8 @@ from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.forbidden import Forbidden
 from podfit.decide.pod.requests import pod_requests
-from podfit.decide.refused import Forbidden
 
 _OS_LABEL = "kubernetes.io/os"
 LEVEL_FEATURE = "InPlacePodLevelResourcesVerticalScaling"

@@ -15,7 +15,7 @@ from podfit.core.cron import Schedule, parse, zone_of
 from podfit.core.schedules import due_times, next_time
 from podfit.core.times import format_time, parse_time
 from podfit.decide.workload.claims import reference_to
-from podfit.decide.workload.job.seen import COMPLETE, FAILED, said
+from podfit.decide.workload.job.state import COMPLETE, FAILED, said
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 FORBID, REPLACE = "Forbid", "Replace"

@@ -25,7 +25,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.times import format_micro, format_time
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
-from podfit.kubelet.node.extended import extended, is_extended, outdated
+from podfit.kubelet.node.extended_resources import extended, is_extended, outdated
 from podfit.kubelet.node.pressure import PressureMonitor
 from podfit.kubelet.node.status import Health, node_annotations, node_labels, node_object, node_status
 from podfit.kubelet.runtime.errors import CRIError

@@ -7,7 +7,7 @@ from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.node.agent import NodeAgent
-from podfit.kubelet.node.extended import extended
+from podfit.kubelet.node.extended_resources import extended
 from podfit.kubelet.node.pressure import PressureMonitor
 
 

@@ -12,9 +12,9 @@ from podfit.decide.pod.environment import TooLarge
 from podfit.kubelet.probes.checks import expanded
 from podfit.kubelet.probes.targets import headers_of, url_of
 from podfit.kubelet.runtime import labels
+from podfit.kubelet.runtime.container_network import KEPT, ContainerReach, Failed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import KEPT, ContainerReach, Failed
 
 AGENT = "kube-lifecycle/1.36"
 HTTP_SECONDS = 3600.0  # upstream has no limit: a postStart hook then lasts until its pod is deleted

@@ -14,9 +14,9 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import ExecAction, HTTPGetAction, Probe
 from podfit.decide.pod.environment import STRING_BYTES, TooLarge, expand_within
 from podfit.kubelet.probes.targets import headers_of, port_of, url_of
+from podfit.kubelet.runtime.container_network import KEPT, ContainerReach, Failed
 from podfit.kubelet.runtime.errors import CRIError, TimedOut
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.reach import KEPT, ContainerReach, Failed
 
 AGENT = "kube-probe/1.36"
 TRIES = 3  # of a probe that could not be run at all

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import HTTPGetAction
 from podfit.api.meta.base import IntOrString
-from podfit.kubelet.runtime.reach import Failed
+from podfit.kubelet.runtime.container_network import Failed
 
 Headers = tuple[tuple[str, str], ...]
 

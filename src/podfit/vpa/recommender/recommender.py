@@ -31,17 +31,17 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.nodes_and_autoscalers import capped_to_nodes, without_held
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
-from podfit.decide.autoscaling.surroundings import capped_to_nodes, without_held
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import replay
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.metrics import RecommenderMetrics
+from podfit.vpa.recommender.nodes_and_autoscalers import Surroundings
 from podfit.vpa.recommender.pods import Pods
-from podfit.vpa.recommender.surroundings import Surroundings
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status

@@ -37,8 +37,8 @@ from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
 from podfit.vpa.updater.carry_out import Writer
+from podfit.vpa.updater.eviction_rate import EvictionRate
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
-from podfit.vpa.updater.turns import EvictionRate
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"

@@ -11,7 +11,7 @@ from podfit.api.admissionregistration.v1.types import (
     WebhookClientConfig,
 )
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import fill, inside
+from podfit.api.meta.defaulting import fill, inside
 from podfit.api.meta.v1.types import LabelSelector
 
 Webhooks = TypeVar("Webhooks", MutatingWebhookConfiguration, ValidatingWebhookConfiguration)

@@ -11,7 +11,7 @@ from podfit.api.apiextensions.v1.types import (
     storage_version,
 )
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside
+from podfit.api.meta.defaulting import change, fill, inside
 
 
 def _definition(definition: CustomResourceDefinition) -> CustomResourceDefinition:

@@ -16,7 +16,7 @@ from podfit.api.structural.cel.rule import checked_message, checked_rule
 from podfit.api.structural.cel.types import declared, most_in_request
 from podfit.api.structural.rules import REASONS
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
-from podfit.core.turns import spend
+from podfit.core.loop_slices import spend
 
 if TYPE_CHECKING:
     from podfit.api.structural.cel.types import Declared

@@ -14,7 +14,7 @@ from podfit.api.structural.lists import list_errors
 from podfit.api.structural.prune import prune
 from podfit.api.structural.values import compiled, value_errors
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
-from podfit.core.turns import spend
+from podfit.core.loop_slices import spend
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _ROOT, _FIELD, _ITEM = "at the root", "for specified object fields", "for specified array items"

@@ -5,7 +5,7 @@ from typing import Any
 
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import fill, inside
+from podfit.api.meta.defaulting import fill, inside
 
 
 def _registration(registered: APIService) -> APIService:

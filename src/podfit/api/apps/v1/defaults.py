@@ -25,7 +25,7 @@ from podfit.api.core.v1.pods.templates import PodTemplate
 from podfit.api.core.v1.pods.volume_defaults import default_claim
 from podfit.api.core.v1.replication.types import ReplicationController, ReplicationControllerSpec
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside
+from podfit.api.meta.defaulting import change, fill, inside
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _HISTORY = 10

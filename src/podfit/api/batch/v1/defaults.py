@@ -14,7 +14,7 @@ from podfit.api.batch.v1.types import (
 )
 from podfit.api.core.v1.pods.defaults import default_template
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside
+from podfit.api.meta.defaulting import change, fill, inside
 
 _NO_LIMIT = 2**31 - 1
 

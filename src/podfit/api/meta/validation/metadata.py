@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from podfit.api.meta.remembered import passed
 from podfit.api.meta.v1.types import LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from podfit.api.meta.validation import names
+from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
 
 _ANNOTATIONS_LIMIT = 256 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import fill, inside
+from podfit.api.meta.defaulting import fill, inside
 from podfit.api.rbac.v1.types import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 
 RBAC_GROUP = "rbac.authorization.k8s.io"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import fill
+from podfit.api.meta.defaulting import fill
 from podfit.api.scheduling.v1.types import PriorityClass
 
 

@@ -13,7 +13,7 @@ from podfit.api.core.v1.storage_sources import (
     ScaleIOPersistentVolumeSource,
 )
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside, rounded
+from podfit.api.meta.defaulting import change, fill, inside, rounded
 from podfit.api.storage.v1.types import CSIDriver, CSIDriverSpec, StorageClass
 
 _OF_CORE = ("", None)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
-from podfit.core.turns import spend
+from podfit.core.loop_slices import spend
 
 LARGEST_REQUEST = 3 * 1024 * 1024
 _RESERVED = (

@@ -15,7 +15,7 @@ from podfit.apiserver.extensions.aggregation import discovery
 from podfit.apiserver.extensions.backend_addresses import Reached, Unreached
 from podfit.apiserver.extensions.backends import Backends, Trusted, joined, network_text, server_of
 from podfit.apiserver.extensions.deadline import with_deadline
-from podfit.apiserver.housekeeping.extension import FrontProxy
+from podfit.apiserver.housekeeping.extension_authentication import FrontProxy
 from podfit.core.errors import ApiError
 from podfit.net.streams import close
 from podfit.net.wire import Handler, Headers, Identity, Request, Response

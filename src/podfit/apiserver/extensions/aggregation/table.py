@@ -17,9 +17,9 @@ from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition,
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.aggregation import discovery
-from podfit.apiserver.extensions.aggregation.neighbours import Neighbours
+from podfit.apiserver.extensions.aggregation.followed_services import Neighbours
 from podfit.apiserver.extensions.aggregation.remote import Remotes, Unavailable
-from podfit.apiserver.housekeeping.extension import FrontProxy
+from podfit.apiserver.housekeeping.extension_authentication import FrontProxy
 from podfit.apiserver.registry.change_watch import refresh_on_change
 from podfit.apiserver.registry.stored import Stored
 from podfit.core.errors import ApiError

@@ -20,7 +20,7 @@ from podfit.apiserver.extensions.audit.policy import (
 )
 from podfit.apiserver.extensions.audit.policy import Recorded as Wanted
 from podfit.apiserver.request.audit_annotations import collecting
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.randomness import Random
 from podfit.net.streams import ClosingStream
 from podfit.net.wire import Identity, Pieces, Request, Response

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from podfit.api.apiextensions.v1.types import CLEANUP, ESTABLISHED, CustomResourceDefinition, holds
 from podfit.api.registry import ResourceInfo, info_for, resources
 from podfit.apiserver.context import Context
-from podfit.apiserver.extensions.customresources.ending import release, remove_all, until_empty
+from podfit.apiserver.extensions.customresources.deletion import release, remove_all, until_empty
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo, entries, kept_as
 from podfit.apiserver.extensions.customresources.names import settled
 from podfit.apiserver.extensions.customresources.view import VersionedStore
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.change_watch import RETRY, refresh_on_change
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Response

@@ -18,7 +18,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.converting_store import ConvertingStore
-from podfit.store.remembered import Remembered
+from podfit.store.decoded_cache import Remembered
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from podfit.api.meta.base import Document
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.request.legacy_options import STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resize
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.net.wire import Identity, Pieces, Request, Response
 
 _OF_THE_OBJECT = ("", "resize", "status", "ephemeralcontainers")

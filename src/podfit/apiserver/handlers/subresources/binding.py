@@ -9,11 +9,11 @@ from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import success
-from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.write_attempts import until_unchanged
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import document, typed
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import refusal, required, unsupported
 from podfit.core.times import format_time

@@ -11,7 +11,7 @@ from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.subresources.node_proxy import chosen_container, refusal_text
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import RequestInfo, flag
+from podfit.apiserver.request.request_info import RequestInfo, flag
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.websocket import is_websocket
 from podfit.net.wire import Request, Response

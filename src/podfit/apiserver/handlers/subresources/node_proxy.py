@@ -8,7 +8,7 @@ from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import invalid, refusal
 from podfit.net.websocket import READERS, is_websocket, sent_as_messages, shake_hands

@@ -38,7 +38,7 @@ from podfit.apiserver.handlers.answers import object_response
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.representations import wanted_representation
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time

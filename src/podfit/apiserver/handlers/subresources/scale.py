@@ -27,9 +27,9 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import formed, object_response
 from podfit.apiserver.handlers.apply import application_of
-from podfit.apiserver.handlers.attempts import until_unchanged
 from podfit.apiserver.handlers.change import change, check_place, check_uid
 from podfit.apiserver.handlers.patching import APPLY_PATCH, Make, PatchedObject, patcher
+from podfit.apiserver.handlers.write_attempts import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.registry.apply.sets import Tree, common, union, without
@@ -37,7 +37,7 @@ from podfit.apiserver.registry.custom_scale import custom_scale, replicas_tree, 
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import media_type, read_object, typed_object
 from podfit.apiserver.request.representations import check_representation, wanted_representation
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import conflict
 from podfit.core.fields import refusal
 from podfit.net.wire import Identity, Request, Response

@@ -26,7 +26,7 @@ from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.target import RequestInfo
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import FieldError, invalid, refusal
 from podfit.core.times import format_time

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Struct
-from podfit.api.meta.filling import empties
+from podfit.api.meta.defaulting import empties
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 

@@ -12,7 +12,7 @@ from podfit.api.apiextensions.v1.types import (
 )
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.registry.strategies.contents import check_before_contents
+from podfit.apiserver.registry.strategies.content_deletion import check_before_contents
 from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, UpdateStrategy
 from podfit.core.features import FeatureGates
 

@@ -16,7 +16,7 @@ from podfit.apiserver.request.legacy_rules import is_only_a_resize
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.pod.qos import qos_class
-from podfit.decide.pod.unhonoured import unhonoured
+from podfit.decide.pod.unsupported_fields import unhonoured
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.net.wire import Identity
 

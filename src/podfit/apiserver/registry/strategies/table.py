@@ -31,7 +31,7 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
         certificates,
         coordination,
         core,
-        custom,
+        custom_resources,
         events,
         networking,
         strategy,
@@ -39,4 +39,4 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
 
     groups = (apiextensions, apps, autoscaling, batch, certificates, coordination, core, events, networking)
     table = {kind: strategy for group in groups for kind, strategy in group.STRATEGIES.items()}
-    return table, custom.STRATEGY, strategy.Strategy()
+    return table, custom_resources.STRATEGY, strategy.Strategy()

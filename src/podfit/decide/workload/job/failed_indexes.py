@@ -11,7 +11,7 @@ from podfit.decide.workload.job import policies
 from podfit.decide.workload.job.backoff import FAILURES, IGNORED, counted, pause
 from podfit.decide.workload.job.indexes import index_of, parse
 from podfit.decide.workload.job.pods import ended_at, is_failed
-from podfit.decide.workload.job.seen import JobState
+from podfit.decide.workload.job.state import JobState
 
 
 class Before(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from podfit.decide.workload.job.backoff import FAILURES, IGNORED
 from podfit.decide.workload.job.failed_indexes import Before, before, kept, remaining
 from podfit.decide.workload.job.indexes import ANNOTATION, index_of
 from podfit.decide.workload.job.pods import FINALIZER, is_indexed, is_suspended, waits_for_end
-from podfit.decide.workload.job.seen import JobState
+from podfit.decide.workload.job.state import JobState
 from podfit.decide.workload.pods import from_template
 
 MOST = 500

@@ -12,11 +12,11 @@ from podfit.api.batch.v1.types import Job, JobCondition, JobStatus, UncountedTer
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import format_time
 from podfit.decide.workload.job import policies
+from podfit.decide.workload.job.evaluate import FINAL
 from podfit.decide.workload.job.failed_indexes import kept
 from podfit.decide.workload.job.indexes import index_of, parse, shown
-from podfit.decide.workload.job.look import FINAL
 from podfit.decide.workload.job.pods import is_failed, is_indexed, is_tracked
-from podfit.decide.workload.job.seen import COMPLETE, SUSPENDED, JobState, made, said, uncounted
+from podfit.decide.workload.job.state import COMPLETE, SUSPENDED, JobState, made, said, uncounted
 from podfit.decide.workload.pods import SUCCEEDED
 
 MOST_UNCOUNTED = 500

@@ -8,7 +8,7 @@ import asyncio
 import grpc
 import grpc.aio
 
-from podfit.kubelet.runtime.reach import Failed
+from podfit.kubelet.runtime.container_network import Failed
 
 METHOD = "/grpc.health.v1.Health/Check"
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")

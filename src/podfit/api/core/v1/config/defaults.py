@@ -5,7 +5,7 @@ from typing import Any
 
 from podfit.api.core.v1.config.types import Secret
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill
+from podfit.api.meta.defaulting import change, fill
 
 
 def _secret(secret: Secret) -> Secret:

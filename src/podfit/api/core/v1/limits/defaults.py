@@ -12,7 +12,7 @@ from podfit.api.core.v1.limits.types import (
     ResourceQuotaStatus,
 )
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, completed, inside, rounded
+from podfit.api.meta.defaulting import change, completed, inside, rounded
 
 
 def _limit_range(limits: LimitRange) -> LimitRange:

@@ -5,7 +5,7 @@ from typing import Any
 
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change
+from podfit.api.meta.defaulting import change
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside, rounded
+from podfit.api.meta.defaulting import change, fill, inside, rounded
 
 
 def _node(node: Node) -> Node:

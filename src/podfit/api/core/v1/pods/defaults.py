@@ -18,8 +18,8 @@ from podfit.api.core.v1.pods.security import PodSecurityContext
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec, PodStatus
 from podfit.api.core.v1.pods.volume_defaults import default_volume, field_ref, pull_policy
-from podfit.api.meta.filling import change, completed, fill, inside, rounded
-from podfit.api.meta.remembered import settled
+from podfit.api.meta.defaulting import change, completed, fill, inside, rounded
+from podfit.api.meta.verdict_cache import settled
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable

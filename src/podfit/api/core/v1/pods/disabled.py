@@ -2,7 +2,7 @@
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume, VolumeProjection
-from podfit.api.meta.filling import change, inside
+from podfit.api.meta.defaulting import change, inside
 
 
 def without_disabled(pod: Pod) -> Pod:

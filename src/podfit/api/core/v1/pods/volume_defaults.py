@@ -29,8 +29,8 @@ from podfit.api.core.v1.storage_sources import (
     RBDVolumeSource,
     ScaleIOVolumeSource,
 )
-from podfit.api.meta.filling import change, fill, inside, rounded
-from podfit.api.meta.remembered import settled
+from podfit.api.meta.defaulting import change, fill, inside, rounded
+from podfit.api.meta.verdict_cache import settled
 from podfit.core.quantity import ZERO
 
 _FILE_MODE = 0o644

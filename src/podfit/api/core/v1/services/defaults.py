@@ -18,7 +18,7 @@ from podfit.api.core.v1.services.types import (
 from podfit.api.discovery.v1.types import EndpointPort as SlicePort
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.base import Object
-from podfit.api.meta.filling import change, fill, inside
+from podfit.api.meta.defaulting import change, fill, inside
 
 AFFINITY_SECONDS = 10800
 EXTERNAL_NAME, CLUSTER_IP, NODE_PORT, LOAD_BALANCER = "ExternalName", "ClusterIP", "NodePort", "LoadBalancer"

@@ -12,7 +12,7 @@ from podfit.api.core.v1.pods.volumes import (
     ServiceAccountTokenProjection,
     VolumeProjection,
 )
-from podfit.api.meta.remembered import passed
+from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, forbidden, invalid, required
 
 _CONFLICT = "conflicting duplicate paths"

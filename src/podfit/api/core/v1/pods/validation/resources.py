@@ -6,8 +6,8 @@ from podfit.api.core.v1.pods.aggregate import aggregate, limits_of, requests_of
 from podfit.api.core.v1.pods.containers import ContainerResizePolicy, ResourceClaim, ResourceRequirements
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta.base import ResourceList
-from podfit.api.meta.remembered import passed
 from podfit.api.meta.validation import names
+from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, unsupported
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native, overcommittable

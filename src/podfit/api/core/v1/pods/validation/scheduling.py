@@ -14,10 +14,10 @@ from podfit.api.core.v1.pods.affinity import (
     Toleration,
     TopologySpreadConstraint,
 )
-from podfit.api.meta.remembered import passed
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import validate_selector
+from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -17,7 +17,7 @@ from podfit.decide.workload.job.backoff import Failures
 from podfit.decide.workload.job.failed_indexes import failed_indexes
 from podfit.decide.workload.job.indexes import index_of, parse
 from podfit.decide.workload.job.pods import is_failed, is_indexed, is_suspended, is_tracked, restarts
-from podfit.decide.workload.job.seen import (
+from podfit.decide.workload.job.state import (
     COMPLETE,
     FAILED,
     FAILURE_TARGET,

@@ -6,7 +6,7 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.decide.pod.unhonoured import unhonoured
+from podfit.decide.pod.unsupported_fields import unhonoured
 
 
 def warned(container: dict[str, Any] | None = None, **spec: Any) -> list[str]:

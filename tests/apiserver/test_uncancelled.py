@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podfit.apiserver.handlers.unbroken import unbroken
+from podfit.apiserver.handlers.uncancelled import unbroken
 
 
 async def test_its_result_and_its_error_are_those_of_the_work() -> None:

@@ -4,7 +4,7 @@ DIR/
   lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
   up.json       the running cluster: process, address, nodes (mode 0600)
   up.log        what a detached cluster says
-  setup.json    only until the first start is complete: what may still be made (`remains`)
+  setup.json    only until the first start is complete: what may still be made (`data_state`)
   pki/          the authority and what it issued; in front-proxy/ the one that other API servers believe
   store.db      the API server's objects
   admin.kubeconfig

@@ -9,7 +9,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.autoscaling.surroundings import held_resources, largest
+from podfit.decide.autoscaling.nodes_and_autoscalers import held_resources, largest
 
 
 class Surroundings:

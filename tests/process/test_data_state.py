@@ -14,9 +14,9 @@ from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.process import remains
+from podfit.process import data_state
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster
 
@@ -67,11 +67,11 @@ def spoil(path: Path, damage: str) -> None:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    return {part: (root / part).read_bytes() for part in remains.PARTS if (root / part).exists()}
+    return {part: (root / part).read_bytes() for part in data_state.PARTS if (root / part).exists()}
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("part", remains.PARTS)
+@pytest.mark.parametrize("part", data_state.PARTS)
 async def test_a_part_that_is_lost_is_named_and_nothing_is_made_in_its_place(
     root: Path, part: str, damage: str
 ) -> None:
@@ -89,9 +89,9 @@ async def test_a_part_that_is_lost_is_named_and_nothing_is_made_in_its_place(
     assert contents(root) == before
 
 
-@pytest.mark.parametrize("kept", remains.PARTS)
+@pytest.mark.parametrize("kept", data_state.PARTS)
 async def test_whatever_is_left_alone_is_the_rest_of_a_cluster(root: Path, kept: str) -> None:
-    for path in (*(root / part for part in remains.PARTS if part != kept), root / "store.db-wal"):
+    for path in (*(root / part for part in data_state.PARTS if part != kept), root / "store.db-wal"):
         path.unlink(missing_ok=True)
     with pytest.raises(MachineError, match="damaged cluster"):
         await start(root)
@@ -195,4 +195,4 @@ async def test_a_first_start_that_is_killed_at_any_step_goes_on(tmp_path: Path) 
         again = await start(state)
         await again.stop(pods=False)
         assert not DataDir(state).setup.exists()
-        assert len(contents(state)) == len(remains.PARTS)
+        assert len(contents(state)) == len(data_state.PARTS)

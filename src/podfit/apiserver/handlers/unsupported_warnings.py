@@ -4,7 +4,7 @@ from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
-from podfit.decide.workload.unattended import MANAGER_LEASE, attended, makes_pods, unattended_warning
+from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, attended, makes_pods, unattended_warning
 
 
 async def unattended(context: Context, info: ResourceInfo, obj: Object) -> list[str]:

@@ -17,7 +17,7 @@ from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.garbage.graph import Item, Marked
-from podfit.controllers.served import Inventory, Served, served
+from podfit.controllers.served_kinds import Inventory, Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 

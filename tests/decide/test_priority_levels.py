@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.apiserver.http.fairness import EXEMPT, GLOBAL_DEFAULT, NODE_HIGH, Turn, judge, level_of, may_start
+from podfit.apiserver.http.priority_levels import EXEMPT, GLOBAL_DEFAULT, NODE_HIGH, Turn, judge, level_of, may_start
 
 IN = "system:authenticated"
 

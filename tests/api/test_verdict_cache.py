@@ -9,9 +9,9 @@ from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.core.v1.pods.validation.resources import validate_container_resources
 from podfit.api.core.v1.pods.validation.volumes import validate_volumes
 from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume
-from podfit.api.meta import remembered
-from podfit.api.meta.remembered import passed, settled
+from podfit.api.meta import verdict_cache
 from podfit.api.meta.v1.types import LabelSelector
+from podfit.api.meta.verdict_cache import passed, settled
 from podfit.core.fields import FieldError, invalid
 from podfit.core.quantity import Quantity
 
@@ -42,8 +42,8 @@ def test_a_default_is_worked_out_once_for_values_that_are_alike() -> None:
 
 
 def test_memory_is_bounded_by_number_and_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST", 2)
-    monkeypatch.setattr(remembered, "LONGEST", 100)
+    monkeypatch.setattr(verdict_cache, "MOST", 2)
+    monkeypatch.setattr(verdict_cache, "LONGEST", 100)
     rule = Counted()
     default = settled(rule)
     for text in ("1", "2", "3", "1", "x" * 200, "x" * 200):  # the third begins anew; long ones are not kept

@@ -15,8 +15,8 @@ import msgspec
 
 from podfit.net.certificates import Damaged, new_key, read_key
 from podfit.net.files import sync_directory, write_atomic
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.store.protocol import StoreError
 from podfit.store.sqlite import StoreDamaged
 

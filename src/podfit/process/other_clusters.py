@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.layout import DataDir
 from podfit.process.process import running
 
 PROGRAMS = ("podfit", "podfit.cli")

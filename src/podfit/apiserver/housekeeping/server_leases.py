@@ -1,6 +1,6 @@
 """The servers on one store: each says again and again that it is there, and all of them agree on who is.
 
-A server renews the key `HOST:PORT`; who renews nothing for a while is dead (`alive`), its key is removed, and
+A server renews the key `HOST:PORT`; who renews nothing for a while is dead (`live_servers`), its key is removed, and
 it leaves the service `kubernetes`. Each server compares that with what it sees every few seconds, so it also comes back
 when somebody removed it. A store that only one server can open needs none of this.
 """
@@ -12,7 +12,7 @@ import msgspec
 
 from podfit.apiserver.context import Context
 from podfit.apiserver.housekeeping import own_service
-from podfit.apiserver.housekeeping.alive import RENEW_SECONDS, Sighting, alive, sighted
+from podfit.apiserver.housekeeping.live_servers import RENEW_SECONDS, Sighting, alive, sighted
 from podfit.apiserver.registry.stored import ROOT
 from podfit.core.errors import ApiError
 from podfit.store.protocol import KeyExists, RevisionConflict, StoreError

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from podfit.kubelet.runtime.reach import KEPT, Failed, Headers, HttpAnswer
+from podfit.kubelet.runtime.container_network import KEPT, Failed, Headers, HttpAnswer
 from podfit.net.plain_get import GetFailed, connect, get
 
 
