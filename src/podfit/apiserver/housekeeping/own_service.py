@@ -1,8 +1,8 @@
 """The service `kubernetes` in `default`: how whoever runs in the cluster finds its API server.
 
 Its address is the first of the services' range. Where it leads is known when the server listens: to all servers on the
-store that are alive (`server_leases`). A slice has one list of ports and one family, so servers that differ in these are in
-slices of their own; the first is called as the service is.
+store that are alive (`server_leases`). Each slice has one list of ports and one family, so servers that
+differ in these are in slices of their own; the first is called as the service is.
 """
 
 from collections.abc import Iterator, Sequence
