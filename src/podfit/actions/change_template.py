@@ -1,4 +1,5 @@
-"""Carry out what `template` has planned: the only other module here that writes.
+"""Carries out a `template` plan: patches the workload's template. Beside `resize_pods` the only module here that
+writes.
 
 A Deployment is left as it was found when anything goes wrong on the way: the template goes back, and so does the pause.
 """

@@ -1,4 +1,5 @@
-"""Carry out a plan on its pods. Resizes, and an annotation that knows what was before.
+"""Carries out a resize plan pod by pod: PATCHes `pods/resize`, and keeps the earlier sizes in an annotation for
+`--undo`.
 
 Pods are resized one after the other, in the plan's order; one that gives up room is waited for before the next is asked
 for. The first that is refused, or that a disruption budget protects from the restart it needs, ends it: what is done is

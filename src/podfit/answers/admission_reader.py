@@ -1,4 +1,4 @@
-"""Reading what others than the API server check of a write: webhooks and admission policies.
+"""Reads the webhooks and admission policies of a cluster, which may refuse a write beside the API server's own checks.
 
 `may_refuse` judges which of them cover a resize. It is apart because it loads the rules of the API, which only a plan
 needs.

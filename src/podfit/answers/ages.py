@@ -1,4 +1,4 @@
-"""What servers older than 1.36 do differently with a resize, as far as a plan has to know (docs/answers.md).
+"""Server versions: what API servers older than 1.36 do differently with a resize, as far as a plan needs it.
 
 Everything is derived from the minor version, which `/version` tells to everybody; the gates of a cluster cannot be
 read, so a release in which the feature is alpha may still refuse what is planned, and the plan says so.

@@ -1,4 +1,4 @@
-"""Containers that do not run as they should, whatever their sizes: what stands beside a resize in `why`."""
+"""Problems of containers whatever their sizes: waiting to restart, not starting, killed. `why` shows them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Do the pods that run have the sizes that the template says, or has a resize come between?
+"""Drift: compares the sizes that pods run with to those that their workload's template gives.
 
 Compared is what a pod made from the template today would get: defaults of the API and of LimitRanges count as said.
 """

@@ -1,4 +1,6 @@
-"""What a resize that goes ahead does to the containers: amounts that change, restarts, and the risk of less memory."""
+"""Effects of a resize that is granted: which amounts of which containers change, what restarts, where
+memory shrinks.
+"""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""The accepted sizes of running pods as something to deploy, so that the next rollout does not undo them.
+"""Export: the allocated sizes of running pods as patches, values or manifests, so that the next rollout keeps them.
 
 Accepted is what the node has allocated. While a resize waits or was found infeasible that is not what the spec says,
 and the allocated size is taken: a template must not ask for what no node has granted. All amounts of all containers are

@@ -1,4 +1,4 @@
-"""The kinds that answers ask a cluster for.
+"""The kinds that answers read from a cluster, with their paths.
 
 Named here once more, because the table of all kinds takes a tenth of a second to load, with the columns and rules of
 each; `tests/answers/test_kinds.py` compares the two.

@@ -1,4 +1,4 @@
-"""A node as the API tells of it, in the node machine's state: what would the kubelet decide?
+"""The state of the node machine, built from what the API tells of a node: what would its kubelet decide?
 
 The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.resize.by_status`). A
 resize is the same event here as on the node, and what is granted is then carried out in virtual time, so that room

@@ -1,4 +1,4 @@
-"""What `podfit up --make-room` would do for a resize: its plan (`decide.node.room.turns`), on what the API tells."""
+"""Plans what `podfit up --make-room` would do for a deferred resize, by `decide.node.room.turns` on a snapshot."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Which webhooks and admission policies cover `pods/resize`. A plan cannot ask them, so it names them."""
+"""Which webhooks and admission policies match `pods/resize`. A plan cannot call them, so it names them."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""What would this resize do? For every pod: what the API says, what the node decides, and what happens to containers.
+"""Plans a resize: for each pod the API's verdict, the node's decision, and the effects on its containers.
 
 The pods are asked for one after the other, as `podfit resize` does, so each verdict counts for the next: room, quota
 and the queue of what waits on the node already. What asks for no more goes first, then in the order of a node's queue:

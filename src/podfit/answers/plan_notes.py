@@ -1,4 +1,4 @@
-"""What else there is to know about a plan: quotas, warnings, and what could not be read."""
+"""Notes of a plan: quotas that it touches, warnings, and what could not be read."""
 
 from collections.abc import Iterator, Sequence
 

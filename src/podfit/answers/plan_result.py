@@ -1,4 +1,4 @@
-"""What a plan says: a verdict for each pod, and the order in which the resizes would be granted."""
+"""The result of a plan as JSON and text show it: a verdict for each pod, and the order in which resizes are granted."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What comes of each resize of a plan once all have been asked for: the API's verdict, the node's, the scheduler's."""
+"""Verdicts of a plan: what the API, the node and the scheduler say once all its resizes have been asked for."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How it stands with a pod's resize, by what its status says."""
+"""The state of a pod's resize (deferred, infeasible, in progress, done), read off its status."""
 
 from collections.abc import Sequence
 

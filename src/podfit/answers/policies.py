@@ -1,4 +1,4 @@
-"""What a node's kubelet was told that its node object does not say: manager policies, swap, feature gates.
+"""Kubelet settings that a Node object does not show: manager policies, swap and feature gates.
 
 Read from /configz through nodes/proxy, a right that not everybody has. Where it is not read a node is taken for one
 without static managers and without swap, and whoever answers says so when it matters.

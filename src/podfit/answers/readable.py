@@ -1,4 +1,4 @@
-"""For people, beside texts of the API and the node: amounts that these have in bytes, and what keeps a QoS class."""
+"""Human-readable amounts beside messages of the API and the node, which give bytes; and why a QoS class stays."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Right sizes for what runs: by the estimator of the autoscaler, from whatever there is, with what they would save.
+"""Recommends sizes for running workloads with the VPA's estimator, from any source of usage, and says what they save.
 
     a history from Prometheus ─┐
     the VPA of the workload ───┤

@@ -1,4 +1,4 @@
-"""Who has a node's room, and why the scheduler sees less of it than there is."""
+"""The allocation of a node by pod, and why the scheduler counts more than is allocated."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,6 +1,4 @@
-"""Whether a cluster makes room (docs/room.md): told by a Lease that the controller renews; one that has run out says
-nothing.
-"""
+"""Whether a cluster makes room for resizes (docs/room.md): read from a Lease that the controller renews."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What the scheduler would say of a pod without a node: the functions it decides with, on what the API tells."""
+"""Asks the scheduler's own functions about a pending pod, on what the API tells."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

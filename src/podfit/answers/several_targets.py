@@ -1,4 +1,6 @@
-"""Several targets in one question, each with a size and a namespace of its own: one snapshot, one plan."""
+"""Plans of several targets, as from a manifest: one snapshot and one plan, with a size and namespace
+for each target.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Everything an answer needs, read once and read only.
+"""A snapshot of all that an answer needs, read once and never written.
 
 Rights may be missing, metrics may not be served, and on a cluster with thousands of pods only those of the nodes in
 question matter. What could not be read is part of the answer (`unread`), never guessed.

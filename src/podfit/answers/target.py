@@ -1,4 +1,4 @@
-"""What a question is about: KIND/NAME, in the spellings of kubectl, and where the API keeps it."""
+"""Targets of questions: KIND/NAME in kubectl's spellings, and the API path where the object is."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The template of a workload gets the sizes that its pods were resized to, so that the next rollout keeps them.
+"""Plans a change of a workload's template to the sizes that its pods were resized to, so that a rollout keeps them.
 
 To change a template is what begins a rollout, and a rollout replaces every pod: what a resize in place is there to
 avoid. So each kind is asked first whether it comes to that.

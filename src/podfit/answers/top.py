@@ -1,4 +1,4 @@
-"""What containers use, beside what they may use, what they are allocated, what they want, and what a VPA recommends.
+"""Usage of containers beside requests, limits, allocated sizes and VPA recommendations (`podfit top`).
 
 `TopReader` reads it, once or again and again; `rows` is pure.
 """

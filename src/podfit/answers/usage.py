@@ -1,4 +1,4 @@
-"""What containers use now, from wherever a cluster tells it.
+"""Current usage of containers: from metrics.k8s.io, else from the kubelets.
 
     metrics.k8s.io                   an aggregated API, mostly metrics-server's; the others are asked where it is silent
     nodes/proxy .../stats/summary    the kubelet itself; the rate of CPU comes with its second measurement

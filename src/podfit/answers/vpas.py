@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalers as they lie in a cluster, where their CRD is installed; read, never written.
+"""Reads VerticalPodAutoscalers, where their CRD is installed.
 
 They belong to the autoscaler project (autoscaling.k8s.io/v1); what is not read here is passed over. Which pods one is
 for is decided as its recommender decides it: by the selector of the workload that it names, the oldest of several.

@@ -1,4 +1,4 @@
-"""Why is it as it is? Desired, allocated and actual of a pod, and what keeps a resize from being done.
+"""Explains a pod: desired, allocated and actual sizes, and what keeps a resize from being done.
 
 Everything is derived from the same snapshot and the same node model as a plan, so the reason that is told is the one
 the kubelet acts on, not a reading of its message.

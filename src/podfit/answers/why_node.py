@@ -1,4 +1,6 @@
-"""Who has the room of a node, what waits there, and why the scheduler sees it fuller than it is."""
+"""Explains a node: which pods hold its allocation, what waits there, and why the scheduler sees it
+fuller than it is.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The chain behind a VPA's number, as far as its object tells it: what was seen, what capped it, and why pods differ.
+"""Explains a VPA's recommendation: the samples behind it, what capped it, and why pods differ from it.
 
     uncapped ──minAllowed, maxAllowed──▶ target ──mode, bounds, the updater──▶ requests of pods
 

@@ -1,4 +1,4 @@
-"""What podfit's updater would do next for a VPA, found by asking its decision as if everything went well."""
+"""Predicts what podfit's updater does next for a VPA, by running its decision without writing."""
 
 from collections.abc import Iterator
 from datetime import datetime

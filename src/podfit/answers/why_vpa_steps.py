@@ -1,4 +1,4 @@
-"""How a VPA's targets came about, step by step, as far as its checkpoints tell it. Loads NumPy."""
+"""Explains a VPA's target step by step (percentile, margin, confidence, minimum) from its checkpoints. Loads NumPy."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The chain in upstream's order."""
+"""Builds the admission chain in upstream's order."""
 
 from podfit.apiserver.admission.certificates import CertificateAdmission
 from podfit.apiserver.admission.chain import Chain

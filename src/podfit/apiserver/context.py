@@ -1,4 +1,4 @@
-"""What every part of the API server works with: the store, the clock, the gates, and typed reads for admission."""
+"""`Context`: the store, the clock, the feature gates and typed reads, shared by all parts of the API server."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""What the API server imports when it is first asked for, beside its strategies (`registry/strategies/table.py`).
+"""Deferred imports of the API server: what is imported when first asked for. Strategies are in
+`registry/strategies/table.py`.
 
 A start is mostly imports, and whether a server is ready depends on neither of these. `podfit up` imports them when it
 serves (`process/deferred_imports.py`); an API server that runs alone does so with the first request.

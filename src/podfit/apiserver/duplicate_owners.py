@@ -1,4 +1,4 @@
-"""Owners that an object names twice: the same reference counts once, which a warning says."""
+"""Duplicate owner references: the same reference counts once, which a warning says."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The way to a kubelet: HTTPS at the address that its Node tells, with the API server's own client certificate.
+"""Dials kubelets: HTTPS at the address of their Node, with the API server's client certificate.
 
 The kubelet has to show a certificate for that address from the cluster's authority. One that it has asked for and not
 got yet is why there is no connection, so the error says that. Loopback and link-local addresses are not dialled: a node

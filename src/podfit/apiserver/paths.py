@@ -1,4 +1,4 @@
-"""What the server says of itself: health, version, metrics, keys, and discovery in its forms.
+"""Paths without resources: health, version, metrics, OpenID keys, and discovery.
 
 No page needs a resource or a verb; who may read one was decided before.
 """

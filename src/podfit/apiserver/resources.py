@@ -1,4 +1,4 @@
-"""What is done with resources: a verb, through admission, on objects in the store.
+"""Handles requests for resources: a verb, through admission, on objects in the store.
 
 Loaded when the first resource is asked for, which is after the server says that it is ready: verbs, admission, defaults
 and validation are most of what there is to import.

@@ -1,8 +1,8 @@
-"""The API server: a handler over a store.
+"""The API server: authentication, flow control and authorization around the handlers.
 
     request ─▶ who asks ─▶ may they ─▶ health, discovery, or a verb on a resource
 
-It knows nothing of sockets: `cluster` puts an HTTPS server in front of it, and components in the same process call the
+It knows nothing of sockets: `process` puts an HTTPS server in front of it, and components in the same process call the
 handler directly.
 """
 

@@ -1,4 +1,4 @@
-"""The base of every type on the wire, and what a field may say about itself.
+"""`Object` and `Struct`: the bases of every API type, and the annotations that a field carries (list keys, defaults).
 
 The Struct is the single source of a kind's schema. Attribute names are snake case and their JSON names follow by rule;
 list-map keys and merge strategies ride on the annotation, where patching, apply and explain read them. Go's habit of

@@ -1,4 +1,4 @@
-"""Bytes to objects and back, in one place, so that custom scalars are known everywhere.
+"""Encoding and decoding of API objects, in one place, so that quantities and times are known everywhere.
 
 Decoding is typed and strict. JSON `null` means "not given" in Kubernetes, whatever the field's type, so a document that
 does not fit at once is tried again without its nulls. Objects are immutable, so those that are told of the same bytes

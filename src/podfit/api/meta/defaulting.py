@@ -1,4 +1,4 @@
-"""Defaulting as replacement: objects are immutable, so a default makes a new object only where one was missing."""
+"""Helpers for defaulting: objects are immutable, so a default makes a new object only where a value was missing."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

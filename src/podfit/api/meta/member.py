@@ -1,4 +1,4 @@
-"""What a field is to patching and apply, whether a Struct declares it or the schema of a custom resource."""
+"""`Member`: the schema of one field as patch and apply need it, from a Struct or from a CRD's schema."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Literal, TypeAlias

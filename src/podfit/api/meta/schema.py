@@ -1,4 +1,4 @@
-"""The schema that patches and field checks need, read off the Structs.
+"""Schemas of Structs for patching and field validation, derived from their annotations.
 
 `members(Pod)` maps each JSON name to what it holds and how it merges. Nothing here is written twice: the answer comes
 from the annotations in `api`, or from the schema of a custom resource, and is kept for each type.

@@ -1,4 +1,4 @@
-"""Label and field selectors from their texts, by the grammar and in the words of upstream's parsers.
+"""Parses label and field selectors from text, with upstream's grammar and error messages.
 
     labels:   KEY | !KEY | KEY (=|==|!=|<|>) VALUE | KEY (in|notin) (VALUE, …)      joined by commas
     fields:   PATH (=|==|!=) VALUE                                                   joined by commas; \\ escapes , = \\

@@ -1,4 +1,4 @@
-"""Label selectors as objects hold them: as requirements to match with, and as the text that people read."""
+"""Label selectors of objects (`matchLabels`, `matchExpressions`): as requirements to match with, and as text."""
 
 from collections.abc import Mapping
 

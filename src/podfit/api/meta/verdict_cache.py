@@ -1,4 +1,4 @@
-"""Verdicts on parts of objects, remembered by what those parts are on the wire.
+"""A cache of validation and defaulting results for parts of objects, keyed by their encoding.
 
 A pod that is resized or reports its status is defaulted and validated as a whole, as upstream does it, although almost
 all of it is as it was; and pods of one template differ in little. Rules are pure functions of values that never change,

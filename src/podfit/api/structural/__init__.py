@@ -1,4 +1,4 @@
-"""What a structural schema means for the objects of its kind.
+"""Structural schemas of custom resources: pruning, defaulting, validation and CEL rules.
 
     document ─ prune ─▶ only declared members ─ fill ─▶ with defaults ─ errors, list_errors, rules ─▶ what is wrong
 

@@ -1,4 +1,4 @@
-"""The rules of a schema made ready to be asked, node by node; nodes without rules at or below them are left out."""
+"""Compiled CEL rules of a schema, by node; nodes without rules at or below them are left out."""
 
 from collections import OrderedDict
 from collections.abc import Mapping

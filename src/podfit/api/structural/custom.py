@@ -1,4 +1,4 @@
-"""Objects of kinds that a cluster declares for itself.
+"""Custom resources as objects: a document with its schema.
 
 Such a kind is a class too, made at run time from its CustomResourceDefinition: the metadata is typed as everywhere, the
 rest stays a document under the kind's structural schema, which rides on the class as annotations ride on a Struct. So

@@ -1,4 +1,4 @@
-"""Defaults of a schema, and the end of nulls where none is allowed."""
+"""Defaulting by a structural schema, and removal of nulls that it does not allow."""
 
 from typing import Any
 

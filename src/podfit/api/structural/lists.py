@@ -1,4 +1,4 @@
-"""Lists that are sets or maps hold each item, or each key, once; and embedded objects are objects."""
+"""Lists of type set or map hold each item, or each key, once; embedded resources are checked as objects."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Members that a schema does not declare are dropped, and named."""
+"""Pruning: members that a schema does not declare are dropped, and named."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the CEL rules of a schema (`x-kubernetes-validations`) refuse of an object, within a budget for all of it."""
+"""Runs the CEL rules of a schema (`x-kubernetes-validations`) on an object, within one cost budget."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How documents under a schema fall apart, in the terms in which `api.meta.schema` says it of Structs."""
+"""`Member`s of a structural schema, so that patch and apply treat custom resources as they do Structs."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Custom resources: metadata, values, scale, what lists may hold, and the rules of their schema."""
+"""Validation of custom resources: metadata, values, scale, list types and CEL rules."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values against their schema, in the words of the API.
+"""Validation of values against their schema, in the API's words.
 
 One value can fail in more ways than one. What every text names is the path, `in body`, and for a type that does not fit
 the type that was given.

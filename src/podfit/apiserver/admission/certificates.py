@@ -1,4 +1,4 @@
-"""Whose approval and whose signature count, and what nobody may ask a certificate for.
+"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction: who may approve, sign and ask for what.
 
 CertificateApproval and CertificateSigning: the right to write `certificatesigningrequests/approval` or `/status` is not
 enough, who does must hold `approve` or `sign` on the signer, by its name or as `DOMAIN/*`.

@@ -1,4 +1,4 @@
-"""The plugins in their order, and quotas, which are charged with the write itself."""
+"""The admission chain: plugins in order, and quotas, which are charged with the write itself."""
 
 from functools import lru_cache
 from typing import ClassVar, Protocol, TypeVar

@@ -1,4 +1,4 @@
-"""Nobody grants rights that they do not hold themselves, unless they may `escalate` (roles) or `bind` (bindings).
+"""RBAC escalation checks: nobody grants rights that they do not hold, unless they may `escalate` or `bind`.
 
 An aggregation rule can gather any rule of the cluster, also later, so whoever sets, changes or removes one has to hold
 every right. Upstream's rules: pkg/registry/rbac, `policybased` storage of each kind.

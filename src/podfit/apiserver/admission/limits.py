@@ -1,4 +1,4 @@
-"""LimitRanger: the defaults and bounds that a namespace sets for its pods, on creation and resize."""
+"""LimitRanger: a namespace's defaults and bounds for its pods, on creation and resize."""
 
 from typing import Any
 

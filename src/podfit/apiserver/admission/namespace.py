@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and some never go."""
+"""NamespaceLifecycle: no creation in missing or terminating namespaces; some namespaces are never deleted."""
 
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.base import Object, ObjectT

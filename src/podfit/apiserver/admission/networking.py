@@ -1,4 +1,4 @@
-"""What ingresses get: the default class."""
+"""DefaultIngressClass: ingresses without a class get the default one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the node has a say in: the checks of a resize that ask about the pod's node (R-069 to R-074)."""
+"""Checks of a resize against the pod's node (R-069 to R-074): NodeDeclaredFeatures and the resize validator."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every pod gets: its priority, patience with a node that is away for a while, and where its node is."""
+"""Priority, DefaultTolerationSeconds and PodTopologyLabels: what every new pod gets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""ResourceQuota: what an object uses is charged in the very transaction that stores it.
+"""ResourceQuota: what an object uses is charged in the same transaction that stores it.
 
 So a charge without its object cannot be, whatever fails: a conflict, another plugin's refusal, the store, the client,
 the server. Writes that are charged in one namespace take turns here; a charge that another API server made in between

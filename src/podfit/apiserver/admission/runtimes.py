@@ -1,4 +1,4 @@
-"""RuntimeClass: what running a pod in its way costs, and where that is possible, becomes part of the pod."""
+"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its runtime class."""
 
 from typing import Any
 

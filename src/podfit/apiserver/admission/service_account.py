@@ -1,4 +1,4 @@
-"""ServiceAccount: a pod runs as an account of its namespace, and its containers find that account's token.
+"""ServiceAccount: a pod gets its account, and a volume with that account's token.
 
 The token is a projected volume `kube-api-access-…` with the cluster's CA certificate and the name of the namespace
 beside it, mounted where client libraries look. Whoever mounts something there, or wants no token, gets none.

@@ -1,4 +1,4 @@
-"""What claims and volumes get: the default class, and protection from going while they are in use."""
+"""DefaultStorageClass and StorageObjectInUseProtection: a claim's default class, and finalizers while in use."""
 
 from typing import Any
 

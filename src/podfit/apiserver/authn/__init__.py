@@ -1,1 +1,1 @@
-"""Who asks: certificates, tokens of service accounts and of machines that join, and whom a request is judged as."""
+"""Authentication: certificates, service account tokens, bootstrap tokens, and impersonation."""

@@ -1,4 +1,4 @@
-"""Who asks: a client certificate, a bearer token, or an in-process identity.
+"""The authenticator: a client certificate, a bearer token, or an in-process identity.
 
 Without any of them a request is anonymous, which is enough for health and version and nothing else.
 """

@@ -1,4 +1,4 @@
-"""May they? RBAC from the stored roles and bindings, with the node authorizer in front of it for kubelets.
+"""The authorizer: RBAC from the stored roles and bindings, and the node authorizer before it for kubelets.
 
 What RBAC has once said to a question holds until a role or a binding is written: the store counts those writes in the
 moment in which a read would show them, so a verdict is never older than what it was made of. Where the store cannot

@@ -1,4 +1,4 @@
-"""Which identities are kubelets."""
+"""Identities of kubelets: the user `system:node:NAME` in the group `system:nodes`."""
 
 from podfit.net.wire import Identity
 

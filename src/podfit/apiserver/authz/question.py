@@ -1,4 +1,4 @@
-"""The question that authorization answers: who wants to do what with which resource, or with which path."""
+"""The attributes of an authorization: who wants to do what with which resource or path."""
 
 import msgspec
 

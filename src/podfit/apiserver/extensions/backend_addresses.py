@@ -1,4 +1,4 @@
-"""Where a service is answered: addresses that whoever runs beside the cluster's network can open a connection to.
+"""Resolves a service to backend addresses: from endpoint slices, else endpoints, else pods.
 
 A service's own address is for proxies on nodes, and there may be none. So, as upstream with aggregator routing, a port
 of a service leads to the ready addresses behind it. Who maintains them is not this module's business: slices count

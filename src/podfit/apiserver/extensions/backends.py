@@ -1,4 +1,4 @@
-"""Services that webhooks and APIServices name, reached over HTTPS.
+"""HTTPS clients for the services and URLs that webhooks and APIServices name.
 
 The certificate has to be `NAME.NS.svc`'s, and the registration says who may have signed it. Each new connection asks
 where the service is (`backend_addresses`), so those that are open stay with whom they lead to, and a backend that moved

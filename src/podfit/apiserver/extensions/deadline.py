@@ -1,4 +1,4 @@
-"""What others are asked is waited for so long and no longer, by the server's own clock."""
+"""Deadlines for calls of webhooks and aggregated servers, by the server's own clock."""
 
 import asyncio
 from collections.abc import Awaitable

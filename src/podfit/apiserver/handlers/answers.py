@@ -1,4 +1,4 @@
-"""Responses: whole objects by slicing, Status objects, warnings."""
+"""Responses: objects, lists and Status objects as bytes, and warning headers."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Options that travel in a request's query, checked."""
+"""Query options of a request (`limit`, `continue`, `resourceVersion`, `dryRun`, …), validated."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""From a request's patch to the object that it makes: JSON patch, merge patch, strategic merge patch."""
+"""Applies a request's patch to an object: JSON patch, merge patch, strategic merge patch."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Answers as people read them: indented where a person seems to ask, YAML where a client wants it."""
+"""Pretty-printed JSON and YAML, where the client asks for them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` asks for instead of objects."""
+"""Tables, the form that `kubectl get` asks for."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Work that is not given up with the client that asked for it."""
+"""Runs a write to its end although the client that asked for it has gone."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""Tells who creates something that nobody in this cluster acts on."""
+"""Warns whoever creates an object of a kind that no controller of this cluster acts on."""
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object

@@ -1,4 +1,4 @@
-"""Watches: what changed since a version, for as long as the client stays.
+"""Watches: a stream of changes since a revision.
 
 `watch_lines` has the lines. Bookmarks tell a client that has seen nothing for a while from where to continue.
 """

@@ -1,4 +1,4 @@
-"""The lines of a watch: an event each.
+"""Encodes watch events as lines, once for each form that watchers take.
 
 An event is encoded once for each kind of watcher that wants the same bytes, not once for each watcher. With a selector
 the client sees a collection of its own: an object that begins to match is ADDED to it, one that ceases to is DELETED.

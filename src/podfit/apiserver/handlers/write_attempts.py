@@ -1,5 +1,5 @@
-"""How a write is tried: again on the new state when someone else was quicker, a large one in several turns of the event
-loop so that other clients have theirs in between, and with its warnings when it is refused.
+"""Retries of a write: again on the new state after a conflict; a large one in slices of the event loop; warnings kept
+when it is refused.
 """
 
 import asyncio

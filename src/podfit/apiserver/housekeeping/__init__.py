@@ -1,3 +1,1 @@
-"""What a server does unasked: it makes what a cluster has from the start, its own service among it, and forgets events
-and history when they are old.
-"""
+"""Background tasks of an API server: bootstrap objects, its own service, leases, and compaction."""

@@ -1,4 +1,4 @@
-"""What a cluster has before anyone asks for it: namespaces, priority classes, and the default roles.
+"""Bootstrap objects: namespaces, priority classes, and the default roles.
 
 Made when missing, at every start, before the server says that it is ready. A default role or binding that lacks rules
 or subjects of this version gets them, unless its annotation `rbac.authorization.kubernetes.io/autoupdate` is `false`;

@@ -1,4 +1,4 @@
-"""Events are kept for an hour after their last write, and history for five to ten minutes; older ones make room.
+"""Compaction: events are removed an hour after their last write, history after five to ten minutes.
 
 The hour is measured by the monotonic clock, as the time of day may be set: every round remembers the store's revision,
 and what was not written since the revision of an hour ago is over. What was written before this process began goes as

@@ -1,4 +1,4 @@
-"""The ConfigMap `extension-apiserver-authentication`: by what other API servers know who asks them.
+"""The ConfigMap `extension-apiserver-authentication`, by which extension API servers authenticate the front proxy.
 
 They trust a client's certificate, or one of the front proxy and the headers in which it names the user. Several servers
 on one store may have authorities of their own, so each adds what it is known by, and takes nothing away.

@@ -1,4 +1,4 @@
-"""Which of the API servers on one store are alive.
+"""Which API servers on one store are alive, by their leases. Pure.
 
 Each renews a key of its own. Clocks of different machines are never compared: an observer notes by its own when it
 first saw the revision that a key has now, and a key that stayed the same for too long belongs to nobody.

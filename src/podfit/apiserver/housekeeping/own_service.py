@@ -1,4 +1,4 @@
-"""The service `kubernetes` in `default`: how whoever runs in the cluster finds its API server.
+"""The service `kubernetes` in `default`, by which pods find the API server.
 
 Its address is the first of the services' range. Where it leads is known when the server listens: to all servers on the
 store that are alive (`server_leases`). Each slice has one list of ports and one family, so servers that

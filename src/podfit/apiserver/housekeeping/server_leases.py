@@ -1,4 +1,4 @@
-"""The servers on one store: each says again and again that it is there, and all of them agree on who is.
+"""Leases of API servers: each server on a store renews its own, and all agree on who is alive.
 
 A server renews the key `HOST:PORT`; who renews nothing for a while is dead (`live_servers`), its key is removed, and
 it leaves the service `kubernetes`. Each server compares that with what it sees every few seconds, so it also comes back

@@ -1,4 +1,4 @@
-"""Discovery: what this server has, in the old form and the aggregated one, and its version.
+"""Discovery: API groups and resources, unaggregated and aggregated, and the version.
 
 Everything is a function of the kinds that are served, which grow and shrink with the cluster's own definitions.
 """

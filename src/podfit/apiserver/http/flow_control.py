@@ -1,4 +1,4 @@
-"""Flow control: the part of `apiserver.http.priority_levels` that waits.
+"""Flow control: queues requests by `apiserver.http.priority_levels`.
 
 A request of a limited level takes a seat before it is looked at and gives it back when it is answered; a watch or a
 followed log when its stream begins. Who finds none waits in the queue of their flow, and each turn of the event loop

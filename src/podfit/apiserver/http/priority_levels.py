@@ -1,4 +1,4 @@
-"""Whose requests go first, and how many of whose may be under way: a light form of priority and fairness.
+"""Priority levels and flows: a light form of API priority and fairness. Pure; `flow_control` waits.
 
 Each request belongs to a level, by who asks for what, and within it to a flow, which is the user. A level has seats
 (requests under way), a number of starts for each turn of the server's event loop, and queues of bounded length, one a

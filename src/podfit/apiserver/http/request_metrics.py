@@ -1,4 +1,4 @@
-"""What /metrics says about requests, by upstream's names: how many, how long, how many under way in each level."""
+"""Request metrics under upstream's names: counts, durations, and requests in flight by level."""
 
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Whether the store takes writes, as /readyz tells: by the last write, not by one of its own for each question.
+"""The readiness check of writes: by the last write, without a write of its own for each probe.
 
 After a failure nobody may write any more, so the question itself has the store try again, every five seconds at most.
 """

@@ -1,4 +1,4 @@
-"""Objects on their way into the store and out of it.
+"""The registry: how objects are stored, converted, patched and validated.
 
 strategies      what the handlers ask about a kind: creation, update, subresources, deletion
 stored          keys, encodings and revisions; `list_cache` keeps the bytes of lists

@@ -1,4 +1,4 @@
-"""Checks that may take long because a user says so: begun in the loop, done again beside it if it does."""
+"""Runs checks whose cost a user decides: in the event loop up to a bound, then in a thread."""
 
 import asyncio
 from collections.abc import Callable

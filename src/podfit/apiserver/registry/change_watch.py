@@ -1,4 +1,4 @@
-"""What a server keeps of a kind in its process follows the store's watch: other servers may write to the same store."""
+"""Follows the store's changes of a kind, since other servers may write to the same store."""
 
 import logging
 from collections.abc import Awaitable, Callable

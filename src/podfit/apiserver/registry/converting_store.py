@@ -1,4 +1,4 @@
-"""A store whose values are shown in another form than they are kept in, such as another version of a kind."""
+"""A store that converts its values on the way, such as to another version of a kind."""
 
 from collections.abc import Callable, Sequence
 from weakref import WeakSet

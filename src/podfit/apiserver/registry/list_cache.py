@@ -1,4 +1,4 @@
-"""The bytes of lists that were answered last, for as long as what they list stays the same.
+"""A cache of encoded lists, valid as long as nothing in the list changes.
 
 Clients that come back all at once, after a restart or a broken connection, ask for the same lists. Joining a thousand
 items costs as much as sending them, so the joined items are kept. Whether they still hold is seen from the records

@@ -1,4 +1,4 @@
-"""Names that the server makes up."""
+"""Generated names (`generateName`)."""
 
 from podfit.core.randomness import Random
 

@@ -1,4 +1,4 @@
-"""Which allocations may belong to a request under way. Measured by the monotonic clock: the time of day may be set.
+"""Allocations of requests under way, which no repair may release yet. Measured by the monotonic clock.
 
 Of a record that another server wrote only the time of day is known. It says at most that the record is old; otherwise
 the record counts from when it was first seen here.

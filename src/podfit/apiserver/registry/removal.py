@@ -1,4 +1,4 @@
-"""How objects end.
+"""Deletion: finalizers, grace periods, and the removal of the stored object.
 
 Most go at once. One with finalizers is marked and waits until they are gone. A pod on a node is marked with the time by
 which it must have ended; its kubelet deletes it for good when it has. A namespace waits for its contents.

@@ -1,4 +1,4 @@
-"""What a service holds of the cluster's addresses and ports, and what it keeps when it is changed.
+"""Allocates a service's cluster IPs and node ports, and keeps them on updates.
 
 An address or a node port belongs to one service at a time. Which ones a service needs follows from its type; what an
 update does not mention stays, and what the new type has no use for is let go.

@@ -1,4 +1,4 @@
-"""Objects in the store: keys, encodings, and the revision between them.
+"""Stored objects: their keys, their encoding, and the revision spliced into it.
 
 An object is stored encoded, without its resource version, which is known only when the write has its place in the log.
 Every encoding of a kind begins with the same bytes up to the first member of the metadata, so the version is put in by

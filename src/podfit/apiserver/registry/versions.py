@@ -1,4 +1,4 @@
-"""Kinds that are served in several versions and stored in one: what a request for another version works on."""
+"""Conversion between the served versions of a kind and its storage version."""
 
 from dataclasses import replace
 from functools import partial

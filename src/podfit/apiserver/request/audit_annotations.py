@@ -1,4 +1,4 @@
-"""What the server adds to the audit event of the request that it is answering."""
+"""Audit annotations that the server adds to the event of the current request."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Times and binary values of a document as the API writes them, whatever form its author chose.
+"""Canonical forms of times and binary values, as the API writes them.
 
 Times come back in UTC, in whole seconds or with six digits; base64 without line ends. Where a kind has such members
 follows from its annotations.

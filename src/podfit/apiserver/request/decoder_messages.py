@@ -1,4 +1,4 @@
-"""Why a document is not an object of its kind, in the words of upstream's JSON decoder, which clients quote and match.
+"""Messages of upstream's JSON decoder for documents that are not objects of their kind; clients quote and match them.
 
 `cannot unmarshal string into Go struct field EnvVar.spec.containers.env.value of type string`: `type_errors` finds it.
 What upstream has no word for is told in ours, which say where.

@@ -1,4 +1,4 @@
-"""JSON from bytes, within bounds; YAML is in `yaml_documents`.
+"""Decodes JSON within bounds; YAML is in `yaml_documents`.
 
 Whatever walks a document afterwards does so by recursion, some of it in C without a guard of its own, so a document is
 measured before it is built: deep nesting would end the process.

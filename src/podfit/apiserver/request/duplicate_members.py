@@ -1,4 +1,4 @@
-"""Documents in which a member occurs more than once, which a reader of JSON into typed objects takes one by one.
+"""Duplicate members in JSON documents, found as a typed reader would find them, one by one.
 
 The second of two maps is merged into the first, of other values the last one counts. A strict reader reports each
 repetition and each member that is not known where it meets it.

@@ -1,4 +1,4 @@
-"""Upstream's names of texts that have a type of their own, by struct and member; the decoder's refusals tell them."""
+"""Go names of string types, by struct and member, which decoder messages contain."""
 
 _OF_CORE = """
 PodSpec.restartPolicy=RestartPolicy PodSpec.dnsPolicy=DNSPolicy PodSpec.preemptionPolicy=PreemptionPolicy

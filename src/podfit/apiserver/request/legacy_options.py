@@ -1,4 +1,4 @@
-"""Which parts of the legacy mode a server has, and for whom."""
+"""Options of legacy mode: which parts are on, and for which clients."""
 
 import msgspec
 

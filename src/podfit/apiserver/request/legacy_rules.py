@@ -1,4 +1,4 @@
-"""What clients and nodes of Kubernetes 1.27 to 1.32 would have seen and sent (spec resize-history, sections 2 and 3).
+"""Legacy mode as rules: how clients and nodes of Kubernetes 1.27 to 1.32 see and send resizes.
 
 Until 1.32 one field, `status.resize`, said how a resize goes. Since 1.33 two conditions do. Each can be told from the
 other, so neither has to be stored twice: the field is derived for clients that still look at it, the conditions for

@@ -1,3 +1,3 @@
-"""The media types of whole objects."""
+"""Media types of request and response bodies."""
 
 JSON, YAML = "application/json", "application/yaml"

@@ -1,4 +1,4 @@
-"""Which form of an answer a client wants, of what it offers to take in its Accept header.
+"""Content negotiation: which form of an answer a client accepts.
 
 As upstream reads it: offers by their `q`, whole types before ranges; an offer whose parameters cannot be met is passed
 over. Routes of built-in kinds look at the names of the types first (`accepts`), before anybody looks at parameters.

@@ -1,4 +1,4 @@
-"""Why the outcome of a strategic patch does not fit its kind."""
+"""Messages for strategic patches whose result does not fit its kind."""
 
 import re
 

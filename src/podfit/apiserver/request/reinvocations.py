@@ -1,4 +1,4 @@
-"""What one write has been through: which webhooks were asked, and which of them have to be asked again.
+"""Reinvocation of mutating webhooks: which were called for a write, and which have to be called again.
 
 A second round runs when a webhook changed the object. The built-in plugins all see it again; a webhook does only if it
 asked for that, was called in the first round, and the object has changed since.

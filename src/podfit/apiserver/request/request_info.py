@@ -1,4 +1,4 @@
-"""What a request is about, read from its method and path before anything else is known of it."""
+"""`RequestInfo`: verb, group, version, resource, namespace and name of a request, from its method and path."""
 
 from collections.abc import Callable
 

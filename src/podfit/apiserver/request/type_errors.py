@@ -1,4 +1,4 @@
-"""What Go's JSON decoder would say of a document that does not fit its kind.
+"""Type errors of a document, in the words of Go's JSON decoder.
 
 It goes through the document in its order and remembers the first member of a wrong type; a value that reads itself
 (quantity, time, a number or a text) ends it at once. It names the innermost struct and the whole path, without places

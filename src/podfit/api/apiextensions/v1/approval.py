@@ -1,4 +1,4 @@
-"""Definitions in Kubernetes' own groups: the annotation by which somebody has said yes."""
+"""Approval of CRDs in Kubernetes' own groups: the annotation `api-approved.kubernetes.io` and its condition."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Defaults of definitions of custom kinds."""
+"""Defaults of CustomResourceDefinitions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The kind of apiextensions.k8s.io, which declares further ones."""
+"""The resource entry of CustomResourceDefinition."""
 
 from podfit.api.apiextensions.v1.types import GROUP, CustomResourceDefinition
 from podfit.api.columns import DATED, dated_row

@@ -1,4 +1,4 @@
-"""CEL rules when a definition is made: that each can be read, fits the types of its schema, and does not cost too much.
+"""Validation of a CRD's CEL rules: each must parse, fit the types of its schema, and stay within the cost limits.
 
 A rule counts as often as its schema can occur in one object: as often as the lists and maps around it allow.
 """

@@ -1,4 +1,4 @@
-"""Schemas of custom resources: structural, of known types, and without what no server can afford to check.
+"""Validation of a CRD's schemas: structural, of known types, and without what a server cannot afford to check.
 
 Structural means that the type of every field is said where the field is, so that pruning, defaulting and apply can go
 by it; what stands under `allOf`, `anyOf`, `oneOf` and `not` only narrows values.

@@ -1,4 +1,4 @@
-"""apiextensions.k8s.io/v1: kinds that a cluster declares for itself.
+"""apiextensions.k8s.io/v1: CustomResourceDefinition and its parts.
 
 A schema is a Struct like any other, so its own fields are checked, explained and patched as those of built-in kinds.
 `api.structural` gives it meaning for the objects that it describes.

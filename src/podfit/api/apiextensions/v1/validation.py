@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what is wrong with names, versions, columns and subresources; `schemas` judges schemas.
+"""Validation of CustomResourceDefinitions: names, versions, columns, subresources. `schema_validation` checks schemas.
 
 Where all versions say the same about something, errors name the place that it had before versions could differ
 (`spec.validation`, `spec.subresources`): an upstream quirk that clients see.

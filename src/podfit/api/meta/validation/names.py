@@ -1,4 +1,4 @@
-"""The shapes of names and labels. Each function answers what is wrong with a text, nothing when it is fine.
+"""Validation of names and labels. Each function returns what is wrong with a text; nothing when it is valid.
 
 A cluster says the same few thousand names over and over, the keys of labels above all, so verdicts are remembered.
 """

@@ -1,4 +1,4 @@
-"""What a kind's validation consists of."""
+"""`Rules`: the validation functions of one kind."""
 
 from collections.abc import Callable
 from typing import Any, Literal

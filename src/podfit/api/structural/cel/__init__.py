@@ -1,4 +1,4 @@
-"""CEL as Kubernetes speaks it.
+"""The Common Expression Language as Kubernetes uses it.
 
     text ─ parse ─▶ tree ─ check ─▶ types ─ estimate ─▶ the most it can cost
                                           └ run ─▶ a function of values that counts what it costs, and ends

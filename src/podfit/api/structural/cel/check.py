@@ -1,4 +1,4 @@
-"""Types of an expression before there is a value: each node's type and the overloads that each call may be."""
+"""The CEL type checker: the type of each node, and the overloads that each call may be."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

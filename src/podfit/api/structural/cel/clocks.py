@@ -1,4 +1,4 @@
-"""Parts of moments and durations."""
+"""CEL functions on timestamps and durations."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Conversions between CEL's types; each takes the meter first."""
+"""CEL type conversions. Each takes the meter first."""
 
 import math
 import re

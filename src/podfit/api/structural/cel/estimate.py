@@ -1,4 +1,4 @@
-"""The most that an expression can cost, before there is a value: upstream's estimate, in the same units.
+"""The CEL cost estimate: the most that an expression can cost before it runs, in upstream's units.
 
 A step costs 1, a text a tenth of its length for each time it is walked, a pattern a quarter of its length for each step
 of the text; what is done for each item costs as often as there can be items.

@@ -1,4 +1,4 @@
-"""The most that a call can cost, by what is known of the sizes of its arguments."""
+"""The cost estimate of CEL calls, from what is known of the sizes of their arguments."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Expressions asked about values: of schemas, and of requests."""
+"""Evaluates compiled CEL expressions: rules of schemas, and conditions of webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Values as texts: `string(…)` and `format`. Every part that is written is charged, as parts may be shared."""
+"""CEL string formatting: `string(…)` and `format`. Every part that is written is charged, as parts may be shared."""
 
 import math
 import re

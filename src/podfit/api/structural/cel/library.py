@@ -1,4 +1,4 @@
-"""What expressions may call: the standard functions and Kubernetes' libraries, by name, with what they take and give.
+"""The CEL function library: standard functions and Kubernetes' extensions, by name, with their signatures.
 
 A line reads `name receiver.(types) result overload`; one without a receiver is a function. `A` and `B` are free.
 """

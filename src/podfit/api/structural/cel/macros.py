@@ -1,4 +1,4 @@
-"""Macros: what is asked of, or made from, each item of a list or each key of a map. Every item is charged before it."""
+"""CEL comprehension macros (`all`, `exists`, `map`, `filter`, …). Every item is charged before it is evaluated."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What one evaluation has cost, and when it is over; and equality, which costs what it compares."""
+"""The CEL runtime cost meter of one evaluation, and equality, which costs what it compares."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Kubernetes' libraries of addresses, networks and URLs."""
+"""Kubernetes' CEL libraries for IP addresses, CIDRs and URLs."""
 
 import ipaddress
 import re

@@ -1,4 +1,4 @@
-"""Arithmetic and order, with the bounds of 64 bits."""
+"""CEL arithmetic and comparison, with 64-bit overflow errors."""
 
 import math
 import operator

@@ -1,4 +1,4 @@
-"""Expressions read: operators by their rank, macros as folds; as deep as `DEEPEST` and no deeper."""
+"""The CEL parser: operator precedence, macros as folds, and at most `DEEPEST` levels."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Patterns as Go reads them, and what Go says of those that it cannot read."""
+"""Regular expressions in CEL: RE2 as Go reads it, with Go's error messages."""
 
 from typing import Any
 

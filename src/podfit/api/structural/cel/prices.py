@@ -1,4 +1,4 @@
-"""What a call costs by the values that it gets, where that is not 1. Upstream's run-time costs."""
+"""Runtime costs of CEL calls that cost other than 1, by upstream's numbers."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rules and message expressions of a schema checked: what they may name, what they have to come to."""
+"""Checks a schema's CEL rules and message expressions: what they may name, and the type of their result."""
 
 from podfit.api.apiextensions.v1.types import ValidationRule
 from podfit.api.structural.cel.check import Checked, check

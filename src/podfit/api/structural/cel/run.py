@@ -1,4 +1,4 @@
-"""Expressions made into functions that count what they cost as upstream's tracker does, and end when it is too much."""
+"""Compiles CEL expressions to Python functions that count their cost and stop at the limit."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sizes and costs of 64 bits that stay at the largest instead of overflowing."""
+"""Saturating 64-bit arithmetic for sizes and costs."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The words and the tree of a CEL expression. Every node knows its place in the text, which errors name."""
+"""The CEL tokens and syntax tree. Every node knows its position in the text, for error messages."""
 
 import re
 from collections.abc import Iterator

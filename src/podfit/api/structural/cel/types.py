@@ -1,4 +1,4 @@
-"""Types of CEL, which of them go where, and those of a schema with the most that a value of it can hold.
+"""CEL types, which are assignable to which, and the types of a schema with the largest size of their values.
 
 Without a bound of its own a list, map or text is as long as one request can carry (3 MiB), its parts written as short
 as they can be.

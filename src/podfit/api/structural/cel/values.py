@@ -1,4 +1,4 @@
-"""Values as rules see them: those of a schema are turned into CEL's when they are looked at, not before.
+"""CEL values: values of a schema are converted lazily, when a rule looks at them.
 
 A document stays as it is; `Fields`, `Rows` and `Named` show an object, a list and a map of it. What was computed is
 plain Python: bool, int, `UInt`, float, str, bytes, list, dict, None, and the kinds below.

@@ -1,4 +1,4 @@
-"""The answer to one write of a pod, or of something that makes pods."""
+"""Evaluates a namespace's policy for one write of a pod, or of a workload with a pod template."""
 
 from collections.abc import Mapping, Sequence
 

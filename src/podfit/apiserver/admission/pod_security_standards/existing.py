@@ -1,4 +1,4 @@
-"""What is said of the pods of a namespace whose enforce level changes. They stay; their owner is warned."""
+"""Warnings about existing pods when a namespace's enforce level changes. The pods stay."""
 
 from collections.abc import Iterable, Sequence
 

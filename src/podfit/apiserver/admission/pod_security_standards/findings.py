@@ -1,4 +1,4 @@
-"""What a check finds, in upstream's words, and the containers that checks look at.
+"""Violations in upstream's words, and the containers that checks look at.
 
 Names come from the pod's author and there may be 100,000 of them: a list is cut after `MOST_NAMED`, a name after
 `LONGEST_NAME` characters, so a message stays below 100 KB whatever the pod.

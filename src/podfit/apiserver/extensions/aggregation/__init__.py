@@ -1,1 +1,1 @@
-"""Group versions that other components serve, behind this server's address and under its authorization."""
+"""API aggregation: group versions that other servers serve, behind this server's address and authorization."""

@@ -1,4 +1,4 @@
-"""What discovery says of group versions that others serve, in both of its forms."""
+"""Discovery documents of aggregated group versions, in both forms."""
 
 from collections.abc import Iterable, Mapping
 

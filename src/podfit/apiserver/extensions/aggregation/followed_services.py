@@ -1,4 +1,4 @@
-"""What is behind the services that APIServices name, followed in their namespaces: who moves is asked again at once.
+"""Follows the services and endpoints behind APIServices: one whose backend moves is checked again at once.
 
 Nothing is watched while nothing is registered, and nothing of other namespaces.
 """

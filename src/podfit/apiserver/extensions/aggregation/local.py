@@ -1,4 +1,4 @@
-"""The APIServices of what this server serves itself, which say so to whoever lists them."""
+"""APIService objects for the group versions that this server serves itself."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Asking who serves a group version: for what it serves, which tells whether it is there, and for what users want.
+"""Requests to an aggregated API server: its discovery, which tells whether it is available, and users' requests.
 
 It is told who asks: by the identity where its handler is in this process, else by upstream's headers of a front proxy,
 which it believes because of the certificate that is shown to it.

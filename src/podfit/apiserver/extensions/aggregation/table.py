@@ -1,4 +1,4 @@
-"""Who serves which group version, whether it answers, and requests passed on to it.
+"""The table of APIServices: who serves which group version, whether it is available, and the proxy to it.
 
 An APIService with a service makes a group version the business of another component. Each is asked for its resources
 when it is registered, when what is behind its service changes, and regularly: one that does not answer is not

@@ -1,4 +1,4 @@
-"""How much of a request goes into the audit log: the first rule of the policy that fits it says so."""
+"""The audit policy: the first rule that matches a request gives the level of its event."""
 
 import msgspec
 

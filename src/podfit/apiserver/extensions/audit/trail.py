@@ -1,4 +1,4 @@
-"""What the audit log says of one request, from its arrival to the end of its answer."""
+"""The audit events of one request, from its arrival to the end of its answer."""
 
 from contextlib import AbstractContextManager
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The end of a definition: its objects are deleted first, each by itself; those with finalizers are awaited."""
+"""Deletion of a CustomResourceDefinition: its objects are deleted first; those with finalizers are awaited."""
 
 from msgspec.structs import replace
 

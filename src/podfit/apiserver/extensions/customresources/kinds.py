@@ -1,4 +1,4 @@
-"""What a definition adds to the table of resources: an entry for each version that is served."""
+"""Resource entries of a CustomResourceDefinition: one for each served version."""
 
 import re
 from collections.abc import Callable

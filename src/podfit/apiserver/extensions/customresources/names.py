@@ -1,4 +1,4 @@
-"""Custom resource definitions: whether a definition gets the names that it asks for, and so is served.
+"""Names of CustomResourceDefinitions: whether one gets the names that it asks for, and so is established.
 
 Names are taken within a group, by who asked first: a definition that has them accepted keeps them. One whose names are
 all accepted becomes established, and stays so: its objects exist by then.

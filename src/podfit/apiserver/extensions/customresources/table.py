@@ -1,4 +1,4 @@
-"""The table of declared kinds, in step with the stored definitions.
+"""The table of custom kinds, in step with the stored CustomResourceDefinitions.
 
 Every API server follows the definitions by a watch of its own, so it serves what another one was given; after a write
 of its own it looks at once, and the client's next request finds the kind served. Whoever looks also settles what is

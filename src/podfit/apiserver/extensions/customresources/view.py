@@ -1,4 +1,4 @@
-"""The store as one version of a declared kind sees it.
+"""The store as one version of a custom kind sees it: converted on reads and writes.
 
 Objects are stored in one version. Between versions nothing but the name changes (conversion strategy None), so a stored
 object is shown under the version that was asked for, without what that version's schema does not declare, and with its

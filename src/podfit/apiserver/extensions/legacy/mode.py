@@ -1,4 +1,4 @@
-"""The legacy mode: what clients written for Kubernetes 1.27 to 1.32 are shown and may send (spec resize-history 3).
+"""Legacy mode: what clients written for Kubernetes 1.27 to 1.32 are shown and may send (`request/legacy_rules.py`).
 
 Off unless asked for. `status.resize` is put into answers on their way out, whatever verb made them, so nothing else in
 the server knows of it and nothing of it is stored; a server without the mode does not look at its answers at all.

@@ -1,4 +1,4 @@
-"""Webhooks: the cluster's own say in a write, first of those that change it, then of those that refuse it.
+"""Admission webhooks in the chain: mutating ones first, then validating ones.
 
 Mutating webhooks run one after another, by the name of their configuration and in its order; each sees what the one
 before it made. Validating ones run at once, on the final object. What a webhook changed is looked at again, once, by

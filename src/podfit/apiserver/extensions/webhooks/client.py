@@ -1,4 +1,4 @@
-"""From a webhook's client configuration to an answer.
+"""Calls a webhook by its `clientConfig`.
 
 A URL is called over HTTPS, trusting the configured bundle, and so is a service, at the addresses behind it, unless the
 resolver that the server was given hands out a handler in this process. Every way to fail becomes a `CallFailed` that

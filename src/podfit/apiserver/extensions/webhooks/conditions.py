@@ -1,4 +1,4 @@
-"""Whether a webhook's match conditions let a write come to it; its rules and selectors are in `webhook_rules`."""
+"""Match conditions of webhooks (CEL): whether a write is sent to one."""
 
 from collections.abc import Mapping
 from typing import Any

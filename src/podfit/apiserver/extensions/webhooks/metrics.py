@@ -1,4 +1,4 @@
-"""What calls of webhooks are counted as. The metrics exist from `declare` on, as those of the whole server do."""
+"""Metrics of webhook calls. They exist from `declare` on, as those of the whole server do."""
 
 from typing import TYPE_CHECKING
 

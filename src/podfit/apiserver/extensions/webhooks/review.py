@@ -1,4 +1,4 @@
-"""The conversation with a webhook: the AdmissionReview that it is sent, and what of its answer can be believed."""
+"""AdmissionReview: the request that a webhook gets, and the validation of its response."""
 
 from typing import Any
 

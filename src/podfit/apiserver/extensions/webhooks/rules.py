@@ -1,4 +1,4 @@
-"""Which webhooks a write concerns: their rules, and their selectors of namespaces and objects.
+"""Which webhooks match a write: by rules, namespace selectors and object selectors.
 
 A rule on `pods` says nothing of `pods/resize`; `pods/*` speaks of the pod and of all its subresources, `*` of every
 resource without subresources, `*/*` of everything (R-075). Every kind is served in one version here, so

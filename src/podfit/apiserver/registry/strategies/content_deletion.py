@@ -1,4 +1,4 @@
-"""What namespaces and definitions of custom kinds have in common: their deletion takes their contents along."""
+"""Strategies of namespaces and CustomResourceDefinitions: deletion waits until their contents are gone."""
 
 from podfit.api.meta.v1.types import ObjectMeta, Preconditions
 from podfit.api.registry import ResourceInfo

@@ -1,4 +1,4 @@
-"""The strategy of kinds that a cluster declares for itself."""
+"""The strategy of custom resources."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""What a strategy is, and the one of kinds that need nothing special."""
+"""`Strategy`: the rules by which objects of a kind are created, updated and deleted; and the default one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""From a kind to its strategy.
+"""The table from kinds to strategies.
 
 The strategies are imported with the first write: with the rules of all kinds behind them they take longer than the rest
 of a start, which writes nothing where a cluster is there already.
