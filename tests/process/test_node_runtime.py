@@ -10,7 +10,7 @@ from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import Version
-from podfit.process import node, node_runtime
+from podfit.process import node_backend, node_runtime
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
 from support.clock import FakeClock
@@ -77,9 +77,9 @@ async def test_a_containerd_that_cannot_be_used_is_ended_unless_something_may_ru
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool
 ) -> None:
     runtime, prepared = Runtime(sandboxes), Prepared(tmp_path)
-    monkeypatch.setattr(node, "_cri", lambda *_: runtime)
+    monkeypatch.setattr(node_backend, "_cri", lambda *_: runtime)
     with pytest.raises(MachineError, match="no space left on device"):
-        await node.real_backend(prepared, None, FakeClock())  # type: ignore[arg-type]
+        await node_backend.real_backend(prepared, None, FakeClock())  # type: ignore[arg-type]
     assert (prepared.containerd.stopped, runtime.closed) == (stopped, True)
 
 
@@ -88,10 +88,10 @@ async def test_a_runtime_with_the_other_cgroup_driver_is_refused(
 ) -> None:
     runtime, prepared = Theirs([]), Prepared(tmp_path)
     monkeypatch.setattr(prepared, "containerd", None)  # as where a runtime is named
-    monkeypatch.setattr(node, "_cri", lambda *_: runtime)
+    monkeypatch.setattr(node_backend, "_cri", lambda *_: runtime)
     options = SimpleNamespace(runtime_endpoint="/run/theirs.sock")
     with pytest.raises(MachineError, match=r"\(cri-o 1.33, cgroup v1\) has the cgroup driver systemd") as refused:
-        await node.real_backend(prepared, options, FakeClock())  # type: ignore[arg-type]
+        await node_backend.real_backend(prepared, options, FakeClock())  # type: ignore[arg-type]
     assert "cgroup_manager" in refused.value.fix[0]
     assert runtime.closed
 

@@ -81,6 +81,7 @@ IMAGES = "imagefs.available"
 class Kubelet:
     """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
 
+    Probes and hooks ask over `reach`, unless there are `checks` that probe otherwise.
     `client` has to speak as `system:node:<name>`. `handler` is the node's own server, to be served or called by whoever
     starts the node; it answers requests that carry an identity (`server.access` gives one to those from the network).
     """
@@ -96,6 +97,7 @@ class Kubelet:
         mounter: Mounter,
         clock: Clock,
         reach: ContainerReach,
+        checks: Checks | None = None,
         runtime_name: str = "containerd",
         observe: Observe = observe_nothing,
     ) -> None:
@@ -162,7 +164,7 @@ class Kubelet:
         volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now, ClaimedVolumes(client))
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._probes = ProbeManager(
-            Checks(runtime, reach),
+            checks or Checks(runtime, reach),
             address=config.host_ip,
             clock=clock,
             random=client.random,

@@ -36,7 +36,8 @@ from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.kubelet_config import check
 from podfit.process.listening import listen
-from podfit.process.node import ClusterNode, NodeBackend, real_backend, release, simulated_backend
+from podfit.process.node import ClusterNode
+from podfit.process.node_backend import NodeBackend, real_backend, release, simulated_backend
 from podfit.process.node_choice import advice, lacking_for_real
 from podfit.process.node_credentials import NodeClient, node_access
 from podfit.process.node_runtime import PreparedRuntime, prepare_runtime

@@ -29,7 +29,8 @@ _CGROUP = re.compile(r"(/[\w.:@-]{1,255}(?<!/\.)(?<!/\.\.)){1,16}")
 TRANSITION = "--eviction-pressure-transition-period"
 
 LOOPBACK = "127.0.0.1"
-SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
+SIMULATED: ResourceList = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 << 30)}
+"""The size of a simulated node."""
 
 
 def check(options: KubeletOptions) -> None:
@@ -57,13 +58,15 @@ def kubelet_config(
     *,
     simulated: bool,
     memory: int | None = None,
+    size: ResourceList | None = None,
     api_server: str = "",
     address: str = "",
     port: int = 0,
 ) -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
 
-    `memory` is the limit of the cgroup that all pods are in, None without one. `address` is the node's own, by default
+    `memory` is the limit of the cgroup that all pods are in, None without one. `size` is what a
+    simulated node has otherwise than others. `address` is the node's own, by default
     this machine's for others; `port` is where its server listens there.
     """
     root = options.data.kubelet(name)
@@ -71,8 +74,8 @@ def kubelet_config(
     if memory is not None:
         capacity |= {"memory": Quantity.of_bytes(min(memory, capacity["memory"].value()))}
     if simulated:
-        capacity |= {"cpu": Quantity.of(SIMULATED_CPU), "memory": Quantity.of_bytes(SIMULATED_MEMORY)}
-    managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
+        capacity |= SIMULATED | (size or {})
+    managers = _managers(options.kubelet, capacity, simulated=simulated)
     thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
     return KubeletConfig(
         name=name,
@@ -109,10 +112,10 @@ def _allocatable(capacity: ResourceList, managers: ManagersConfig, thresholds: t
     return capacity | {name: capacity[name] - amount for name, amount in less.items() if amount}
 
 
-def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:
-    reserved = read_reserved_memory(options.reserved_memory)
+def _managers(options: KubeletOptions, capacity: ResourceList, *, simulated: bool) -> ManagersConfig:
+    reserved, memory = read_reserved_memory(options.reserved_memory), capacity["memory"].value()
     if simulated:
-        topology, banks = flat(SIMULATED_CPU), {0: Bank(memory, reserved.get(0, 0))}
+        topology, banks = flat(capacity["cpu"].value()), {0: Bank(memory, reserved.get(0, 0))}
     else:
         topology, banks = numa.topology(frozenset(os.sched_getaffinity(0))), numa.banks(memory, reserved)
     config = ManagersConfig(

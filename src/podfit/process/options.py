@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from podfit.api.meta.base import ResourceList
 from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
@@ -228,6 +229,8 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
     node: NodeKind | None = None
     nodes: int = 1
+    sizes: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
+    """Of simulated nodes, by name, where they are not to have 4 CPUs and 8 GiB."""
     runtime_endpoint: str = ""
     metrics_server: bool = True
     vpa: bool = True

@@ -37,7 +37,8 @@ from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
     from podfit.process.leftovers import Traces
-    from podfit.process.node import ClusterNode, NodeBackend
+    from podfit.process.node import ClusterNode
+    from podfit.process.node_backend import NodeBackend
     from podfit.process.node_runtime import PreparedRuntime
 
 log = logging.getLogger(__name__)
@@ -87,10 +88,8 @@ class Cluster:
         store: Callable[[], Store] | None = None,
         random: Random | None = None,
     ) -> "Cluster":
-        """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs.
-
-        By default time and chance are the machine's, and the store a file in the data directory.
-        """
+        """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs. By default
+        time and chance are the machine's, and the store is a file of the data directory."""
         cluster = cls(options, clock or SystemClock(), store, random or SystemRandom())
         try:
             await cluster._start(announce)
@@ -183,17 +182,18 @@ class Cluster:
         await self._serving.wait()
         grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
         await self._imports.need("podfit.apiserver.resources", "podfit.process.node", *grpc)
-        from podfit.process.node import real_backend, simulated_backend
+        from podfit.process.node_backend import real_backend, simulated_backend
 
         if prepared is not None:
             return [await real_backend(prepared, self.options, self._clock)]
         return [simulated_backend(self._clock) for _ in node_names(choice, self.options.nodes)]
 
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
-        from podfit.process.node import ClusterNode, local_client, pressures, wait_until_ready
+        from podfit.process.node import ClusterNode
+        from podfit.process.node_client import described, local_client, wait_until_ready
 
-        names = node_names(choice, self.options.nodes)
         api, kind, options, clock = self._api, choice.kind, self.options, self._clock
+        names = node_names(choice, options.nodes)
         self.nodes = tuple(
             ClusterNode(
                 name,
@@ -203,6 +203,7 @@ class Cluster:
                 local_client(name, api.handler, self._random),
                 clock,
                 api_server=api.advertised,
+                size=options.sizes.get(name),
             )
             for name, backend in zip(names, backends, strict=True)
         )
@@ -211,14 +212,8 @@ class Cluster:
             self._supervisor.watch(node.supervisor)
         async with asyncio.timeout(READY_SECONDS):
             await asyncio.gather(*(wait_until_ready(self.admin_local(), node.name) for node in self.nodes))
-        if not self.nodes:
-            announce(f"  node      none, {choice.why}")
-        if self.nodes:
-            span = " to ".join(dict.fromkeys((names[0], names[-1])))
-            announce(f"  node      {span}: {choice.kind} ({choice.why}); {self.nodes[0].backend.detail}")
-        for node in self.nodes:
-            for pressure in await pressures(self.admin_local(), node.name):
-                announce(f'  warning   {node.name}: {pressure}; no new pods (--eviction-hard "" switches this off)')
+        for line in await described(self.admin_local(), names, choice, [node.backend.detail for node in self.nodes]):
+            announce(line)
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With
@@ -257,18 +252,13 @@ class Cluster:
         self._serving.set()
         made = (await asyncio.gather(self._backends, return_exceptions=True))[0]
         for backend in made if isinstance(made, list) else ():
-            from podfit.process.node import release
+            from podfit.process.node_backend import release
 
             await release(backend, end=True)
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the cluster."""
         await self._supervisor.failure()
-
-    @property
-    def revision(self) -> int:
-        """Of the newest write."""
-        return self._api.store.revision
 
     def admin_client(self) -> "Client":
         """An administrator's client over HTTPS, as a user would have it."""
@@ -281,7 +271,7 @@ class Cluster:
         return Client(Local(self._api.handler, identity), user_agent=agent(identity), random=self._random)
 
     def _kubelet(self, name: str) -> Handler | None:
-        return next((node.handler for node in self.nodes if node.name == name), None)
+        return next((node.handler for node in self.nodes if node.name == name and not node.lost), None)
 
     def _changed(self) -> None:
         """A node runs on another containerd than the state file says. Until `up` is ready nothing is said there."""

@@ -6,34 +6,37 @@ so that any client can be tested against it; the test's own calls wait until the
 
 import gc
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from textwrap import dedent
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-import yaml
-
+from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.registry import ResourceInfo, resources
-from podfit.client.resource import dynamic
-from podfit.client.rest import APPLY_PATCH, Client
-from podfit.core.errors import ApiError
+from podfit.api.meta.base import ResourceList
+from podfit.client import kubeconfig_edit
+from podfit.client.kubeconfig import Access, load
+from podfit.client.rest import Client
+from podfit.core.quantity import Quantity
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
+from podfit.net.files import write_atomic
 from podfit.net.system import SeededRandom, SystemRandom
 from podfit.process.apiserver import OpenStore
 from podfit.process.data_dir import DataDir
+from podfit.process.node import ClusterNode
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.stores import passing_store
 from podfit.process.up import Cluster as Composed
+from podfit.testing import containers
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads
+from podfit.testing.objects import Manifest, Objects, documents
 from podfit.testing.runner import Runner
-from podfit.testing.views import PodView
+from podfit.testing.views import EventView, PodView
 
 T = TypeVar("T")
-Manifest: TypeAlias = Mapping[str, Any] | str | Path
 STEP, LONGEST = 1.0, 300.0
 
 
@@ -73,7 +76,7 @@ class Cluster:
         self,
         directory: Path,
         *,
-        nodes: int = 1,
+        nodes: int | Sequence[Mapping[str, str]] = 1,
         vpa: bool = False,
         seed: int | None = None,
         store: OpenStore = passing_store,
@@ -82,10 +85,13 @@ class Cluster:
         self._virtual = VirtualClock()
         self._random = SystemRandom() if seed is None else SeededRandom(seed)
         self.clock = Clock(self._runner, self._virtual)
+        given = [{}] * nodes if isinstance(nodes, int) else nodes
+        sizes = {f"simulated-{number}": _size(size) for number, size in enumerate(given, 1)}
         options = UpOptions(
             api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
             node=NodeKind.SIMULATED,
-            nodes=nodes,
+            nodes=len(sizes) or 1,
+            sizes=sizes,
             vpa=vpa,
         )
         try:
@@ -95,6 +101,7 @@ class Cluster:
             raise
         self.url, self.kubeconfig = self._composed.server, directory / "kubeconfig"
         self.client: Client = self._composed.admin_local()
+        self._objects = Objects(self.client, self._virtual.settle)
         self._loads: Loads | None = None
         self.settle()
 
@@ -120,54 +127,69 @@ class Cluster:
         Comes to rest after each. Raises ApiError as the server answers it, LookupError for a kind that is not served.
         """
         for manifest in manifests:
-            for document in _documents(manifest):
-                self._runner.run(self._apply(document, namespace))
+            for document in documents(manifest):
+                self._runner.run(self._objects.apply(document, namespace))
                 self.settle()  # what controllers make of it, such as a namespace's service account, the next may need
 
-    async def _apply(self, document: dict[str, Any], namespace: str) -> None:
-        info = await self._resource(document)
-        meta = document.get("metadata", {})
-        path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta.get("name", ""))
-        await self.client.request(
-            "PATCH",
-            path,
-            json.dumps(document).encode(),
-            query={"fieldManager": "podfit-testing", "force": "true"},
-            content_type=APPLY_PATCH,
-        )
-
-    async def _resource(self, document: Mapping[str, Any]) -> ResourceInfo:
-        """Of a built-in kind, or of one that this cluster declares, as its discovery tells."""
-        if (built_in := _built_in(document)) is not None:
-            return built_in
-        await self._virtual.settle()  # a definition just applied may not be served yet
-        group, _, version = str(document.get("apiVersion", "")).rpartition("/")
-        try:
-            told = json.loads(await self.client.request("GET", f"/apis/{group}/{version}"))["resources"]
-        except ApiError as error:
-            if error.code != 404:
-                raise
-            told = []
-        for resource in told:
-            if resource["kind"] == document.get("kind") and "/" not in resource["name"]:
-                return dynamic(group, version, resource["name"], namespaced=resource["namespaced"]).info
-        raise LookupError(f"this cluster does not serve {document.get('apiVersion')} {document.get('kind')}")
-
-    def resize(self, name: str, *, namespace: str = "default", **containers: Mapping[str, Any]) -> None:
+    def resize(self, name: str, *, namespace: str = "default", **resources: Mapping[str, Any]) -> None:
         """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources."""
-        patch = {"spec": {"containers": [{"name": container, "resources": to} for container, to in containers.items()]}}
+        patch = {"spec": {"containers": [{"name": container, "resources": to} for container, to in resources.items()]}}
         self._runner.run(self.client.patch(Pod, name, namespace, patch, subresource="resize"))
         self.settle()
 
-    def delete(self, name: str, *, namespace: str = "default") -> None:
-        """A pod, with its grace period."""
-        self._runner.run(self.client.delete(Pod, name, namespace))
+    def delete(self, name: str, *, kind: str = "Pod", api_version: str = "v1", namespace: str = "default") -> None:
+        """An object of any kind; a pod with its grace period."""
+        self._runner.run(self._objects.delete(api_version, kind, name, namespace))
+        self.settle()
+
+    def end(self, pod: str, *, code: int = 0, container: str = "", namespace: str = "default") -> None:
+        """A container ends by itself with this exit code; an init container too. Without a name it is the one that
+        runs. Raises LookupError when it does not run, ValueError when several could be meant."""
+        self._on_container(partial(containers.end, code=code, reason=""), pod, container, namespace)
+
+    def crash(self, pod: str, *, oom: bool = False, container: str = "", namespace: str = "default") -> None:
+        """A container ends with exit code 1, or with `oom` is killed as one that took too much memory. Raises as
+        `end`."""
+        code, reason = (137, "OOMKilled") if oom else (1, "")
+        self._on_container(partial(containers.end, code=code, reason=reason), pod, container, namespace)
+
+    def unready(self, pod: str, *, container: str = "", namespace: str = "default") -> None:
+        """The container's readiness probe fails from now on, until `ready` or a restart: time has to pass for as many
+        periods as the probe says. Raises as `end`, and ValueError for one that has no readiness probe."""
+        self._on_container(partial(containers.answer_readiness, ready=False), pod, container, namespace)
+
+    def ready(self, pod: str, *, container: str = "", namespace: str = "default") -> None:
+        """Its readiness probe succeeds again. Raises as `unready`."""
+        self._on_container(partial(containers.answer_readiness, ready=True), pod, container, namespace)
+
+    def _on_container(self, move: Callable[..., None], pod: str, container: str, namespace: str) -> None:
+        async def moved() -> None:
+            move(self.runtimes(), await self.client.get(Pod, pod, namespace), container)
+
+        self._runner.run(moved())
         self.settle()
 
     def load(self, pod: str, *, cpu: Curve = 0.0, memory: Curve = 0.0, namespace: str = "default") -> None:
         """What the containers of the pod, or of pods whose names begin with it and a dash, use from now on."""
         self._runner.run(self._load(namespace, pod, cpu, memory))
         self.settle()
+
+    def lose_node(self, name: str) -> None:
+        """Nothing is heard of the node from now on: its kubelet has ended, as when the machine lost its network. Its
+        containers go on. After 50 seconds without a sign it is NotReady; pods leave it five minutes later."""
+        self._runner.run(self._node(name).lose())
+        self.settle()
+
+    def restore_node(self, name: str) -> None:
+        """It is there again, with the containers that it had."""
+        self._runner.run(self._node(name).restore())
+        self.settle()
+
+    def _node(self, name: str) -> ClusterNode:
+        found = next((node for node in self._composed.nodes if node.name == name), None)
+        if found is None:
+            raise LookupError(f"no node {name}; there are: {', '.join(node.name for node in self._composed.nodes)}")
+        return found
 
     def runtimes(self) -> tuple[SimulatedRuntime, ...]:
         """What runs the containers of each node: calls can be made to fail or to take longer."""
@@ -187,17 +209,24 @@ class Cluster:
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "default") -> dict[str, Any]:
         """An object of any kind, as JSON has it. Raises ApiError 404 when there is none."""
-        return self._runner.run(self._get({"apiVersion": api_version, "kind": kind}, name, namespace))
-
-    async def _get(self, kind: Mapping[str, Any], name: str, namespace: str) -> dict[str, Any]:
-        info = await self._resource(kind)
-        found: dict[str, Any] = json.loads(
-            await self.client.request("GET", info.path(namespace if info.namespaced else "", name))
-        )
-        return found
+        return self._runner.run(self._objects.get(api_version, kind, name, namespace))
 
     def pods(self, namespace: str = "default") -> list[PodView]:
         return [PodView(item) for item in self._runner.run(self.client.list(Pod, namespace)).items]
+
+    def events(self, name: str = "", *, namespace: str = "default") -> list[EventView]:
+        """Events about objects of this name, or all of the namespace, oldest first."""
+        found = [EventView(event) for event in self._runner.run(self.client.list(Event, namespace)).items]
+        return sorted((event for event in found if name in ("", event.about)), key=lambda event: event.revision)
+
+    def kubeconfig_of(self, account: str, *, namespace: str = "default") -> Path:
+        """A kubeconfig file of a service account, for a client that may do what RBAC lets the account do."""
+        token = self._runner.run(self._objects.token(account, namespace))
+        admin = load([self.kubeconfig])
+        access = Access(admin.server, admin.authorities, token=token, namespace=namespace)
+        path = self.kubeconfig.with_name(f"kubeconfig-{namespace}-{account}")
+        write_atomic(path, kubeconfig_edit.standalone(f"{namespace}-{account}", access))
+        return path
 
     def nodes(self) -> list[Node]:
         return list(self._runner.run(self.client.list(Node)).items)
@@ -235,17 +264,5 @@ class Cluster:
         raise NeverHappened(f"pod {name} is not as it was waited for after {within:g} s: {shown}")
 
 
-def _documents(manifest: Manifest) -> list[dict[str, Any]]:
-    if isinstance(manifest, Mapping):
-        return [dict(manifest)]
-    is_text = isinstance(manifest, str) and "\n" in manifest
-    text = dedent(str(manifest)) if is_text else Path(manifest).read_text()
-    return [document for document in yaml.safe_load_all(text) if document]
-
-
-def _built_in(document: Mapping[str, Any]) -> ResourceInfo | None:
-    group, _, version = str(document.get("apiVersion", "")).rpartition("/")
-    wanted = group, version, document.get("kind")
-    return next(
-        (resource for resource in resources() if (resource.group, resource.version, resource.kind) == wanted), None
-    )
+def _size(amounts: Mapping[str, str]) -> ResourceList:
+    return {name: Quantity.parse(amount) for name, amount in amounts.items()}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "podfit(nodes=1): how many simulated nodes the cluster of a test has")
+    config.addinivalue_line("markers", "podfit(nodes=1, vpa=False, seed=None): what the cluster of a test has")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.api.meta.codec import to_dict
@@ -39,6 +40,10 @@ class PodView(msgspec.Struct, frozen=True):
     @property
     def phase(self) -> str:
         return self.pod.status.phase
+
+    @property
+    def ready(self) -> bool:
+        return any(condition.type == "Ready" and condition.status == "True" for condition in self.pod.status.conditions)
 
     @property
     def restarts(self) -> int:
@@ -77,6 +82,44 @@ class PodView(msgspec.Struct, frozen=True):
     def document(self) -> dict[str, Any]:
         found: dict[str, Any] = to_dict(self.pod)
         return found
+
+
+class EventView(msgspec.Struct, frozen=True):
+    """An event as it was when it was asked for."""
+
+    event: Event
+
+    @property
+    def type(self) -> str:
+        """`Normal` or `Warning`."""
+        return self.event.type
+
+    @property
+    def reason(self) -> str:
+        return self.event.reason
+
+    @property
+    def message(self) -> str:
+        return self.event.message
+
+    @property
+    def count(self) -> int:
+        """How often it happened."""
+        return self.event.count
+
+    @property
+    def kind(self) -> str:
+        """Of what it is about."""
+        return self.event.involved_object.kind
+
+    @property
+    def about(self) -> str:
+        """The name of what it is about."""
+        return self.event.involved_object.name
+
+    @property
+    def revision(self) -> int:
+        return int(self.event.metadata.resource_version)
 
 
 def _amounts(pod: Pod) -> Amounts:

@@ -13,6 +13,7 @@ import msgspec
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import ExecAction, HTTPGetAction, Probe
 from podfit.decide.pod.environment import STRING_BYTES, TooLarge, expand_within
+from podfit.decide.pod.probing import ProbeKind
 from podfit.kubelet.probes.targets import headers_of, port_of, url_of
 from podfit.kubelet.runtime.container_network import KEPT, ContainerReach, Failed
 from podfit.kubelet.runtime.errors import CRIError, TimedOut
@@ -40,11 +41,12 @@ SUCCESS = ProbeOutcome(ProbeResult.SUCCESS)
 
 
 class ProbedContainer(msgspec.Struct, frozen=True):
-    """The running container `id`; `address` is its pod's."""
+    """The running container `id`; `address` is its pod's, `kind` that of the probe."""
 
     container: Container
     id: str
     address: str
+    kind: ProbeKind
 
 
 class Checks(msgspec.Struct, frozen=True):

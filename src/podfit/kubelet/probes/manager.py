@@ -81,7 +81,7 @@ class ProbeManager:
 
         async def ask() -> ProbeOutcome:
             address = pod.status.pod_ip or self._address
-            outcome = await self._checks.run(ProbedContainer(container, worker.seen.id, address), probe)
+            outcome = await self._checks.run(ProbedContainer(container, worker.seen.id, address, key[2]), probe)
             self._tell(pod, container, key[2], outcome)
             return outcome
 

@@ -38,6 +38,8 @@ class SimulatedState:
         self._timers: dict[str, Timer] = {}
         self._burned: dict[str, int] = {}
         self._burning: dict[str, tuple[int, float]] = {}
+        self.unready: set[str] = set()
+        """Ids of containers whose readiness probe fails."""
         self._listeners: dict[asyncio.Queue[ContainerEvent], None] = {}  # in the order in which they began
 
     def end(self, container_id: str, code: int, *, reason: str = "") -> None:
@@ -107,6 +109,7 @@ class SimulatedState:
         if container_id in self._containers:
             self.end(container_id, KILLED)
             del self._containers[container_id]
+            self.unready.discard(container_id)
             self._tell(container_id, EventKind.DELETED)
 
     def _stats(self, container_id: str) -> ContainerStats:
