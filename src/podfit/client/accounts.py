@@ -1,4 +1,4 @@
-"""Speaking as service accounts of `kube-system`, each with a token of its own that is renewed before it is over."""
+"""Clients that act as service accounts of `kube-system`, each with a token that is renewed in time."""
 
 import asyncio
 import logging

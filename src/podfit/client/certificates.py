@@ -1,4 +1,4 @@
-"""A certificate of the cluster's: asked for with a CertificateSigningRequest, and asked for again before it is over."""
+"""The client certificate manager: requests a certificate with a CertificateSigningRequest and renews it in time."""
 
 import asyncio
 import logging

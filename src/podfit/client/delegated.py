@@ -1,5 +1,5 @@
-"""Who asks a server that is not the API server, and whether they may: the API server is asked (TokenReview,
-SubjectAccessReview), as upstream's delegated authentication and authorization.
+"""Delegated authentication and authorization, as upstream's: a component asks the API server by TokenReview and
+SubjectAccessReview.
 
 A client certificate was verified by the server's TLS, so only tokens are sent away. Answers are remembered for
 `TTL_SECONDS`, at most `MOST_REMEMBERED` of each kind, and at most `MOST_AT_ONCE` questions are under way.

@@ -1,4 +1,4 @@
-"""Which events are told, and which are told as one: by client-go's EventCorrelator, in bounded memory.
+"""Event correlation as client-go's EventCorrelator: spam filter, aggregation and deduplication, in bounded memory.
 
 Note ─▶ similar ones are combined ─▶ repeated ones are counted ─▶ an object that is told of too often is not
 """

@@ -1,4 +1,4 @@
-"""Events: what a component tells people about an object.
+"""The event recorder: what a component tells people about an object.
 
     event() ──▶ bounded queue ──▶ run() ──▶ create, or raise the count of the event that said the same before;
                                             similar ones are combined, and of one object not too much is told

@@ -1,4 +1,4 @@
-"""Signing in with a command, as the kubeconfigs of managed clusters have it (EKS, GKE, AKS, OIDC).
+"""Exec credential plugins of kubeconfigs (EKS, GKE, AKS, OIDC).
 
 The command prints an ExecCredential: a token, or a certificate with its key, and when it ends. It is run when a
 credential is first needed, and again shortly before its end. What it writes to stderr is the user's to see.

@@ -1,5 +1,5 @@
-"""Who asks a server that the API server passes requests on to: the front proxy shows a certificate and names the user
-in headers. Whom to believe is told by a ConfigMap, as for upstream's extension API servers.
+"""Request-header authentication: requests that the API server's front proxy passes on name their user in headers. The
+ConfigMap `extension-apiserver-authentication` says which certificate to trust.
 """
 
 from collections.abc import Iterator

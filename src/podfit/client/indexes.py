@@ -1,4 +1,4 @@
-"""Objects by namespace and name, and by whatever else is looked up often."""
+"""Indexes of an informer: objects by namespace and name, and by other keys."""
 
 from collections.abc import Callable, ItemsView, Iterable, Mapping, ValuesView
 from typing import Generic, TypeAlias, TypeVar

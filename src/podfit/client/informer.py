@@ -1,4 +1,4 @@
-"""A live copy of a collection: list once, then follow the watch.
+"""The informer: a cache of a collection, kept by list and watch.
 
     list all ──▶ difference to the copy ──▶ handlers      first, and after 410: the history we need is gone
        │

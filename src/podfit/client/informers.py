@@ -1,4 +1,4 @@
-"""The informers that a process shares: one copy of a kind, however many components follow it.
+"""Shared informers: one cache of a kind for all components of a process.
 
 informers = Informers(client, clock)
 pods = informers.of(Pod)                 # the same informer for whoever asks

@@ -1,4 +1,4 @@
-"""A client's own limit on how fast it asks: a bucket of `burst` requests that fills with `qps` a second."""
+"""The client-side rate limit: a token bucket of `burst` requests that fills with `qps` a second."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the client needs to know about a kind: its paths, and the type its objects decode to.
+"""`Resource`: the paths of a kind, and the type its objects decode to.
 
 Built-in kinds are given by their Struct. Custom resources have no Struct and travel as dicts; they are named by
 `dynamic`, and everything else works the same.

@@ -1,4 +1,4 @@
-"""The one seam between a component and the API: a network away, or a function call away.
+"""Transports: requests over HTTPS, or by a call in the same process.
 
 Both carry the same `Request` and `Response`, so nothing above this file can tell them apart.
 """

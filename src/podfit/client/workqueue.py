@@ -1,4 +1,4 @@
-"""Keys that need work: each waits once, and is worked on by one worker at a time.
+"""The work queue: keys that need reconciling, each queued once and handled by one worker at a time.
 
 add ──▶ waiting ──get──▶ in work ──done──▶ gone, or waiting again if it was added meanwhile
          ▲                  │

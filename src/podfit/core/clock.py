@@ -1,4 +1,4 @@
-"""Time as an argument.
+"""`Clock`: time handed in as an argument.
 
 Nothing in podfit reads the machine's clock directly: components are handed a `Clock`, so a test can move hours in
 milliseconds and no test has to sleep. The real one is `podfit.net.system.SystemClock`.

@@ -1,4 +1,4 @@
-"""Schedules of cron jobs: five fields of numbers, names, ranges and steps, or a word such as `@daily`.
+"""Cron expressions: five fields of numbers, names, ranges and steps, or a word such as `@daily`.
 
 `objection` says what is wrong with one, in the words of the parser that upstream uses (robfig/cron); `parse` gives its
 numbers, `core.schedules` its times. It is our own because that parser's rules count: cron libraries for Python have

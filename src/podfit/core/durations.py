@@ -1,4 +1,4 @@
-"""How long, for people: two units at most, and only as fine as anyone cares."""
+"""Human-readable durations, with two units at most."""
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 

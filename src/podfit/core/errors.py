@@ -1,4 +1,4 @@
-"""API errors as values that travel the wire.
+"""`ApiError`: a Status error of the API as an exception.
 
 One exception carries the API's `Status`; everything that refuses a request raises it, the server encodes it and the
 client decodes it back, so both sides of a transport see the same object.

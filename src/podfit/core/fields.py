@@ -1,4 +1,4 @@
-"""What is wrong with which field: validation errors in the API's words.
+"""`FieldError`: validation errors of fields, in the API's words.
 
 A validator returns a list of `FieldError`; an empty one means valid. `refusal()` turns a list into the 422 that a
 client sees, duplicates removed and one cause per error (R-048, R-049).

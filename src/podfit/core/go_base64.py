@@ -1,4 +1,4 @@
-"""Base64 as Go's decoder reads it: line ends do not count, and what is wrong is told by its place in the text."""
+"""Base64 errors in the words of Go's decoder; line ends do not count."""
 
 import re
 

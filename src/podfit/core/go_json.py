@@ -1,4 +1,4 @@
-"""What Go's encoding/json says of a text that is not JSON; upstream's answers quote it.
+"""JSON syntax errors in the words of Go's encoding/json, which upstream's answers quote.
 
 Python's parsers say it otherwise and at other places, so a refused text is read once more, by Go's rules: bytes, not
 letters; the first byte that cannot be there is named, and what it would have had to be.

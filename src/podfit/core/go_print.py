@@ -1,4 +1,4 @@
-"""Decoded JSON as Go's `fmt` prints it; upstream's answers quote that."""
+"""Decoded JSON as Go's `fmt` prints it, which upstream's answers quote."""
 
 import json
 from typing import Any

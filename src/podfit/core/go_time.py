@@ -1,4 +1,4 @@
-"""RFC 3339 as Go's `time.Parse` reads it, and what it says of a text that is none; upstream's answers quote it."""
+"""RFC 3339 parsing with the errors of Go's `time.Parse`, which upstream's answers quote."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone

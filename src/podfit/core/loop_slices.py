@@ -1,4 +1,4 @@
-"""How much may be done in one turn of the event loop, for what can take long because a user says so.
+"""Slices of long work: how much may be done in one turn of the event loop.
 
 What works through something large calls `spend` as it goes. Within `allowance` it is stopped by `TooLong` once that is
 used up, and whoever called it does it again where it may take its time; without one it goes on.

@@ -1,4 +1,4 @@
-"""What somebody who wrote `512MB`, `0,5` or `2 cores` may have meant as a quantity."""
+"""Suggests the quantity that somebody who wrote `512MB`, `0,5` or `2 cores` may have meant."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What the operating system says, for people: its words without its numbers."""
+"""Messages of operating system errors, without their numbers."""
 
 
 def plainly(error: Exception, *, about: str = "") -> str:

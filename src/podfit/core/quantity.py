@@ -1,4 +1,4 @@
-"""Resource quantities: exact numbers that remember how their author liked to write them.
+"""`Quantity`: exact resource amounts that keep the notation of their author.
 
 A quantity is an integer count of nano units, the finest that the API keeps, plus the family of its suffix, which
 decides how it is printed. Equality is numeric (`1` equals `1000m`, R-010). Printing is canonical: no fraction,

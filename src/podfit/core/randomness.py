@@ -1,4 +1,4 @@
-"""Chance as components see it: handed in like the clock, so that a simulated cluster replays from a seed.
+"""`Random`: randomness handed in like the clock, so that a simulated cluster replays from a seed.
 
 The machine's, and that of a seed, are in `net.system`. Keys and bootstrap tokens are not chance of this kind.
 """

@@ -1,4 +1,4 @@
-"""Arithmetic on resource lists, the maps from a resource's name to an amount.
+"""Arithmetic on resource lists, the maps from resource names to amounts.
 
 A list is never changed in place: every function answers a new one, so that objects that share a list stay immutable. A
 name that is absent counts as zero in sums; whether it is *present* still matters to callers, and is kept.

@@ -1,4 +1,4 @@
-"""When a schedule is next due.
+"""The next time of a schedule.
 
 Local time counts, hour by hour as it passes: an hour that a change of the clock skips has no runs, one that it repeats
 has them twice, as upstream's scheduler has it.

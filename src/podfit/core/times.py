@@ -1,4 +1,4 @@
-"""RFC 3339 as the API writes it: whole seconds in UTC, or microseconds where a field is a MicroTime."""
+"""RFC 3339 times as the API writes them: seconds in UTC, or microseconds for MicroTime fields."""
 
 from datetime import UTC, datetime, timedelta
 

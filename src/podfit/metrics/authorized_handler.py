@@ -1,4 +1,4 @@
-"""A metrics-server's own door: health for anybody, the API and its metrics for who may have them.
+"""Authentication and authorization in front of the metrics API; health is open to anybody.
 
 The API server asks with its front proxy's certificate; whether the user may is asked of it again (SubjectAccessReview),
 since anybody on the network can come here.

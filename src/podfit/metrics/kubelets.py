@@ -1,4 +1,4 @@
-"""The way to kubelets: HTTPS at the address and port that a Node tells, with the metrics-server's own credentials."""
+"""The HTTPS client for kubelets, at the address and port of their Node, with the metrics-server's credentials."""
 
 import asyncio
 import ssl

@@ -1,5 +1,5 @@
-"""What registers a metrics-server with a cluster, as upstream's own manifest has it: its account and rights, its
-service, and the APIService by which the API server finds it.
+"""The objects that register a metrics-server: its account and rights, its service, and its APIService, as in upstream's
+manifest.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The two latest readings of each container and node, and what was used between them.
+"""The two latest points of each container and node, and the usage between them.
 
 The rules are metrics-server's (`pkg/storage`): a reading moves to `previous` when a newer one arrives, unless the
 container began anew in between. A container younger than an interval, but at least ten seconds old, is measured from

@@ -1,4 +1,4 @@
-"""A kubelet's /metrics/resource as points.
+"""Parses a kubelet's /metrics/resource into points.
 
 A container counts when the kubelet gives both its CPU and its memory. metrics-server also drops readings of zero, which
 some kubelets gave for what they had not measured; here a zero is what was measured, as on a simulated node.

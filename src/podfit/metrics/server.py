@@ -1,4 +1,4 @@
-"""A metrics-server without a network: it reads kubelets by `ask`, and answers as the wire handler `api`."""
+"""The metrics-server without sockets: reads kubelets by `ask`, and serves the wire handler `api`."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""metrics.k8s.io/v1beta1 as a wire handler: who asks, and whether they may, was decided in front of it.
+"""metrics.k8s.io/v1beta1 as a wire handler; authentication and authorization come before it.
 
 Pods are those that run, in the order of their namespaces and names, with their labels; of one that was not read twice
 nothing is told. Answers are objects or tables, as the client asks.

@@ -1,4 +1,4 @@
-"""Pods and nodes as `kubectl get` shows them: their names, what they use, and over which time."""
+"""Tables of pod and node metrics, as `kubectl get` shows them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The address under which others reach this machine."""
+"""This machine's address, under which others reach it."""
 
 import fcntl
 import socket

@@ -1,4 +1,6 @@
-"""A key and the request for a certificate of it (PKCS#10), and what a certificate that came back says."""
+"""Certificate signing requests (PKCS#10) of this process: key, request, and the check of the certificate that comes
+back.
+"""
 
 from datetime import datetime
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Certificates: what one is to say, whether the one on disk says it, and how it is made."""
+"""Serving certificates: what one has to contain, whether the one on disk does, and how it is made."""
 
 import logging
 from datetime import timedelta

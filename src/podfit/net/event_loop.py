@@ -1,4 +1,4 @@
-"""The event loop of a process that serves.
+"""The event loop of a server process: uvloop.
 
 uvloop does TLS and sockets in C: a small request over TLS costs the server about a third less CPU than on asyncio's own
 loop (`bench/api.py`). Commands that only ask something run on asyncio's, which is there without an import.

@@ -1,4 +1,4 @@
-"""Prometheus' text format, as far as a kubelet writes it: only the families that are asked for are looked into.
+"""Parses Prometheus' text format, only for the metric families that are asked for.
 
 A kubelet's /metrics/cadvisor has tens of thousands of lines, so a line is passed over by its first characters; the rest
 is `prometheus_client`'s to read.

@@ -1,4 +1,4 @@
-"""Files that are either the old or the new, whole, whatever happens in between.
+"""Atomic file writes: a file is the old one or the new one, whole, whatever happens in between.
 
 write_atomic    survives the machine losing power
 write_whole     survives the process that wrote it; a fifth of the time, and a disk that others keep busy is not

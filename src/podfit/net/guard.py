@@ -1,4 +1,4 @@
-"""From a handler's outcome to an answer, the same over a socket and inside the process."""
+"""Turns a handler's result or exception into a response, over a socket as in the process."""
 
 import json
 import logging

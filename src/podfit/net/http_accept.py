@@ -1,4 +1,4 @@
-"""Accepts connections: how many there are at once, when TLS begins on them, and who goes when there are too many.
+"""Accepts connections: limits their number, times the TLS handshake, and closes the idlest when there are too many.
 
     accepted ─▶ says something ─▶ TLS, a few in each turn of the loop ─▶ `Connection`
 

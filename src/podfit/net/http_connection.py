@@ -1,4 +1,4 @@
-"""One client's connection: who it is, what it asks, in which order that is answered, and when it ends.
+"""One HTTP/1.1 connection of a client: requests in order, responses, keep-alive and upgrade.
 
 One task answers a connection's requests one after the other, as its two halves give them (`http_intake`) and write what
 is answered (`http_outlet`). Of aiohttp only the parser is used: its server's second task for each request, its request

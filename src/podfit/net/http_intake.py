@@ -1,4 +1,4 @@
-"""The reading half of a connection: bytes in, requests out, one after the other.
+"""The reading half of a connection: parses bytes into requests.
 
 aiohttp's parser reads them, because it is strict where HTTP invites smuggling. The bytes come through a buffer that all
 connections share (`asyncio.BufferedProtocol`), since each read is parsed before the next begins; with TLS that costs a

@@ -1,4 +1,4 @@
-"""The writing half of a connection: the head of an answer, its body in slices, a stream in chunks.
+"""The writing half of a connection: response heads, bodies in slices, streams in chunks.
 
 A small answer is one write, which is one TLS record and one system call. What is streamed goes straight from whoever
 has something to tell into the socket, without a queue or a task between the two, for as long as the client keeps up

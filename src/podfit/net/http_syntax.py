@@ -1,4 +1,4 @@
-"""The small texts of HTTP: request targets, refusals by the parser, dates. Pure but for the date."""
+"""HTTP syntax: request targets, parser errors as responses, dates. Pure but for the date."""
 
 import time
 from collections.abc import Iterable

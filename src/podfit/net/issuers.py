@@ -1,4 +1,4 @@
-"""Which authority signed a certificate, for a server that trusts several and believes each in other matters."""
+"""The certificate authority that signed a client certificate, for a server with several client CAs."""
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature

@@ -1,4 +1,4 @@
-"""One GET, as a probe of a container asks it: short, not trusted, and never longer than its time.
+"""A single HTTP GET for probes and hooks: no certificate checks, bounded time and size.
 
 Only the status, the place that a redirect leads to and the first bytes of a body matter here. Nothing is kept open, no
 certificate is verified, and an answer is read no further than its bounds.

@@ -1,4 +1,4 @@
-"""Processes, as the machine sees them: which is which, and giving back the memory of this one."""
+"""Processes of this machine, by /proc; and returning this process's free memory."""
 
 import ctypes
 from pathlib import Path

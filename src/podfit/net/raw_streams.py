@@ -1,4 +1,4 @@
-"""Connections of other protocols than HTTP: dialled, and joined to one that a client has."""
+"""Raw TCP and TLS streams for upgraded connections: dialled, and joined to a client's."""
 
 import asyncio
 import ssl

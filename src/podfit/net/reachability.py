@@ -1,4 +1,4 @@
-"""How a server is reached, how long it may stay silent, and what it is when it does not answer."""
+"""How a server is reached (proxy, name, headers), its timeouts, and the errors when it does not answer."""
 
 from urllib.parse import quote, urlencode
 

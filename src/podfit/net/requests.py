@@ -1,4 +1,4 @@
-"""Certificate signing requests, PKCS#10: read, and turned into certificates."""
+"""Certificate signing requests (PKCS#10) of others: parsed, and signed."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Streams of an answer: how they reach a sink, and how their end is told."""
+"""Streamed response bodies: written to a sink, and closed."""
 
 from collections.abc import AsyncIterator, Callable
 

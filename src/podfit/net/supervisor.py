@@ -1,4 +1,4 @@
-"""The owner of tasks: what runs beside the caller is cancelled and awaited at its end, and its failure is heard.
+"""The supervisor of tasks: they are cancelled and awaited at its end, and their failures are raised.
 
 Where work begins and ends inside one function, that is `asyncio.TaskGroup`. A `Supervisor` is for an object that is
 started and stopped. A component has one; a process watches those of its components (`watch`), so that a failure

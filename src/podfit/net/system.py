@@ -1,4 +1,4 @@
-"""The machine's clock and chance, behind `core.clock.Clock` and `core.randomness.Random`."""
+"""The system clock and system randomness, behind `core.clock.Clock` and `core.randomness.Random`."""
 
 import asyncio
 import random

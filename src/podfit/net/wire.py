@@ -1,4 +1,4 @@
-"""What passes between a client and a server, whatever carries it.
+"""`Request`, `Response` and `Handler`: what passes between a client and a server, over HTTP or in the process.
 
 A `Handler` is any coroutine function from `Request` to `Response`. The HTTPS server turns sockets into calls of one;
 `client.transport.Local` calls one directly. That is why a component cannot tell whether it shares a process with the

@@ -1,4 +1,4 @@
-"""Who a client certificate names. Nothing is judged here: the server has verified it in the handshake."""
+"""The identity in a client certificate (CN as user, O as groups). The TLS handshake has verified it."""
 
 import hashlib
 

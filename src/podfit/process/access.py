@@ -1,4 +1,4 @@
-"""How people and their tools reach the cluster: an administrator's certificate in a kubeconfig.
+"""Administrator credentials: a client certificate, written into a kubeconfig.
 
 The data directory always holds a complete one, for podfit's own commands. What the user's tools see is either the file
 that was asked for, or the context `podfit` in the user's own file. It becomes the current context only where the user's

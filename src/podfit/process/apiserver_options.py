@@ -1,4 +1,4 @@
-"""Options of an API server that are made of several flags, or of a file that a flag names."""
+"""Options of the API server that come from several flags, or from a file that a flag names."""
 
 from collections.abc import Sequence
 from pathlib import Path

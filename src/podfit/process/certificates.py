@@ -1,4 +1,4 @@
-"""Under which names the API server shows itself: to clients, and to other API servers that it passes requests on to."""
+"""Names in the API server's serving certificate, and its client certificate as front proxy."""
 
 from podfit.apiserver.housekeeping.extension_authentication import FrontProxy, ProxyCertificate
 from podfit.core.clock import Clock

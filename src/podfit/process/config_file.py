@@ -1,4 +1,4 @@
-"""`--config`: a document with upstream's field names, of which those are known that mean something here.
+"""Reads `--config` files with upstream's field names.
 
 A field that is not known is refused by name, and so is a value that would be something else than it says.
 """

@@ -1,4 +1,4 @@
-"""The data directory: everything a cluster keeps, and nothing outside it.
+"""The data directory: the paths of everything that a cluster keeps.
 
 DIR/
   lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies

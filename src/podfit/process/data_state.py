@@ -1,4 +1,4 @@
-"""Whether what a data directory holds is a whole cluster, the beginning of one, or a damaged one.
+"""Whether a data directory holds a whole cluster, an incomplete one, or a damaged one.
 
 Objects and keys cannot be made a second time: an empty store beside the keys of a cluster would be an empty cluster,
 and a new authority would turn away everybody who trusts the old one. So they are made once. `setup.json` names the

@@ -1,4 +1,4 @@
-"""What the first answer of a cluster does not need is imported when it serves, in this order, beside the work."""
+"""Deferred imports of a process: what the first answer does not need is imported in a thread, in this order."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""What can keep a cluster from starting or stopping, each with its cause, the evidence and a command that helps.
+"""Errors that keep a cluster from starting or stopping, each with cause, evidence and a command that helps.
 
 ClusterError
  ├─ UsageError        the options contradict each other     exit 2

@@ -1,4 +1,4 @@
-"""The files that flags name, looked at before anything starts.
+"""Checks the files that flags name, before anything starts.
 
 A mistake in one is a mistake of usage: one line says which flag and file, what is wrong, and what belongs there. Else
 it would be found by whatever reads the file first, in the words of OpenSSL, or by a client that is turned away.

@@ -1,4 +1,4 @@
-"""Who the parts of the control plane are, so that RBAC is what limits them.
+"""Identities of the control plane's components, so that RBAC limits them.
 
 As upstream: what all controllers read is read by the manager, which may list and watch everything; what a controller
 writes it writes as a service account of its own, and its default role says what that is. In one process an identity is

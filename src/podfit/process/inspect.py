@@ -1,4 +1,4 @@
-"""What runs on a data directory, asked of the API itself."""
+"""Inspects a running cluster by its data directory and its API (`podfit status`)."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a cluster has on the machine outside of its data directory, so that stopping can be checked and not just done.
+"""Finds what a cluster has outside of its data directory: processes, mounts, cgroups, network namespaces.
 
 Everything is found by what only this data directory's cluster can have: its containerd's configuration and socket, its
 part of the cgroup tree, its mounts. Network namespaces carry no such mark; they are known by the processes in them, so

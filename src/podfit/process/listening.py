@@ -1,4 +1,4 @@
-"""Where the API server listens, what it says of that to others, and the names in its certificate.
+"""Listen addresses of the API server, the address it advertises, and the names in its certificate.
 
 Loopback is the default: a cluster for trying things is nobody else's business. Pods share the network of their node, so
 they reach a server there, too. `bind` is for nodes and clients on other machines, and for networks that have a gateway

@@ -1,4 +1,4 @@
-"""Services of components that run in the API server's own process: it asks them by a call, and needs no address."""
+"""In-process services: webhooks and APIServices of components in the API server's own process are reached by a call."""
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.net.wire import Handler

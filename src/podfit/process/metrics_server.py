@@ -1,4 +1,4 @@
-"""The metrics-server of `podfit up`: it asks kubelets the way that the API server does, and answers it by a call."""
+"""The metrics-server inside of `podfit up`, reached by calls in the process."""
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import NodeConnection

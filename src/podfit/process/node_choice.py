@@ -1,4 +1,4 @@
-"""The kind of node that a cluster gets: what was asked for, or what this machine can be."""
+"""Chooses the kind of node: the one asked for, else what this machine can run."""
 
 import os
 import shutil

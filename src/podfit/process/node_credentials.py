@@ -1,5 +1,5 @@
-"""How a machine becomes a node: with a bootstrap kubeconfig it asks for a client certificate, and keeps it in a
-kubeconfig of its own, which is written again with every certificate that follows.
+"""Node credentials: with a bootstrap kubeconfig a machine requests a client certificate, and keeps it in a kubeconfig
+that is rewritten on renewal.
 """
 
 import ssl

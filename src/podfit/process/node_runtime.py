@@ -1,4 +1,4 @@
-"""What a real node needs of its machine: cgroups, and a containerd of our own.
+"""The runtime of a real node: cgroups, and a private containerd.
 
 Kept light, because containerd is launched before anything else is done and gets ready while the API server starts.
 """

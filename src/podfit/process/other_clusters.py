@@ -1,4 +1,4 @@
-"""Clusters that run on other data directories: of every `podfit up` among the processes, the directory it was given."""
+"""Finds clusters on other data directories among this machine's processes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

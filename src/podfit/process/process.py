@@ -1,4 +1,4 @@
-"""Which process runs the cluster of a data directory.
+"""The process that runs the cluster of a data directory, by its lock file.
 
 The lock says whether one is alive, because the kernel drops it with the process; the state file says which. A process
 id alone proves nothing, so it is kept together with the process's start time.

@@ -1,4 +1,4 @@
-"""Opening the store that a process is told to keep its objects in."""
+"""Opens the store that a process is configured with."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The controllers that make pods, and what else acts on pods, nodes and services: upstream's names, and their loops."""
+"""The table of controllers by upstream's names, and their loops."""
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the scheduler believes of the cluster: nodes, the pods on them, and the pods that were promised room.
+"""The scheduler's cache: nodes, the pods on them, and nominated pods.
 
 A pod counts from the moment it is placed, before the API has confirmed the binding (assumed), so that two pods in a row
 do not take the same room. Requests are status-aware: a deferred growth counts at its desired size (R-078), a

@@ -1,4 +1,4 @@
-"""From what the API shows to what the scheduler believes, and to the pods that may be worth another try.
+"""Event handlers: informers' events update the scheduler's cache and requeue pods that may fit now.
 
 The handlers are synchronous: when a watch event arrives, the cache and the queue are right before anything else runs.
 """

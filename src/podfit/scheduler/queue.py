@@ -1,4 +1,4 @@
-"""Pods without a node: those to try now, those that pause, and those that wait for the cluster to change.
+"""The scheduling queue: active pods, pods in backoff, and unschedulable pods.
 
     active ──pop──▶ tried ──▶ placed
       ▲               └────▶ waiting ──a change that can help──▶ pausing ──▶ active

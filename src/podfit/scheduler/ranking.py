@@ -1,4 +1,4 @@
-"""For each kind of pod the nodes in the order in which they are taken, kept up as nodes change.
+"""Ranked nodes for each equivalence class of pods, kept up to date as nodes change.
 
 The next pod of a kind costs as much as there were changes since the last, mostly one, not as much as there are nodes.
 What is answered is what `decide.placement.place` answers, which `tests/scheduler/test_ranking.py` shows.

@@ -1,4 +1,4 @@
-"""Before a pod is bound: its claims that wait for it are told its node, and are bound first.
+"""Volume binding before a pod is bound: its claims get the selected node, and are bound first.
 
 A claim that loses its node again could not be had there; the pod is tried anew.
 """

@@ -1,4 +1,4 @@
-"""Compare and swap: which of the writes that wait go through, and with which revision.
+"""Compare-and-swap over a batch: which queued writes succeed, and with which revision.
 
 Losers are told only when what they lost to is durable, so their answers travel with the batch.
 """

@@ -1,4 +1,4 @@
-"""What was made of stored values, kept while it is used and there is room: counted in bytes, as values differ a lot."""
+"""A cache of decoded values, bounded in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

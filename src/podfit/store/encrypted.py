@@ -1,4 +1,4 @@
-"""Values encrypted on their way into any store, in upstream's forms.
+"""Encryption at rest over any store, in upstream's formats.
 
     k8s:enc:aesgcm:v1:NAME:   nonce (12 bytes), ciphertext and tag
     k8s:enc:aescbc:v1:NAME:   initialisation vector (16 bytes), ciphertext with PKCS #7 padding

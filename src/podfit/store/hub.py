@@ -1,5 +1,5 @@
-"""Watchers: each change is handed on once, in the event loop, when it is durable; in the same moment, to a watcher that
-has asked for it (`on_news`).
+"""The watch hub: hands each durable change on once, in the event loop; in the same moment to a watcher that asks for it
+(`on_news`).
 
 A watcher that does not keep up is dropped and told so; nothing ever waits for it. The newest changes stay in a ring, so
 that a watch resumed after a short break needs no disk. Both are bounded by what they hold in memory, not by a count: a

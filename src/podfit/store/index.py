@@ -1,4 +1,4 @@
-"""What is current, in memory: reads of the present never touch a disk.
+"""The index of current values, in memory: reads of the present never touch a disk.
 
 Values are kept as bytes. Ten thousand objects as dicts would make every full garbage collection pause the event loop
 for 150 ms; as bytes they cost it nothing.

@@ -1,4 +1,4 @@
-"""A store over another, whose records are shown in another form than they are kept in: encrypted, another version.
+"""A store over another one, with converted values: encrypted, or of another version.
 
 What is told of a record is one function, `_shown`, wherever a record comes from: a read, a write, a watch, or the
 conflict that refused a write.

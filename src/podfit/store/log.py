@@ -1,4 +1,4 @@
-"""A durable log of changes, as `LoggedStore` needs one: SQLite's, or one in memory."""
+"""`Log`: the durable log of changes that `LoggedStore` is built on; SQLite's, or one in memory."""
 
 from collections.abc import Sequence
 from typing import Protocol

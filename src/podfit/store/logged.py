@@ -1,4 +1,4 @@
-"""The store's semantics over any durable log.
+"""`LoggedStore`: the store's semantics over any durable log.
 
 Writes queue in the event loop. One batch at a time is decided, in order, against what is durable and what the batch
 itself has decided so far, gets its revisions, and is appended by the writer thread; all that arrives during that fsync

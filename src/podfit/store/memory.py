@@ -1,4 +1,4 @@
-"""A log that forgets everything with the process: for tests and throw-away clusters."""
+"""A log in memory, for tests and throw-away clusters."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

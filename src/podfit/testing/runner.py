@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that tests may be plain functions, coroutines, or clients that block."""
+"""Runs the cluster's event loop in a thread, so that tests may be functions, coroutines, or blocking clients."""
 
 import asyncio
 import threading

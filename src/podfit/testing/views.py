@@ -1,4 +1,4 @@
-"""What a test sees of a pod: plain numbers, in cores and bytes."""
+"""`PodView` and the like: what a test sees of a pod, as plain numbers in cores and bytes."""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
-"""Which VPA controls a pod (V-067): one that names the pod's topmost controller and whose selector matches; of several
-the oldest, then the first by name."""
+"""The VPA that controls a pod (V-067): one that names the pod's topmost controller and whose selector matches; of
+several the oldest, then the first by name.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple

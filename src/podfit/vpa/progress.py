@@ -1,4 +1,4 @@
-"""Whether a process that works in passes still does (V-122)."""
+"""The liveness check of a process that works in rounds: whether its last round is recent enough (V-122)."""
 
 from podfit.core.clock import Clock
 

@@ -1,4 +1,4 @@
-"""Controllers of other kinds, through their scale subresource: whom they select, and who owns them.
+"""Selectors and owners of other controllers through their scale subresource.
 
 Which kinds have one is asked of the server and remembered for 5 minutes; a scale is remembered for 10.
 """

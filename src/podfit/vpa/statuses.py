@@ -1,4 +1,4 @@
-"""How the status of a VPA is written by more than one: only over what was read."""
+"""Writes a VPA's status only over the version that was read, as several writers share it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which pods a VPA is for: the selector of the controller that it names, which must be the topmost one (V-054).
+"""Resolves a VPA's targetRef to a pod selector; the controller must be the topmost one (V-054).
 
 The seven kinds of `workloads` are followed by informers, all others are asked for their scale.
 """

@@ -1,5 +1,4 @@
-"""The controllers that a VPA may name, read for what selects their pods and for who owns them; the rest of them is not
-even decoded."""
+"""The controllers that a VPA may name, decoded only as far as selectors and owners."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""The one watch of etcd that every watcher of this process is fed from.
+"""The one etcd watch that feeds all watchers of this process.
 
 It follows the whole prefix, so its revision says up to where everything is known. Where other programs write other
 keys of the same etcd, that revision would stand still while etcd's goes on, and what clients were told to continue from

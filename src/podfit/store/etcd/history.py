@@ -1,4 +1,4 @@
-"""What happened before the feed began, or longer ago than the ring remembers: read from etcd by a watch of its own.
+"""Changes from before the feed began, or older than its ring: read by an etcd watch of their own.
 
 A watch does not say where history ends and the present begins, so the whole prefix is followed until the revision at
 which the feed saw something last; that event is there, or its history is compacted and etcd says so.

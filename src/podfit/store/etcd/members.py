@@ -1,4 +1,4 @@
-"""The members of an etcd cluster, and calls that outlive one of them.
+"""The members of an etcd cluster, with failover of calls between them.
 
 One member is asked for everything until it fails; then the next is. Reads are linearizable, so it does not matter who
 answers, and one that got no answer is simply asked again. A write that was sent and not answered may have happened:

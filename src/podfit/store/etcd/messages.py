@@ -1,4 +1,4 @@
-"""Between etcd's messages and the store's records.
+"""Conversion between etcd's messages and the store's records.
 
 In etcd stands `prefix` where the store's keys begin with `root`; the key that is the prefix itself is the store's own
 mark, and no record. A watch of the range is therefore never without an event whose revision is known.

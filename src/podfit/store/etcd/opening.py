@@ -1,4 +1,4 @@
-"""Opening: is etcd new enough, and is what it holds under the prefix ours?
+"""Opens etcd: checks its version, and that what is under the prefix is podfit's.
 
 The key that is the prefix itself says so. Values there are the JSON that the embedded store keeps, not the protobuf of
 an upstream API server, and each would misread the other's; so a prefix that holds keys and no mark is refused.

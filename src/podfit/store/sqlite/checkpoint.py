@@ -1,4 +1,4 @@
-"""Moving the write-ahead log into the database, off the commit path: inside a commit it costs 20 to 160 ms.
+"""WAL checkpoints off the commit path: inside a commit one costs 20 to 160 ms.
 
 It happens when writing has paused or the log has grown large, on a connection and a thread of its own. SQLite starts
 the log afresh only when all of it has been copied, and under steady load a pass never quite catches up; the last, short

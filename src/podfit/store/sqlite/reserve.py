@@ -1,4 +1,4 @@
-"""Room on the disk that is kept for deletions: a deletion is a write, and on a full disk it would find no place.
+"""Reserved disk space for deletions: a deletion is a write, which a full disk would refuse.
 
 `store.reserve` is a file that holds nothing. When a write finds the disk full the file is removed, and until there is
 room for it again only what makes room is written.

@@ -1,4 +1,4 @@
-"""What containers used in the last days, by two range queries, and the labels of pods that are gone (V-044)."""
+"""Usage of the last days from Prometheus: two range queries, and the labels of pods that are gone (V-044)."""
 
 import logging
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A history into the model: samples of pods that live, and of those that are gone under the labels they had.
+"""Replays a usage history into the recommender's model.
 
 A sample that stands for an hour counts as sixty of a minute: upstream counts it once, so that eight days of history
 are outweighed by three hours of living.

@@ -1,4 +1,4 @@
-"""What is known, kept in VerticalPodAutoscalerCheckpoint objects over a restart (V-036, V-037, V-053)."""
+"""Saves and loads VerticalPodAutoscalerCheckpoint objects (V-036, V-037, V-053)."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping

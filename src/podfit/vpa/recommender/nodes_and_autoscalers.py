@@ -1,4 +1,4 @@
-"""Nodes and horizontal autoscalers, as far as the recommender may see them: without the right to, there are none."""
+"""Informers of nodes and HorizontalPodAutoscalers, as far as RBAC lets the recommender read them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pods and what becomes of them, on their way into the model.
+"""Feeds pods, their samples and their OOMs into the model.
 
 Pods are taken in as their watch tells of them. One that is gone leaves after the samples and OOMs of the pass have been
 counted, so that the last ones are not lost (V-040).

@@ -1,4 +1,4 @@
-"""Some requests at a time."""
+"""Runs requests with bounded concurrency."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

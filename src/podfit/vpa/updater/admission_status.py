@@ -1,4 +1,4 @@
-"""Whether an admission controller is there (V-080): an evicted pod would else come back with its old size."""
+"""Whether an admission controller is alive (V-080): without one an evicted pod would come back at its old size."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the updater decided, done through the API, with what is told of it (V-087, V-090)."""
+"""Carries out the updater's actions through the API: resizes, evictions, events (V-087, V-090)."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How fast pods are disturbed: a bucket of `burst` that fills with `qps` a second (V-089)."""
+"""The rate limit of evictions and resizes: a token bucket of `burst` that fills with `qps` a second (V-089)."""
 
 from podfit.client.rate_limit import Rate
 from podfit.core.clock import Clock
