@@ -1,4 +1,4 @@
-"""Aggregated cluster roles hold the rules of the roles that their selectors choose, also of those made later.
+"""The cluster role aggregation controller: aggregated roles get the rules of the roles that they select.
 
 An extension that labels its roles `rbac.authorization.k8s.io/aggregate-to-edit: "true"` thereby makes its kinds
 something that editors may edit.

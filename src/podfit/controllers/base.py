@@ -1,4 +1,4 @@
-"""What every controller is: informers that name keys, a queue, and one `reconcile`.
+"""`Controller`: informers that enqueue keys, and workers that call `reconcile`.
 
 How to write one:
 

@@ -1,4 +1,4 @@
-"""Certificates on request: approves nodes that may have one, signs what is approved, clears away what is over.
+"""The certificate controllers: approve kubelets' requests, sign approved ones, clean up old ones.
 
     request ─▶ a node's, and who asks may ─▶ approved ─▶ the signer's rules ─▶ certificate, or Failed with what is wrong
                                                ▲

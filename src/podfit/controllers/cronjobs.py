@@ -1,4 +1,4 @@
-"""Cron jobs: a job for each time of a schedule, and an end for old ones."""
+"""The cron job controller: creates a job for each time of a schedule, and removes old ones."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Daemon sets: a pod on every node that the template fits, which the scheduler binds where its affinity says.
+"""The daemon set controller: a pod on every matching node; the scheduler binds it by its node affinity.
 
 set, nodes or pods change ─▶ claim the pods ─▶ which revisions there are ─▶ one on each node ─▶ rollout ─▶ status
 """

@@ -1,4 +1,4 @@
-"""Writes the replica sets of a deployment: makes the new one, scales, deletes; and tells of it."""
+"""The replica sets of a deployment: creates, scales and deletes them, with events."""
 
 from collections.abc import Iterable
 

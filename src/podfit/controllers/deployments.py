@@ -1,4 +1,4 @@
-"""Deployments: a replica set for each revision of the template, and pods moved from the old ones to the new one.
+"""The deployment controller: a replica set for each revision of the template, and the rollout between them.
 
     deployment, its replica sets or pods change
       ─▶ claim the replica sets ─▶ the revision of the new one is set right

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many of their pods may go now, which evictions then take from."""
+"""The disruption controller: the status of PodDisruptionBudgets, from which evictions take."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoints: the addresses of a service's pods in one object of the service's name."""
+"""The endpoints controller: a service's pod addresses in one object of its name."""
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Endpoints, Service

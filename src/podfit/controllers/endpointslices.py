@@ -1,4 +1,4 @@
-"""Endpoint slices: the addresses of a service's pods, a hundred in each. With their service they are collected."""
+"""The endpoint slice controller: a service's pod addresses, a hundred in each slice."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a controller has asked for and not yet seen in its informers' copies.
+"""Expectations: creations and deletions that a controller's informers do not show yet.
 
 While something is awaited the copies do not tell how many there are, so a key with open expectations makes and ends
 nothing. What never arrives is given up after five minutes, as upstream's ControllerExpectations do.

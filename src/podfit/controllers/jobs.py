@@ -1,4 +1,4 @@
-"""Jobs: pods until enough of them have succeeded, or too many failed.
+"""The job controller: runs pods until enough of them have succeeded, or too many failed.
 
     job or pod changes ─▶ see ─▶ over: end its pods;  else: make or end some
                                         │

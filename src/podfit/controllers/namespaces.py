@@ -1,4 +1,4 @@
-"""Deleting a namespace means emptying it first.
+"""The namespace controller: deletes the contents of a terminating namespace, then finalizes it.
 
 A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it, of any kind that the
 server has by then, custom resources included. Then the controller takes the finalizer away and the API server removes

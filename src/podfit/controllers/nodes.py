@@ -1,4 +1,4 @@
-"""Nodes that are not well: those of which nothing is heard become unknown, and taints follow their conditions.
+"""The node lifecycle controller: marks silent nodes unknown, and taints nodes by their conditions.
 
     Lease or status renewed ─▶ seen; nothing for 50 s ─▶ conditions Unknown ─▶ taints ─▶ its pods are not ready
                                                                        └─ NoExecute: one node in ten seconds

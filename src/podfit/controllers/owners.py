@@ -1,4 +1,4 @@
-"""Finds what a controller manages, and writes down what it adopts or lets go."""
+"""Claims the objects of a controller: adopts matching orphans, releases those that match no more."""
 
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""Makes and ends pods for their controllers, and tells of it in events about the controller."""
+"""Creates and deletes pods for controllers, with events about the controller."""
 
 from typing import Any
 

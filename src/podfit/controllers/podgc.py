@@ -1,4 +1,4 @@
-"""Ends pods that nobody takes care of any more (`decide.workload.lost_pods`), every 20 seconds as upstream's does.
+"""The pod garbage collector (`decide.workload.lost_pods`), every 20 seconds as upstream's.
 
 A node that is missing is looked for again after 40 seconds, at the server: its pods are failed before they go, so that
 whoever owns them knows.

@@ -1,4 +1,4 @@
-"""What the objects of a namespace really use of its quotas, counted again.
+"""The resource quota controller: recounts what a namespace's objects use.
 
 Admission charges a growth with the write and credits nothing. This controller counts when a quota is new or limits
 something else, when a pod, a service or a claim came or changed in what counts, and when any object went away: so

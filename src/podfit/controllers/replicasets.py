@@ -1,4 +1,4 @@
-"""Replica sets and replication controllers: as many pods as are wanted, whichever they are.
+"""The controllers of replica sets and replication controllers.
 
     pod or set changes ─▶ claim the pods ─▶ too few: make some, too many: end some ─▶ status
 

@@ -1,4 +1,4 @@
-"""Keeps the revisions of a stateful set or daemon set: finds, makes, numbers anew, deletes."""
+"""Controller revisions of stateful sets and daemon sets: found, made, renumbered, deleted."""
 
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""How many replicas an object of any kind wants, by its scale subresource."""
+"""Replica counts of objects of any kind, by their scale subresource."""
 
 import msgspec
 

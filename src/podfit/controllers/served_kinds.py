@@ -1,4 +1,4 @@
-"""Which kinds an API server has, asked of the server itself, so that custom resources are among them."""
+"""The kinds that an API server serves, by discovery, so that custom resources are among them."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the controllers of services share: services are looked at when they, or pods that they select, change."""
+"""Which services to reconcile when a service or a pod changes."""
 
 from abc import abstractmethod
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Service accounts that nobody asks for: `default` in each namespace, with the CA certificate, and the controllers'."""
+"""The service account controllers: `default` in each namespace, the ConfigMap with the CA, and components' accounts."""
 
 from abc import abstractmethod
 from collections.abc import Iterable

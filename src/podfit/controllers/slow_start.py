@@ -1,4 +1,4 @@
-"""Many like requests, first one, then twice as many each time: what is refused is refused once, not a hundred times."""
+"""Slow-start batches: 1 request, then twice as many each time, so that what is refused is refused once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

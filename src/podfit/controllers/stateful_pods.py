@@ -1,4 +1,4 @@
-"""Makes and ends the pods of a stateful set with the claims that go with them, and tells of it."""
+"""The pods and claims of a stateful set: created and deleted, with events."""
 
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim

@@ -1,4 +1,4 @@
-"""Stateful sets: pods with a number, a name and claims of their own, made and ended in order.
+"""The stateful set controller: numbered pods with claims of their own, created and deleted in order.
 
     set, pods or claims change ─▶ claim the pods ─▶ which revisions there are ─▶ decide.workload.stateful ─▶ status
 

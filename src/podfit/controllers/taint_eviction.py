@@ -1,4 +1,4 @@
-"""Sends pods away from nodes with NoExecute taints that they do not tolerate, or not for longer."""
+"""The taint eviction controller: deletes pods from nodes with NoExecute taints that they do not tolerate."""
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod

@@ -1,4 +1,4 @@
-"""Jobs that are over go after their `ttlSecondsAfterFinished`."""
+"""The TTL controller: removes finished jobs after their `ttlSecondsAfterFinished`."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Claims get volumes: one that is there and fits, or one that a provisioner makes for them.
+"""The volume binding controller: claims get an existing volume that fits, or a provisioned one.
 
 A claim whose class waits for its first pod is left alone until the scheduler has said on it which node that pod gets.
 A volume whose claim is gone is released; what becomes of it then is its reclaim policy's, and the provisioner's.

@@ -1,4 +1,4 @@
-"""Claims and volumes that are asked to go stay until nobody uses them, and then they go: a controller for each kind.
+"""The protection controllers of claims and volumes: finalizers stay until nobody uses them.
 
 The API server gives each a finalizer when it is made; this controller takes it away from one that is being deleted,
 once no pod that still runs mounts the claim, or no claim is bound to the volume. A volume says itself that it is not

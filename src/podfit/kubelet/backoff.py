@@ -1,4 +1,4 @@
-"""How long a container that keeps ending, or an image that cannot be pulled, has to wait.
+"""Exponential backoff of containers that keep ending and of images that cannot be pulled.
 
 first failure   tried again at once
 then            10 s, 20 s, 40 s … at most 5 min, counted from the failure

@@ -1,4 +1,4 @@
-"""What a node is told about itself, decided once by whoever starts it."""
+"""`KubeletConfig`: a node's configuration, fixed by whoever starts it."""
 
 from collections.abc import Mapping
 from pathlib import Path

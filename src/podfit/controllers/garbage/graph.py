@@ -1,4 +1,4 @@
-"""Who belongs to whom, by UID, over all kinds: the part of every object's metadata that garbage collection reads.
+"""The graph of owners and dependents by UID, over all kinds; built from objects' metadata alone.
 
 An owner need not be known to be pointed at. Its dependents are found from the moment they are, so the order in which
 the kinds' watches deliver does not matter.

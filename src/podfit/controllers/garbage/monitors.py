@@ -1,4 +1,4 @@
-"""The watches of the garbage collector: one a kind, for as long as the server has the kind.
+"""The garbage collector's watches, one for each kind that the server has.
 
 A kind that the process follows anyway has its watch already, which is used; no other copy of it is kept.
 

@@ -1,4 +1,4 @@
-"""Carries out a guarded memory shrink (`decide.resize.guarded_shrink`, docs/shrink.md) on the cgroups of version 2.
+"""Carries out a guarded memory shrink (`decide.resize.guarded_shrink`, docs/shrink.md) on cgroup v2.
 
     async with guard.hold() as hold:
         problem = await hold.squeeze('container "c1"', path, limit)     "" = the limit may be lowered now

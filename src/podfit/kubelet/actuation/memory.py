@@ -1,5 +1,5 @@
-"""May these memory limits be lowered now? Usage is compared first, on both versions of cgroups (R-143); a pod that
-asked for it is guarded on v2, where memory is reclaimed until the limits fit, or is left as it was (docs/shrink.md).
+"""The check before memory limits are lowered: usage is compared with the new limits (R-143). A pod that asked for it is
+guarded on cgroup v2, where memory is reclaimed until the limits fit, or the limits stay (docs/shrink.md).
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The shell of the node machine: persists what it allocates, then carries out the rest.
+"""The allocation manager: the shell of the node machine. It persists what is allocated, then carries out the effects.
 
     event ──▶ decide.node.step ──▶ Persist: checkpoint and managers' files ──▶ state, events, syncs, metrics
 

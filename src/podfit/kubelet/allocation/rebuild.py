@@ -1,4 +1,4 @@
-"""What was allocated and actuated, put together again when a checkpoint was damaged (R-091).
+"""Rebuilds the allocated and actuated checkpoints from the runtime after damage (R-091).
 
 Without it a pod would be taken at its desired size, so a resize that waits would slip through unexamined, and
 containers that restart on a change would be restarted for no reason.

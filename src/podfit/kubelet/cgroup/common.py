@@ -1,4 +1,4 @@
-"""What both versions share: the layout, and finding pod cgroups in it."""
+"""What cgroup v1 and v2 share: the layout of the tree, and finding pod cgroups in it."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, is v1: the controllers are there."""
+"""Detects the machine's cgroup version. A hybrid, with v2 mounted beside v1, is v1: the controllers are there."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The kubelet's half of the cgroup tree: `kubepods`, its QoS tiers and the pods' own cgroups.
+"""`Cgroups`: the interface to the kubelet's half of the cgroup tree, `kubepods`, QoS tiers and pod cgroups.
 
 Container cgroups below a pod's belong to the runtime: they are read here to verify, never written. Calls are plain
 functions because a cgroup write takes some 0.05 ms; only `set_memory_limit` can take longer, when the kernel has to

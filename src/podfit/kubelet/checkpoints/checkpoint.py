@@ -1,4 +1,4 @@
-"""The two files that survive the kubelet: what was allocated and what was actuated (R-090).
+"""The allocated and actuated checkpoints, the two files that survive the kubelet (R-090).
 
 Writes are grouped: changes that arrive while a write is on its way share the next one, so fifty pods that resize at
 once cost two writes and not fifty. A change becomes visible only when it is durable, and a failed write leaves no trace

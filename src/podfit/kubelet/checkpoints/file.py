@@ -1,4 +1,4 @@
-"""A checkpoint on the disk: the whole file in its upstream form, and a journal of what changed since it was written.
+"""One checkpoint file in its upstream form, and the journal of what changed since it was written.
 
     a pod is new, or the journal is full or not ready     file, written whole
     pods that are known change, or are gone               journal, one record

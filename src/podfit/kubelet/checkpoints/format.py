@@ -1,4 +1,4 @@
-"""How allocations are written: the checkpoint in its upstream form, and one change of it (R-090).
+"""The format of checkpoints and of one record of the journal (R-090).
 
     {"data":"{\\"entries\\":{…}}","checksum":1178570812}        the whole file
     {"put":{"UID":{…}},"drop":["UID"]}                        what a journal records

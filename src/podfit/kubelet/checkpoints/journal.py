@@ -1,4 +1,5 @@
-"""Changes of a file, written one behind the other into another, because the disk is waited for once and not four times.
+"""The journal of a checkpoint: records appended to a second file, so that a change waits for the disk once and not four
+times.
 
     checksum record\\n checksum record\\n … zeros up to SIZE
 

@@ -1,4 +1,4 @@
-"""Small work on the file system, done where it stands: each call is a few system calls on a local disk."""
+"""Small file system calls made in the event loop's thread: each is a few system calls on a local disk."""
 
 import os
 import shutil

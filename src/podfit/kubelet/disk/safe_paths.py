@@ -1,4 +1,4 @@
-"""Paths that a container may change while the kubelet looks: opened one component at a time, from a descriptor.
+"""Safe path resolution inside volumes: a container may swap links, so each component is opened from a descriptor.
 
 A path that is checked as text and used as text later may lead somewhere else by then (CVE-2017-1002101,
 CVE-2021-25741). Here each component is opened with O_NOFOLLOW from the descriptor of its parent. A link is read from

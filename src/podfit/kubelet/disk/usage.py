@@ -1,4 +1,4 @@
-"""What a directory takes of its disk, however its owner changes it meanwhile.
+"""Disk usage of a directory, however its owner changes it meanwhile.
 
 No link is followed, and no other file system is entered: each directory is opened from the descriptor of the one above.
 A file with several names counts once.

@@ -1,4 +1,4 @@
-"""Writes of the kubelet's own files: in threads, one at a time for each file, and with a limit of time.
+"""Writes of the kubelet's own files: in threads, serialized for each file, with a timeout.
 
     run(path, work) ──▶ a thread ──▶ what `work` returns or raises
                           └─ no answer within LIMIT_SECONDS: Hung; the file counts as hanging until the thread is back,

@@ -1,4 +1,4 @@
-"""Ends pods that use more local storage than they may, and pods of a node that runs short of something.
+"""The eviction manager: ends pods over their local storage limits, and pods of a node under pressure.
 
     StorageMeter ───────────▶ decide.node.storage_limits ──▶ the pod's worker: Failed, Evicted
     PressureMonitor.seen ───▶ decide.node.eviction ────────▶ the same, one pod at a time

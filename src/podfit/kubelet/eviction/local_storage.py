@@ -1,4 +1,4 @@
-"""What the pods of this node have on its disk: their volumes there, and the logs of their containers."""
+"""Local storage usage of pods: their volumes on this disk, and the logs of their containers."""
 
 from collections.abc import Mapping
 from functools import partial

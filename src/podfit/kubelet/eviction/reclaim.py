@@ -1,4 +1,4 @@
-"""What can go before a pod has to: containers that ended with their pod, and images that nobody uses."""
+"""Reclaims node resources before a pod is evicted: dead containers, and unused images."""
 
 import logging
 from functools import partial

@@ -1,4 +1,4 @@
-"""Removes images that nobody uses when their disk fills up. Which ones is decided in `decide.node.image_gc`.
+"""The image garbage collector. Which images go is decided in `decide.node.image_gc`.
 
 Every five minutes, as upstream's image manager; at once when the node runs short of disk (`free_unused`).
 """

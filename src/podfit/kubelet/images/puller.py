@@ -1,4 +1,4 @@
-"""Images: there already, or fetched by the pull policy, each image once at a time.
+"""The image puller: by the pull policy, each image once at a time.
 
 what goes wrong       state of the container        event
 ErrImagePull          the registry's text           Warning Failed, twice

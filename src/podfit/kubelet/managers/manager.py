@@ -1,4 +1,4 @@
-"""What was given to whom, durable before anybody relies on it.
+"""The CPU and memory managers: assignments to containers, durable before anybody relies on them.
 
 A damaged file is set aside and the state is made anew: memory blocks from the pods as they are admitted again, CPUs
 from what the containers that run are pinned to, so that nobody's CPUs move. A file of another policy or another machine

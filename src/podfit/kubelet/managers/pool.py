@@ -1,4 +1,4 @@
-"""Keeps every running container on the CPUs that it may use.
+"""The shared CPU pool: keeps every container without exclusive CPUs on what is left.
 
 The pool shrinks when a container gets CPUs of its own and grows when it gives them back. Whoever starts such a
 container waits for `settle` first, so that its CPUs are empty when it begins; upstream leaves the others there for up

@@ -1,4 +1,4 @@
-"""Keeps the node object and its Lease alive.
+"""The node agent: registers the Node object, updates its status, and renews its Lease.
 
 every 10 s   renew the Lease in kube-node-lease; look whether the status changed, and write it if so
 every 5 min  write the status all the same: its heartbeat

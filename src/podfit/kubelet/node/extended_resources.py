@@ -1,4 +1,4 @@
-"""Extended resources: what somebody says in the node's status that it has, such as `example.com/dongle`.
+"""Extended resources such as `example.com/dongle`, which somebody writes into the node's status.
 
 They are written to `status.capacity`, by hand or by an operator; the kubelet makes them allocatable and admits pods by
 them.

@@ -1,4 +1,4 @@
-"""What this machine says about itself: sizes for capacity, names for nodeInfo."""
+"""Machine information: capacity, and the names for nodeInfo."""
 
 import os
 import platform

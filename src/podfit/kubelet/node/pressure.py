@@ -1,4 +1,4 @@
-"""Watches memory, disk and processes of the node, and says which pressure it is under.
+"""The pressure monitor: watches memory, disk and process numbers, and sets the node's pressure conditions.
 
 Every ten seconds, as upstream's eviction manager. Pressure keeps pods and resizes out; who is evicted for it is decided
 by what was seen last (`kubelet.eviction`).

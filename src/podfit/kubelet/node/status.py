@@ -1,4 +1,4 @@
-"""The node object: what it is, what it has, and how it is."""
+"""Generates the node's status: addresses, capacity, conditions, images."""
 
 from collections.abc import Iterable, Mapping
 

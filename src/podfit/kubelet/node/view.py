@@ -1,4 +1,4 @@
-"""What the node machine is told of the node before each step."""
+"""`NodeView` of this node, as the node machine gets it before each step."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The notes of `decide.pod.attempts` on disk: which pods are being worked on now.
+"""The file of `decide.pod.attempts`: which pods are being worked on now, and how often the kubelet ended meanwhile.
 
 `unfinished_pods` holds a JSON record a line, each the newest word about its pod, and zeros behind them: the file has
 its size before the first record, so making one durable is writing data and no change of the file system. What cannot

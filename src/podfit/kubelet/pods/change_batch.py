@@ -1,4 +1,4 @@
-"""Changes of pods that come together are decided together, so that they share one writing of the checkpoint."""
+"""Batches of pod changes: decided together, so that they share one write of the checkpoint."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A pod's sandbox and containers in the runtime's words.
+"""Translates a pod into the runtime's sandbox and container configurations.
 
 Every sandbox is on the host's network: podfit has no pod network yet, so a pod's address is its node's and two pods of
 a node cannot listen on one port. The hostname is left to the runtime, which refuses one without an own UTS namespace.

@@ -1,4 +1,4 @@
-"""Events wait until the resizes under way are done, or for a moment.
+"""Delays events until the resizes under way are done, so that they do not slow these down.
 
     granted ──▶ begin ──▶ the pod's turn: runtime asked, kernel told, status on its way ──▶ end
                                           events of this node wait for the end of all of them, SECONDS at most

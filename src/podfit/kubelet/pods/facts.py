@@ -1,4 +1,4 @@
-"""What the runtime knows of one pod: the only basis on which a worker acts.
+"""The runtime's state of one pod: the only basis on which its worker acts.
 
 Nothing about running containers is remembered between two turns of a worker; it is asked again, so a restarted kubelet,
 a restarted runtime and an undisturbed one look the same.

@@ -1,4 +1,4 @@
-"""Pods that may have ended the kubelet: tried one at a time, or set aside (`decide.pod.attempts`).
+"""Starts pods that may have crashed the kubelet one at a time, or sets them aside (`decide.pod.attempts`).
 
 admitted before     its room is kept; its worker waits at a gate
 new                 it waits to be admitted

@@ -1,4 +1,4 @@
-"""The pods that this node knows, by UID, and what others ask of them.
+"""The pods of this node by UID, as other parts of the kubelet query them.
 
     informer, manifests ──▶ changes ──▶ PodManager, which adds and removes workers
     allocation, runtime, disk ──▶ resize, wake, preempt ──▶ the pod's worker

@@ -1,4 +1,4 @@
-"""From the API's pods to workers: admission, changes, ends.
+"""The pod manager: takes pods from the API in order, admits them, and runs a worker for each.
 
     informer ──▶ KnownPods.changes ──▶ one task: allocation first, then the pod's worker
     at the start the whole list is admitted as one batch, so that no pod takes the room of one that runs already

@@ -1,4 +1,4 @@
-"""What a pod needs next, from what it is allocated and what the runtime shows. Pure: the worker carries it out.
+"""`PodActions`: which containers and sandbox of a pod to start and to kill, from what is allocated and what runs. Pure.
 
 no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
 init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0

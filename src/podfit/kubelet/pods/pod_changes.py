@@ -1,4 +1,4 @@
-"""What happens to pods, as the manager's one task hears of it."""
+"""The messages in the pod manager's queue."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""What a worker says about its pod: the status to the API, the room it holds to allocation."""
+"""Reports a pod's state: its status to the API, what it uses to allocation."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Starting one container: image, configuration, create, start; and saying what went wrong in upstream's words.
+"""Starts a container: pulls the image, creates, starts; errors in upstream's words.
 
 step       waiting reason on failure
 image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName

@@ -1,4 +1,4 @@
-"""One turn of a pod worker: from what the runtime shows a step closer to what the pod is allocated.
+"""One sync of a pod: brings the runtime a step closer to what is allocated.
 
     look → in-progress condition and status → volumes → pod cgroup → sandbox
          → init containers → restarts and resize → containers → look again → status

@@ -1,4 +1,4 @@
-"""The end of a pod: its containers stop, then everything that was made for it goes.
+"""Terminates a pod: stops its containers, then removes what was made for it.
 
     stop containers       by the grace period; the room is free from here on, before the API knows
     stop sandboxes        then the final status: Succeeded or Failed

@@ -1,4 +1,4 @@
-"""A turn that finds everything as the last one left it has nothing to do and nothing to say.
+"""Detects a sync without changes, which has nothing to do and nothing to report.
 
 Most turns are such: every pod is looked at about once a minute, in case something was missed. Runtime and cgroup are
 asked each time; what follows from their answers is worked out only where one of them is new.

@@ -1,4 +1,4 @@
-"""What happens to containers, as it happens where the runtime tells, else by looking four times a second.
+"""Container events: from the runtime where it sends them, else by relisting four times a second.
 
 The goal is that room is given up within a second of a container's exit, and looking is cheap (two list calls, under a
 millisecond), so the interval is below the second that Kubernetes allows itself. Where the runtime sends events, looking

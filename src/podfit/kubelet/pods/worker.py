@@ -1,4 +1,4 @@
-"""One task for each pod, which does one thing at a time for it.
+"""The pod worker: one task for each pod, which syncs it whenever something about it changed.
 
     update, wake ──▶ dirty ──▶ turn: sync, or stop and delete ──▶ wait for the next reason, or for a timer
                                  ▲ interrupted when the pod is to end, or to end sooner

@@ -1,4 +1,4 @@
-"""What probes say of a pod's containers, by the runtime's ids. A container that is not named has no complaint."""
+"""Probe results of containers by runtime id. A container without one counts as healthy."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The probes of a node's containers: one task for each, from the first look at its container to the end of its pod.
+"""The probe manager: a task for each probe, from the first look at its container to the end of its pod.
 
     PodSync.look ──▶ look(pod, containers) ──▶ Health          what is known, at once
                           │ what the runtime shows

@@ -1,4 +1,4 @@
-"""The network as this node sees it."""
+"""The network as this node sees it, for probes and hooks."""
 
 from collections.abc import Awaitable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Where an httpGet or tcpSocket action of a container leads, and what is sent there."""
+"""Targets of httpGet and tcpSocket actions: address, port, headers."""
 
 from collections.abc import Iterable
 

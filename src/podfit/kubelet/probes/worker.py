@@ -1,4 +1,4 @@
-"""One probe of one container, again and again: the shell of `decide.pod.probing`."""
+"""The probe worker: one probe of one container at its period; `decide.pod.probing` judges the results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

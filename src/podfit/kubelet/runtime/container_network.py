@@ -1,4 +1,4 @@
-"""What a probe or a hook asks of the network, and what came of it."""
+"""The interface by which probes and hooks reach containers over the network."""
 
 from collections.abc import Sequence
 from typing import Protocol

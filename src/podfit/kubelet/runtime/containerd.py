@@ -1,4 +1,4 @@
-"""A containerd of our own.
+"""A private containerd: started as a child, adopted by the next kubelet after a restart.
 
 It is a child in a session of its own, with its own root, state and socket, so the system's containerd, if there is
 one, is never touched, and Ctrl-C at the terminal reaches only us. It outlives a killed parent on purpose, as do the

@@ -1,4 +1,4 @@
-"""What a runtime can answer instead of a result.
+"""The errors of a container runtime.
 
 The kubelet tells five cases apart and no more, so the gRPC codes are folded into this tree:
 

@@ -1,4 +1,4 @@
-"""Image names, as far as a node has to understand them: is it one, and does its tag move?"""
+"""Image references: whether a text is one, and whether its tag may move."""
 
 import re
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What podfit writes on sandboxes and containers, so that everything can be rebuilt from the runtime after a crash.
+"""Labels and annotations on sandboxes and containers, from which everything can be rebuilt after a crash.
 
 The keys are upstream's, so that other context on the node (crictl, log collectors) know whose container they look at.
 `podfit.dev/node` is our own: several nodes, or another kubelet, may share one runtime, and each must clean up only

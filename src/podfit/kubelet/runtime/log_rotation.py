@@ -1,4 +1,4 @@
-"""Bounds what a container's log takes: a file that is too large is set aside, and the runtime begins another.
+"""Container log rotation: a file that is too large is set aside, and the runtime begins another.
 
     0.log                      written by the runtime
     0.log.20261123-030715      set aside, at most MOST_FILES - 1 of them; upstream compresses these, here they stay text

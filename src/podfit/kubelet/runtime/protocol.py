@@ -1,4 +1,4 @@
-"""The seam between the kubelet and whatever runs containers.
+"""`Runtime`: the interface between the kubelet and whatever runs containers.
 
 CRI's calls, one method each, in our own types. Every method may raise `CRIError` or one of its kinds (see `errors`).
 Stop and remove are idempotent: an id that is gone is not an error.

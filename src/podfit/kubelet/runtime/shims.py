@@ -1,4 +1,4 @@
-"""Shims of a private containerd that outlived their sandbox.
+"""Leaked shims of the private containerd, which outlived their sandbox.
 
 containerd starts a shim for each sandbox, which ends when the sandbox is removed. Under fast creation and deletion some
 do not (containerd 1.6.20: 3 of 400). A shim is ended here only if it names the socket of this containerd, has no child

@@ -1,4 +1,4 @@
-"""As much of SPDY/3.1 as a runtime's streaming server asks of its client.
+"""A SPDY/3.1 client, as far as a runtime's streaming server needs one.
 
 This side opens streams, each with the header `streamtype`, and both send data on them; `FIN` ends one direction of a
 stream. That is what a WebSocket to a runtime cannot do: say that stdin is over while output goes on. Headers that the

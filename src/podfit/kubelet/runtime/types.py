@@ -1,4 +1,4 @@
-"""The runtime's vocabulary in our own frozen types.
+"""The runtime's types, frozen and our own.
 
 They mirror what the kubelet uses of CRI v1 and nothing else, so that only `runtime.cri` knows protobuf and the
 simulated runtime needs no gRPC. Times are Unix nanoseconds (0 = never), sizes are bytes, CPU time is nanoseconds.

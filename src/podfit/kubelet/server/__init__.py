@@ -1,1 +1,1 @@
-"""What the node answers over HTTPS: health, pods, logs, metrics; `access` asks the API server who may."""
+"""The kubelet's HTTPS server: health, pods, logs, metrics, exec; `access` asks the API server who may."""

@@ -1,4 +1,4 @@
-"""Who may ask a node what: every request needs a known caller who holds a right to a subresource of this Node.
+"""Kubelet authorization: every request needs a known caller with a right to a subresource of this Node.
 
     /healthz            nodes/healthz, or nodes/proxy
     /configz            nodes/configz, or nodes/proxy

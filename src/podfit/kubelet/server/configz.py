@@ -1,4 +1,4 @@
-"""What this kubelet was told, as /configz: a KubeletConfiguration with the fields that mean something here."""
+"""/configz: the KubeletConfiguration in effect."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the node answers itself: health, its pods, its configuration, container logs, metrics, processes to talk to.
+"""The kubelet's HTTP handler: health, pods, configuration, logs, metrics, exec and port-forward.
 
 It is a wire handler. Who asks and whether they may is decided in front of it: over the network by `server.access`,
 inside a process by whoever holds the handler. Either sets the request's identity; everything but health needs one.

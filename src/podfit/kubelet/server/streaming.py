@@ -1,4 +1,4 @@
-"""exec, attach and port-forward: a client's WebSocket on one side, the runtime's streaming server on the other.
+"""exec, attach and port-forward: a client's WebSocket joined to the runtime's streaming server.
 
     client                                          kubelet                       runtime
     v5, v4 or v1.channel.k8s.io, in messages   ──▶  channels to streams      ──▶  v4.channel.k8s.io over SPDY

@@ -1,4 +1,4 @@
-"""/stats/summary: the node and its pods as one JSON document, in upstream's form.
+"""/stats/summary: usage of the node and its pods as one JSON document.
 
 The rate of CPU is that between this question and the last one about the same container; there is none for the first.
 """

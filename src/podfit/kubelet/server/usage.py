@@ -1,4 +1,4 @@
-"""What this node's containers use, as monitoring asks a kubelet for it: /metrics/resource and /metrics/cadvisor.
+"""/metrics/resource and /metrics/cadvisor: usage of this node's containers.
 
 Usage is asked of the runtime when someone scrapes, so two scrapes a second apart give a rate. Nothing is estimated: a
 figure that the runtime does not give has no sample, and a pod is the sum of its containers that have one. Of cadvisor's

@@ -1,4 +1,4 @@
-"""Values of the downward API: what a container may learn about its own pod.
+"""The downward API: values of a pod's own fields and resources.
 
 Resources come from the allocated pod as it is when the value is read, so an environment variable keeps what was
 allocated at the container's start, while a volume follows a resize.

@@ -1,4 +1,4 @@
-"""A container's environment, in the order that gives later definitions the last word.
+"""The environment of a container, in the order in which later definitions win.
 
     where the API server is, envFrom, then env; within env a later variable may use an earlier one as $(NAME), and $$
     stands for one $

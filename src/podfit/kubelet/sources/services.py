@@ -1,4 +1,4 @@
-"""The services that a pod's containers are told of: those of its namespace, from a copy that is kept up to date.
+"""The services of a pod's namespace, for its environment variables.
 
 A simulated node runs nothing that could read them, and follows none.
 """

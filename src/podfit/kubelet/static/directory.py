@@ -1,4 +1,4 @@
-"""Which manifests are there: a look once a second, which costs a few system calls.
+"""Watches the directory of static manifests: one look a second, which costs a few system calls.
 
 A file that cannot be read keeps the pod that it asked for before: it may be half written.
 """

@@ -1,4 +1,4 @@
-"""From a manifest to a pod of this node.
+"""Reads a manifest into a static pod of this node.
 
 The UID is a hash of what the file says and where it lies: the same file is the same pod, also after a restart of the
 kubelet, and a change of a byte that matters is another one.

@@ -1,4 +1,4 @@
-"""Static pods in the API: each has a mirror there, as long as it is to run.
+"""Mirror pods: the API's copies of static pods.
 
     no mirror                                   make one
     a mirror that is being deleted, or of

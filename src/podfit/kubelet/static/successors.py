@@ -1,4 +1,4 @@
-"""Two static pods of one name come after each other: the second waits until nothing of the first is left."""
+"""A static pod that replaces one of the same name waits until nothing of the first is left."""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,4 @@
-"""The whole `v1.PodStatus` of a pod. It is made from facts: no I/O, no clock, the same answer for the same input.
-`writer` carries it to the API.
+"""The `v1.PodStatus` of a pod, made from facts without I/O or clock; `writer` carries it to the API.
 
     facts = StatusInput(pod=…, allocated=…, previous=…, observed=Observation(…), machine=…, node_ip=…, now=…, …)
     generate(facts) -> PodStatus          the status as it should stand in the API now

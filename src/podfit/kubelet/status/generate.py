@@ -1,4 +1,4 @@
-"""Puts a pod's status together."""
+"""Generates a pod's status."""
 
 from collections.abc import Sequence
 from datetime import datetime

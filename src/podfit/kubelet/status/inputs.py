@@ -1,4 +1,4 @@
-"""The facts that a pod's status is made from."""
+"""The inputs of a pod's status."""
 
 from collections.abc import Mapping
 from datetime import datetime

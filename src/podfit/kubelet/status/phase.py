@@ -1,4 +1,4 @@
-"""Where a pod is in its life, from the states of its containers.
+"""The phase of a pod, from the states of its containers.
 
 Pending    something has not started yet
 Running    everything was started; something runs, or will again

@@ -1,4 +1,4 @@
-"""Carries a pod's status to the API: at once, only the newest, and again until it is there.
+"""The status writer: sends a pod's newest status to the API at once, and again until it is there.
 
 set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
 seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again

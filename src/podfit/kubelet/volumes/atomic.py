@@ -1,4 +1,4 @@
-"""Files that change all at once, for ConfigMap, Secret, downward API and projected volumes.
+"""The atomic writer of ConfigMap, Secret, downward API and projected volumes: all files change at once.
 
     volume/..2026_11_21_03_55_07.123456/key     the content
     volume/..data -> ..2026_…                   replaced by one rename: readers see the old set or the new one

@@ -1,4 +1,4 @@
-"""Volumes by claim: a bound claim leads to a persistent volume, and that to a directory of this machine."""
+"""Persistent volumes: a bound claim leads to a volume, and that to a directory of this machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The check that a hostPath volume asks for by its type; some types make what is missing."""
+"""hostPath types: the check, and the making of what is missing where the type says so."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Mounts of a pod's volumes and sub-paths, and whose their files are.
+"""Mounts and ownership of a pod's volumes and sub-paths.
 
 `TmpfsMounter` calls mount(2) through the C library: the standard library has no binding, and running mount(8) costs a
 process per volume. `DirectoryMounter` is for nodes that may not mount, which are the simulated ones: there a volume in

@@ -1,4 +1,4 @@
-"""What ConfigMap, Secret, downward API and projected volumes contain: paths, bytes and modes."""
+"""The contents of ConfigMap, Secret, downward API and projected volumes: paths, bytes and modes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sub-paths of volumes: found by descriptor, and bound where no container can reach.
+"""subPath mounts: found by descriptor, and bound where no container can reach.
 
     <pod>/volume-subpaths/<volume>/<container>/<index>     what the runtime is told to mount, as upstream has it
 

@@ -1,4 +1,4 @@
-"""Tokens of the pods' service accounts, asked for as the node, bound to their pod, and renewed in time.
+"""Projected service account tokens: requested as the node, bound to the pod, and renewed in time.
 
 A token is kept in memory until four fifths of its life are over, or a day: mounting a pod again costs no request. When
 none can be had, one that is still good stays.

@@ -1,4 +1,4 @@
-"""What a simulated runtime holds, and the levers by which a test or a load moves it.
+"""The state of a simulated runtime, and the methods by which a test or a load changes it.
 
 Containers have a cgroup in memory each: what is used beyond its memory limit ends the container as the kernel would.
 """
