@@ -27,7 +27,6 @@ def warned(container: dict[str, Any] | None = None, **spec: Any) -> list[str]:
         ),
         ({"container": {"ports": [{"containerPort": 1, "hostPort": 1}]}}, ["container c"]),
         ({"container": {"ports": [{"containerPort": 1, "hostPort": 1}]}, "hostNetwork": True}, []),
-        ({"container": {"volumeMounts": [{"name": "v", "recursiveReadOnly": "Enabled"}]}}, ["container c"]),
     ],
 )
 def test_warnings(spec: dict[str, Any], about: list[str]) -> None:

@@ -81,6 +81,7 @@ class FakeRuntime:
         self.needs = 0
         self.streaming = ""  # the URL of its streaming server
         self.knows_signals = True
+        self.recursive_read_only = True
         self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
         self.removed: Callable[[], object] = lambda: None  # what an image that goes comes to
@@ -191,6 +192,7 @@ class FakeRuntime:
                 labels=config.labels,
                 annotations=config.annotations,
                 log_path=str(log),
+                recursive_read_only=frozenset(m.container_path for m in config.mounts if m.recursive_read_only),
             ),
             config,
         )
@@ -324,7 +326,8 @@ class FakeRuntime:
         return Version(runtime_name="fake", runtime_version="1", api_version="v1")
 
     async def status(self) -> RuntimeStatus:
-        return RuntimeStatus(conditions=(RuntimeCondition(type="RuntimeReady", status=self.ready),))
+        ready = RuntimeCondition(type="RuntimeReady", status=self.ready)
+        return RuntimeStatus(conditions=(ready,), recursive_read_only=self.recursive_read_only)
 
     async def cgroup_driver(self) -> Literal["cgroupfs", "systemd"] | None:
         return None

@@ -144,3 +144,36 @@ async def test_files_follow_the_pod_within_a_second(node: Node) -> None:
     await node.advance(1)
     assert volume(node, "d").joinpath("labels").read_text() == 'a="b"'
     assert volume(node, "d").joinpath("limit").read_text() == str(96 << 20)
+
+
+@pytest.mark.parametrize(
+    ("asked", "supported", "shown"),
+    [
+        ("Enabled", True, "Enabled"),
+        ("IfPossible", True, "Enabled"),
+        ("IfPossible", False, "Disabled"),
+        ("Disabled", True, "Disabled"),
+    ],
+)
+async def test_what_is_mounted_below_a_read_only_mount(node: Node, asked: str, supported: bool, shown: str) -> None:
+    node.runtime.recursive_read_only = supported
+    mount = {"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": asked}
+    node.add(volumes=[{"name": "v", "emptyDir": {}}], containers=[container("c1", volumeMounts=[mount])])
+    await node.runs()
+    told = next(mount for mount in node.runtime.config("c1").mounts if mount.container_path == "/v")
+    assert (told.readonly, told.recursive_read_only) == (True, shown == "Enabled")
+    assert node.state()["volumeMounts"][0]["recursiveReadOnly"] == shown
+
+
+async def test_a_recursive_mount_that_the_runtime_cannot_make_is_refused(node: Node) -> None:
+    node.runtime.recursive_read_only = False
+    mount = {"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "Enabled"}
+    node.add(volumes=[{"name": "v", "emptyDir": {}}], containers=[container("c1", volumeMounts=[mount])])
+    await node.until(
+        lambda: "waiting" in node.state().get("state", {}) and "message" in node.state()["state"]["waiting"]
+    )
+    assert node.state()["state"]["waiting"] == {
+        "reason": "CreateContainerConfigError",
+        "message": 'failed to resolve recursive read-only mode: volume "v" requested recursive read-only mode, '
+        "but it is not supported by the runtime",
+    }

@@ -18,6 +18,7 @@ from podfit.kubelet.runtime.errors import Unimplemented
 from podfit.kubelet.runtime.types import CgroupDriver, EventKind, LinuxResources
 
 DRIVER, EVENTS, SANDBOX = "RuntimeConfig", "GetContainerEvents", "UpdatePodSandboxResources"
+STATUS = "Status"
 SYSTEMD = pb.RuntimeConfigResponse(linux=pb.LinuxRuntimeConfiguration(cgroup_driver=pb.SYSTEMD))
 CGROUPFS = pb.RuntimeConfigResponse(linux=pb.LinuxRuntimeConfiguration(cgroup_driver=pb.CGROUPFS))
 STOPPED = pb.ContainerEventResponse(container_id="c", container_event_type=pb.CONTAINER_STOPPED_EVENT)
@@ -31,6 +32,7 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     driver: Message | None = None
     events: tuple[Message, ...] | None = None
     sandbox: Message | Refusal | None = None
+    status: Message | None = None
 
 
 CONTAINERD_1_6 = Flavour()
@@ -50,7 +52,10 @@ class FakeRuntime(grpc.GenericRpcHandler):
     def service(self, details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes] | None":
         name = details.method.rpartition("/")[2]
         self.asked[name] += 1
-        events, answer = self.flavour.events, self.flavour.driver if name == DRIVER else self.flavour.sandbox
+        events, answer = (
+            self.flavour.events,
+            {DRIVER: self.flavour.driver, SANDBOX: self.flavour.sandbox, STATUS: self.flavour.status}.get(name),
+        )
 
         async def one(request: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
             if isinstance(answer, tuple):
@@ -115,3 +120,17 @@ async def test_what_is_lacking_is_asked_for_once(
             assert await updates(runtime) is updated
         wanted = {DRIVER: driver is not None, EVENTS: events is not None, SANDBOX: updated}
         assert fake.asked == {name: 3 if there else 1 for name, there in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    ("handlers", "recursive"), [({}, False), ({"": True, "runc": True}, True), ({"": False, "crun": True}, False)]
+)
+async def test_recursive_read_only_mounts_are_told_by_the_default_handler(
+    handlers: dict[str, bool], recursive: bool
+) -> None:
+    told = [
+        pb.RuntimeHandler(name=name, features=pb.RuntimeHandlerFeatures(recursive_read_only_mounts=able))
+        for name, able in handlers.items()
+    ]
+    async with runtime_of(Flavour(status=pb.StatusResponse(runtime_handlers=told))) as (runtime, _):
+        assert (await runtime.status()).recursive_read_only is recursive

@@ -34,7 +34,5 @@ def _of_containers(pod: Pod) -> Iterator[str]:
     for container in every_container(pod):
         if any(port.host_port for port in container.ports) and not pod.spec.host_network:
             yield f"container {container.name}: hostPort: pods share their node's network, so it is not mapped"
-        if any(mount.recursive_read_only == "Enabled" for mount in container.volume_mounts):
-            yield f"container {container.name}: recursiveReadOnly: mounts below a read-only mount stay as they are"
         if container.volume_devices:
             yield f"container {container.name}: volumeDevices: podfit attaches no block devices"

@@ -178,7 +178,7 @@ class NodeAgent:
         self._answered = answer.status
 
     async def _status(self) -> NodeStatus:
-        version, images, health = await self._ask_runtime()
+        version, images, health, recursive = await self._ask_runtime()
         previous: dict[str, NodeCondition] = {
             condition.type: condition for condition in (self._reported.conditions if self._reported else ())
         }
@@ -191,18 +191,21 @@ class NodeAgent:
             now=format_time(self._clock.now()),
             previous=previous,
             extended=extended(self.node),
+            recursive_read_only=recursive,
         )
 
-    async def _ask_runtime(self) -> tuple[Version | None, tuple[Image, ...], Health]:
+    async def _ask_runtime(self) -> tuple[Version | None, tuple[Image, ...], Health, bool]:
+        """Its version, images and health, and whether its read-only mounts can be recursive."""
         try:
             version, images = await self._runtime.version(), await self._runtime.list_images()
             status = await self._runtime.status()
         except CRIError as error:
-            return None, (), self._health(f"container runtime is down: {error}")
+            return None, (), self._health(f"container runtime is down: {error}"), False
         if status.runtime_ready:
-            return version, images, self._health()
+            return version, images, self._health(), status.recursive_read_only
         texts = [f"{condition.reason}: {condition.message}" for condition in status.conditions if not condition.status]
-        return version, images, self._health(f"container runtime is not ready: {'; '.join(texts)}")
+        health = self._health(f"container runtime is not ready: {'; '.join(texts)}")
+        return version, images, health, status.recursive_read_only
 
     def _health(self, runtime: str = "") -> Health:
         return Health(

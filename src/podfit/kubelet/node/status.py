@@ -85,10 +85,11 @@ def node_status(
     now: str,
     previous: Mapping[str, NodeCondition],
     extended: ResourceList,
+    recursive_read_only: bool,
 ) -> NodeStatus:
     """`now` is RFC 3339; `previous` conditions by type keep their transition times. `version` None = not known now."""
     name = f"{version.runtime_name}://{version.runtime_version}" if version is not None else ""
-    plain = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=False, user_namespaces=False)
+    handler = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=recursive_read_only, user_namespaces=False)
     return NodeStatus(
         capacity=dict(config.capacity),
         allocatable={**extended, **config.allocatable},
@@ -100,7 +101,7 @@ def node_status(
         daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=config.port)),
         node_info=system_info(name),
         images=_images(images),
-        runtime_handlers=(NodeRuntimeHandler(features=plain),),
+        runtime_handlers=(NodeRuntimeHandler(features=handler),),
         declared_features=declared_features(gates),
     )
 

@@ -50,7 +50,7 @@ from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.sources.services import ServiceVariables
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.containers import POST_START_ERROR
-from podfit.kubelet.volumes.manager import Paths, Volumes
+from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
 
 HOSTS = "/etc/hosts"
 RETRY_SECONDS = 10.0
@@ -186,7 +186,10 @@ class Starter(msgspec.Struct, frozen=True):
             allocatable=self.allocatable,
             services=self.services.of(pod, static=is_static(pod)),
         )
-        mounts = await self.volumes.container_mounts(pod, container, place.volumes, started_with.environment)
+        recursive = asks_for_recursive(container) and (await self.runtime.status()).recursive_read_only
+        mounts = await self.volumes.container_mounts(
+            pod, container, place.volumes, started_with.environment, recursive=recursive
+        )
         logs, directory = Path(place.sandbox.log_directory), component(container.name)
         await self.volumes.writer.run(logs, partial(make_directory, logs, directory))
         message_file = await self._message_file(pod, container)

@@ -54,6 +54,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     container_path: str
     host_path: str
     readonly: bool = False
+    recursive_read_only: bool = False
     propagation: Propagation = "private"
 
 

@@ -77,7 +77,10 @@ class RuntimeCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """`recursive_read_only`: whether what is mounted below a read-only mount can be made read-only too."""
+
     conditions: tuple[RuntimeCondition, ...]
+    recursive_read_only: bool = False
 
     @property
     def runtime_ready(self) -> bool:
@@ -155,6 +158,8 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
     stop_signal: str = ""
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    recursive_read_only: frozenset[str] = frozenset()
+    """Where something is mounted with all below it read-only, by the paths in the container."""
 
 
 class Executed(msgspec.Struct, frozen=True, kw_only=True):

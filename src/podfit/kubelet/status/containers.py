@@ -86,7 +86,7 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
         container_id=container_id,
         allocated_resources=container.resources.requests,
         resources=_resources(facts, container, newest, same),
-        volume_mounts=_mounts(container),
+        volume_mounts=_mounts(container, newest.recursive_read_only),
     )
 
 
@@ -148,7 +148,9 @@ def was_never_there(status: ContainerStatus) -> bool:
 
 def _blank(container: Container) -> ContainerStatus:
     """Before creation there are neither resources nor allocatedResources (R-151)."""
-    return ContainerStatus(name=container.name, image=container.image, started=False, volume_mounts=_mounts(container))
+    return ContainerStatus(
+        name=container.name, image=container.image, started=False, volume_mounts=_mounts(container, frozenset())
+    )
 
 
 def _lost(message: str, previous: ContainerStatus | None) -> ContainerStateTerminated:
@@ -247,13 +249,16 @@ def _enforced(
     return seen
 
 
-def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
+def _mounts(container: Container, recursive: frozenset[str]) -> tuple[VolumeMountStatus, ...]:
+    """`recursive` are the paths where all below is read-only too."""
     return tuple(
         VolumeMountStatus(
             name=mount.name,
             mount_path=mount.mount_path,
             read_only=mount.read_only,
-            recursive_read_only="Disabled" if mount.read_only else None,
+            recursive_read_only=("Enabled" if mount.mount_path in recursive else "Disabled")
+            if mount.read_only
+            else None,
         )
         for mount in container.volume_mounts
     )

@@ -139,10 +139,10 @@ class Volumes(msgspec.Struct, frozen=True):
         return path
 
     async def container_mounts(
-        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str]
+        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str], *, recursive: bool
     ) -> tuple[Mount, ...]:
-        """What the runtime has to mount into one container. Raises Unsupported for a sub-path that leaves its volume,
-        TooLarge, OSError.
+        """What the runtime has to mount into one container; `recursive`: it can make read-only all that is mounted
+        below. Raises Unsupported for a sub-path that leaves its volume or what a runtime cannot do, TooLarge, OSError.
         """
         if len(container.volume_mounts) > MOST_MOUNTS:
             raise Unsupported(f"{len(container.volume_mounts)} volume mounts, podfit makes at most {MOST_MOUNTS}")
@@ -156,6 +156,7 @@ class Volumes(msgspec.Struct, frozen=True):
                 Mount(
                     container_path=mount.mount_path,
                     readonly=mount.read_only or mount.name in read_only,
+                    recursive_read_only=_recursive_read_only(mount, recursive),
                     host_path=str(await self._source(pod, mount, paths[mount.name], environment, place)),
                     propagation=_PROPAGATION.get(mount.mount_propagation or "", "private"),
                 )
@@ -183,6 +184,21 @@ def _is_read_only(volume: Volume) -> bool:
     sources = volume.config_map, volume.secret, volume.downward_api, volume.projected
     claim = volume.persistent_volume_claim
     return any(source is not None for source in sources) or (claim is not None and claim.read_only)
+
+
+def asks_for_recursive(container: Container) -> bool:
+    """Whether a mount of it is to be read-only with all below it."""
+    return any(mount.recursive_read_only in ("Enabled", "IfPossible") for mount in container.volume_mounts)
+
+
+def _recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
+    """Raises Unsupported, in upstream's words."""
+    if mount.recursive_read_only == "Enabled" and not supported:
+        raise Unsupported(
+            f'failed to resolve recursive read-only mode: volume "{mount.name}" requested recursive read-only mode, '
+            "but it is not supported by the runtime"
+        )
+    return supported and mount.recursive_read_only in ("Enabled", "IfPossible")
 
 
 def _sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:

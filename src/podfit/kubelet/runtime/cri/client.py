@@ -71,7 +71,9 @@ class CRIRuntime:
             )
             for condition in answer.status.conditions
         )
-        return RuntimeStatus(conditions=tuple(conditions))
+        default = (handler.features for handler in answer.runtime_handlers if not handler.name)
+        recursive = any(features.recursive_read_only_mounts for features in default)
+        return RuntimeStatus(conditions=tuple(conditions), recursive_read_only=recursive)
 
     async def cgroup_driver(self) -> CgroupDriver | None:
         try:

@@ -139,6 +139,7 @@ def container_status(message: pb.ContainerStatus) -> ContainerStatus:
         stop_signal=pb.Signal.Name(message.stop_signal) if message.stop_signal else "",
         labels=dict(message.labels),
         annotations=dict(message.annotations),
+        recursive_read_only=frozenset(mount.container_path for mount in message.mounts if mount.recursive_read_only),
     )
 
 

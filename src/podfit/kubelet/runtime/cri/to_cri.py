@@ -140,6 +140,7 @@ def _mount(mount: Mount) -> pb.Mount:
         container_path=mount.container_path,
         host_path=mount.host_path,
         readonly=mount.readonly,
+        recursive_read_only=mount.recursive_read_only,
         propagation=_PROPAGATION[mount.propagation],
     )
 
