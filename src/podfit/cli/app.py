@@ -1,4 +1,4 @@
-"""The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
+"""The command line's root. Each verb is a module that is imported when it is called, so that `--help` stays quick."""
 
 import errno
 import gc

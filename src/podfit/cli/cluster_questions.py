@@ -1,4 +1,4 @@
-"""How a question reaches a cluster: the options that kubectl has, and the reading of one snapshot."""
+"""Connection options of the verbs that read a cluster (kubectl's), and the reading of a snapshot."""
 
 import asyncio
 import os

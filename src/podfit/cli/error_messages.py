@@ -1,4 +1,4 @@
-"""What a user's situation can do to a question, each with its cause, the evidence and one command that helps."""
+"""Error messages for situations of the user's cluster, each with cause, evidence and one command that helps."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Manifests that a user names with `-f`; `-` is stdin. Everything that can be wrong with one is told in a line."""
+"""Reads manifests named by `-f`; `-` is stdin. Every error is one line."""
 
 import stat
 import sys

@@ -1,4 +1,4 @@
-"""The `-o` of every command that answers something."""
+"""The option `-o`."""
 
 from enum import StrEnum
 from typing import Annotated, TypeAlias

@@ -1,4 +1,4 @@
-"""What is said of a resize under way: what it waits for, and what stands when Ctrl-C ends the command."""
+"""Progress lines of a resize under way, and what stands after Ctrl-C."""
 
 import asyncio
 import sys

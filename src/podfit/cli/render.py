@@ -1,4 +1,4 @@
-"""The only module that prints, and that knows whether a terminal shows it: colours and folding are for terminals.
+"""Terminal output: the only module that prints, with colours and folding for terminals.
 
 Facts go to stdout, one line each, so they can be piped and pasted; errors and progress go to stderr. An error has its
 cause, the evidence and a command that helps. In a pipe nothing is coloured or folded.

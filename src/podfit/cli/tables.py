@@ -1,4 +1,4 @@
-"""How rows and sentences are laid out in a terminal of a given width. Pure; `render` prints what comes out.
+"""Layout of tables and sentences for a terminal's width. Pure; `render` prints the result.
 
 A table that is too wide gets its last column wrapped by words, when there is room for it, and else becomes one record
 of `HEADER  value` lines a row, so that nothing is cut and no word is broken. Width 0 is a pipe: nothing is folded.

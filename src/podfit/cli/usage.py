@@ -1,4 +1,4 @@
-"""Wrong usage in the words of kubectl, and where to read how it is right."""
+"""Usage errors in kubectl's words, with a hint to the help."""
 
 import difflib
 import re

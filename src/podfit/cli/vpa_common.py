@@ -1,4 +1,4 @@
-"""The flags that the Vertical Pod Autoscaler's processes share, and what is read of them."""
+"""Flags that the Vertical Pod Autoscaler's processes share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

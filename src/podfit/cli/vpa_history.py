@@ -1,4 +1,4 @@
-"""The flags by which a recommender finds what was used before it began."""
+"""Flags for the history of usage (`--storage=prometheus`, …) of a recommender."""
 
 import os
 from dataclasses import dataclass

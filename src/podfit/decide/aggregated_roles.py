@@ -1,4 +1,4 @@
-"""Roles made of other roles, and default roles that keep up with a newer server: which rules they get."""
+"""Aggregated cluster roles, and reconciliation of default roles with those of a newer server: which rules they get."""
 
 from collections.abc import Iterable
 

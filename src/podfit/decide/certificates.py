@@ -1,4 +1,5 @@
-"""Certificates that are asked for: what a signer of the cluster signs, who is approved by himself, what is out of date.
+"""Certificate signing: what each signer of the cluster signs, which requests are approved automatically, when they
+expire.
 
 The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is `RequestedNames`.
 """

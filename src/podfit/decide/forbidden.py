@@ -1,4 +1,4 @@
-"""A refusal by admission: its words, and the machine-readable causes that some refusals carry."""
+"""`Forbidden`: a refusal by admission, with its text and its machine-readable causes."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""DefaultStorageClass and StorageObjectInUseProtection: a claim's default class, and finalizers while in use."""
+"""DefaultStorageClass, PersistentVolumeClaimResize and StorageObjectInUseProtection."""
 
 from typing import Any
 

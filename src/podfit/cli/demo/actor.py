@@ -1,4 +1,4 @@
-"""Who acts in the demo: the real kubectl where there is one, else podfit's own client. Both do what a user would do."""
+"""The demo's actor: runs the real kubectl where there is one, else podfit's own client."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the demo looks at: the API's pods by a watch, the node's promises in its checkpoint, the kernel's own values."""
+"""The demo's observer: the API's pods by a watch, the node's checkpoint, the kernel's values."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a run of the updater says is to be done, and what it is told of how that went."""
+"""The updater's actions, and the outcomes that it is told of."""
 
 from collections.abc import Generator
 from enum import Enum

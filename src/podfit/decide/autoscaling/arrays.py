@@ -1,4 +1,4 @@
-"""Numbered places in arrays that grow: taken, given back and taken again."""
+"""Growing arrays with slots that are taken, released and taken again."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Decaying histograms of many containers as one array: a column each, and every operation works on many at once.
+"""Decaying histograms of many containers as one array: a row each, operations on many rows at once.
 
 A sample of age `a` weighs 2^(-a/half-life) beside one of now. Instead of making old weights smaller, new ones are made
 larger, by 2^((t-reference)/half-life); the reference moves only when that factor would pass 2^100 (V-012). References

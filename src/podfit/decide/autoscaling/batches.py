@@ -1,4 +1,4 @@
-"""Samples of many containers at once, where a container may occur several times, in the order of its samples."""
+"""Samples of many containers at once; a container may occur several times, in the order of its samples."""
 
 from collections.abc import Iterator
 

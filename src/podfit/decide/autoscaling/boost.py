@@ -1,4 +1,4 @@
-"""More CPU for a container while it starts, and how it ends (V-107 to V-109)."""
+"""CPU startup boost: more CPU while a container starts, and its end (V-107 to V-109)."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a VPA's policy and the recommender's own maximum make of a recommendation (V-033, V-034).
+"""Caps a recommendation by the VPA's policy and the recommender's own maximum (V-033, V-034).
 
 A bound of zero is none. A minimum is applied before a maximum, so where they contradict each other the maximum holds.
 `uncappedTarget` stays: it is what would be recommended without any policy.

@@ -1,4 +1,4 @@
-"""Histograms to and from the objects in which a recommender keeps them across its own restarts (V-014, V-037)."""
+"""Converts histograms to and from VerticalPodAutoscalerCheckpoint objects (V-014, V-037)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The pods and VPAs that a recommender sees, over the arrays of its model; each step is linear in what it touches.
+"""The recommender's cluster state: pods and VPAs over the arrays of its model; each step is linear in what it touches.
 
     pod ─ its container ─▶ slot of the model ─▶ aggregate of (namespace, labels, container name)
     VPA ─ selector ─▶ groups of pods with equal labels ─▶ their aggregates, and those restored from checkpoints

@@ -1,6 +1,4 @@
-"""The containers of a pod that are scaled, and what the autoscaler takes for their resources: those that the node
-reports, else those of the spec.
-"""
+"""The scaled containers of a pod and their resources: those that the node reports, else those of the spec."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

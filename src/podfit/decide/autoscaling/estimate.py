@@ -1,4 +1,4 @@
-"""From histograms to numbers, for all containers in one pass, every step kept so that it can be told why.
+"""The estimator: from histograms to target and bounds, for all containers in one pass, with every step kept for `why`.
 
     percentile ──× (1 + margin)──▶ ──× confidence──▶ ──at least the minimum──▶
 

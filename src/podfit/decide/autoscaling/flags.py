@@ -1,4 +1,4 @@
-"""The recommender's settings with upstream's names and defaults. Times are seconds, amounts millicores and bytes."""
+"""The recommender's flags with upstream's names and defaults. Times are seconds, amounts millicores and bytes."""
 
 import msgspec
 

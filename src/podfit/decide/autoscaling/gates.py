@@ -1,4 +1,4 @@
-"""The feature gates of the Vertical Pod Autoscaler, which are not those of Kubernetes; all are off unless named."""
+"""Feature gates of the Vertical Pod Autoscaler, which are not those of Kubernetes; all are off unless named."""
 
 from collections.abc import Mapping
 

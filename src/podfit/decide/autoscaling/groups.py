@@ -1,4 +1,4 @@
-"""How many pods of one controller may be disrupted at once (V-085, V-086, V-088).
+"""Disruption limits: how many pods of one controller may be disrupted at once (V-085, V-086, V-088).
 
 disruptable   what runs, without those disrupted in this run, is above what has to stay: configured - tolerance
 """

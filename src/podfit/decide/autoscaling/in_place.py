@@ -1,4 +1,4 @@
-"""Where a resize in place stands, and what an updater does about it (V-100 to V-106)."""
+"""In-place updates: the state of a pod's resize, and what the updater does next (V-100 to V-106)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

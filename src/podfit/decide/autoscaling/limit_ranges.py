@@ -1,4 +1,4 @@
-"""What the LimitRanges of a namespace mean for what is recommended (V-060, V-063)."""
+"""Applies the LimitRanges of a namespace to recommendations (V-060, V-063)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which VPA is for which pods, found by the labels that selectors ask for instead of by comparing all with all.
+"""Matches VPAs and pods by an index of the labels that selectors ask for.
 
 Pods of equal labels in a namespace are one group. A selector that asks for a value of a label is looked up by that
 label; one that does not (which hardly anybody writes) is compared with the whole namespace.

@@ -1,4 +1,4 @@
-"""Aggregates of many containers merged at once, for recommendations and for checkpoints."""
+"""Merges the aggregates of many containers at once, for recommendations and for checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

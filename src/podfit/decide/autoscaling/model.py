@@ -1,4 +1,4 @@
-"""What a recommender knows: histograms of use by aggregate, and of each container where it stands in its window.
+"""The recommender's model: histograms by aggregate, and for each container its current memory window.
 
     container  one of a pod that is seen now       slot ─▶ aggregate
     aggregate  (namespace, container name, labels of the pod): all replicas of one workload share it

@@ -1,4 +1,4 @@
-"""What else bears on a recommendation: autoscalers that scale on the same resource, and how large nodes are.
+"""Bounds on recommendations from horizontal autoscalers of the same resource, and from the sizes of nodes.
 
 An HPA that keeps usage at a share of the request, and a VPA that moves the request, answer the same load twice. So what
 an HPA scales on is not recommended, and a condition says so.

@@ -1,4 +1,4 @@
-"""Which containers ran out of memory, from what becomes of their pods and from evictions (V-042, V-043)."""
+"""Detects OOMs, from changes of pods' statuses and from eviction events (V-042, V-043)."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The JSON patches that give pods their resources: of a pod that is made (8.2), and of one that is resized (10.4).
+"""JSON patches that set a pod's resources, at its creation and at its resize.
 
 `add` of a member of a map replaces it where it exists; maps that are absent are added first.
 """

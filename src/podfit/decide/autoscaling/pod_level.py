@@ -1,4 +1,4 @@
-"""A VPA's recommendation as it may be given to one pod: within LimitRanges, its policy and, sometimes, its limits.
+"""Fits a VPA's recommendation to one pod: LimitRanges, the policy and, where asked for, its limits.
 
     recommendation ─▶ LimitRange of the pod ─▶ for each container: LimitRange, policy, current limit
 

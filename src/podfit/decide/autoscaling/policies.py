@@ -1,4 +1,4 @@
-"""What a VPA says of itself and of a container, with the defaults that its API leaves to the reader."""
+"""Policies of a VPA and of its containers, with their defaults."""
 
 from math import isnan
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Which pods are to be changed, and in which order (V-081 to V-084)."""
+"""The update priority: which pods are updated, and in which order (V-081 to V-084)."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""From the estimator's numbers to what is written into a VPA's status.
+"""Renders the estimator's numbers as a VPA's recommendation.
 
 numbers ─▶ controlled resources ─▶ rounding ─▶ whole cores ─▶ policy and the recommender's maximum
 """

@@ -1,4 +1,4 @@
-"""Memory limits that an updater lowers: podfit's nodes are asked to do it step by step (docs/shrink.md)."""
+"""Guarded memory shrinks by the updater: podfit's nodes lower limits step by step (docs/shrink.md)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The status of a VPA, from what is estimated and from the status that it has.
+"""The status of a VPA, from the new estimates and the status that it has.
 
 What is not known changes nothing: a resource without samples keeps what was recommended for it, and where nothing was,
 nothing is. So neither lost metrics nor a restart makes a recommendation smaller. Conditions of types that are not ours

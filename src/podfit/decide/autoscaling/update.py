@@ -1,4 +1,4 @@
-"""What an updater does in one run for one VPA, as a generator: it says what to do, and is told how that went.
+"""The updater's run for one VPA, as a generator: it yields actions and is sent their outcomes.
 
     action = next(run); while True: action = run.send(carry_out(action))
 

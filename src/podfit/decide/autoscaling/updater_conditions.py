@@ -1,4 +1,4 @@
-"""What an updater says of a VPA in its conditions: why pods are not as recommended, and what it does unasked."""
+"""The updater's conditions of a VPA: why pods differ from the recommendation, and what it does by default."""
 
 from collections.abc import Mapping, Sequence
 

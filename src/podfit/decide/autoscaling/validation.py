@@ -1,4 +1,4 @@
-"""What a VPA object may say, as the admission webhook checks it beyond the schema of its CRD (V-004 to V-008).
+"""Validation of VPA objects beyond their CRD's schema, as the admission webhook does it (V-004 to V-008).
 
 Fields behind a feature gate stay editable with the gate off when the stored object has them. Unlike upstream's, a VPA
 without `targetRef` is refused here too.

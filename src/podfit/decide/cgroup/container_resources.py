@@ -1,4 +1,4 @@
-"""From a container's resources to what a runtime is asked to enforce.
+"""Cgroup values of a container: shares, quota, memory limit, OOM score.
 
 One rule makes the values for creation and for live updates alike: a container without a CPU request gets the shares of
 its limit in both. Upstream's update path sends an explicit zero instead, which drops such a container to weight 1.

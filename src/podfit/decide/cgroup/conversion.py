@@ -1,4 +1,4 @@
-"""From millicores to what the kernel takes, and back. All divisions are integer divisions that round down.
+"""Conversion from millicores to shares, quota and weight, and back. Divisions are integer divisions, as upstream's.
 
 CPU has three scales: millicores of the API, shares of cgroup v1 and of CRI, weight of cgroup v2. Two conversions from
 shares to weight are in use: the linear one, which the kubelet applies to its own pod and QoS cgroups, and a newer curve

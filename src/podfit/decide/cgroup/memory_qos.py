@@ -1,4 +1,4 @@
-"""Memory QoS on cgroup v2 (gate MemoryQoS): what of a memory request reaches the kernel.
+"""Memory QoS on cgroup v2 (gate MemoryQoS): memory.min and memory.high from a memory request.
 
     memory.min, memory.low   the request, kept from reclaim hard (Guaranteed) or as far as possible (Burstable), where
                              the policy is TieredReservation; else 0

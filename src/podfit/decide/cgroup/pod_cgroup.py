@@ -1,4 +1,4 @@
-"""The pod's own cgroup, the QoS tiers above it and the sandbox within it.
+"""Cgroup values of pods, of the QoS tiers above them, and of sandboxes.
 
 A limit of the pod is written only when every container has one, or the pod itself does: otherwise a container without a
 limit would be held by the sum of its neighbours' (R-134).

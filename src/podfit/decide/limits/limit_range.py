@@ -1,4 +1,4 @@
-"""LimitRanger: what a namespace adds to pods that do not say, and what it does not let them say."""
+"""LimitRanger's rules: a namespace's defaults for pods, and their bounds."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""ResourceQuota: what a namespace's objects may take together.
+"""ResourceQuota's rules: whether an object fits the quotas of its namespace.
 
 An increase is charged when it is admitted; a decrease frees room only when the objects are counted again. Of a pod that
 shrinks the node has to report it first, because until then the pod may still hold what it had. Both follow from

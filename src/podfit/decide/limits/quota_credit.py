@@ -1,4 +1,4 @@
-"""What a quota gets back when a pod holds less: the count that the quota controller comes to, for one pod.
+"""Quota that is released when a pod shrinks, for one pod, as the quota controller counts it.
 
 A decrease is not credited when it is asked for: the pod may still hold what it had. It counts once the node reports it.
 """

@@ -1,4 +1,4 @@
-"""The scopes of a ResourceQuota: which objects it takes in."""
+"""Scopes of a ResourceQuota: which objects it counts."""
 
 from typing import Any
 

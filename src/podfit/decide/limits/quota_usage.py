@@ -1,4 +1,4 @@
-"""What an object uses of a ResourceQuota, kind by kind.
+"""Quota usage of an object, kind by kind.
 
 Every kind has an evaluator: which of a quota's names are about it, and how much of each an object uses. Pods, services
 and claims use more than their number; of all other kinds objects are counted, as `count/<resource>.<group>` and, for

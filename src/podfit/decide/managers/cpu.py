@@ -1,4 +1,4 @@
-"""Who has which CPUs to itself: the static CPU manager policy as arithmetic on sets.
+"""The static CPU manager policy, as arithmetic on sets: which CPUs a container gets for itself.
 
 A container of a Guaranteed pod that asks for whole CPUs gets them alone, for as long as its pod lives; everything else
 shares what is left. The reserved CPUs are shared for ever. A decision is a new state, so a batch of pods can be tried

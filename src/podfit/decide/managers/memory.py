@@ -1,4 +1,4 @@
-"""Who has which memory promised on which NUMA node: the Static memory manager policy as arithmetic.
+"""The Static memory manager policy, as arithmetic: how much memory of which NUMA nodes a container gets.
 
 A container of a Guaranteed pod has its memory request set aside on one node and is bound to that node's memory. Blocks
 that span nodes are not made: a request that no single node can hold is refused.

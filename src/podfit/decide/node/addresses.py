@@ -1,4 +1,4 @@
-"""Whose an address is: what a node may call its own, and for which names its serving certificate may speak.
+"""Node addresses: which ones a node may claim, and for which names its serving certificate may speak.
 
 Everybody who trusts the cluster's authority believes a serving certificate, so one for the address of another node, or
 for a name of the API server, would let its owner pass for them.

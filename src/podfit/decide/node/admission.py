@@ -1,4 +1,4 @@
-"""New pods: admitted at their allocated size, or rejected (R-089, R-172).
+"""Pod admission on a node: new pods are admitted at their allocated size, or rejected (R-089, R-172).
 
 A batch is decided oldest first, each pod that is admitted counting at once for those that follow.
 """

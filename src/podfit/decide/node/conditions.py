@@ -1,4 +1,4 @@
-"""PodResizePending and PodResizeInProgress of the pods of a node (spec: R-094 to R-098, R-121, R-146).
+"""The conditions PodResizePending and PodResizeInProgress (R-094 to R-098, R-121, R-146).
 
 A condition is there only while it applies, always with status True; its removal says that all is done. Its transition
 time follows the reason, not the message.

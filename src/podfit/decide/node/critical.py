@@ -1,4 +1,4 @@
-"""Who is ended so that a critical pod fits: one that is new, or one that grows (R-117).
+"""Preemption for critical pods: which pods of a node end so that one that is new or grows fits (R-117).
 
 Static and mirror pods and those of system priority may end others, if too little room is all that stands against them.
 As few Guaranteed pods as possible are ended, then as few Burstable ones, then BestEffort ones. Within a class the next

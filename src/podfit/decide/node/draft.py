@@ -1,4 +1,4 @@
-"""One step under way: the state so far and the effects, in their order."""
+"""A step of the node machine under way: its state so far, and its effects in order."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime

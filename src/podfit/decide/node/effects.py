@@ -1,4 +1,4 @@
-"""What is to be done about an event: the effects of the node machine, carried out in their order.
+"""Effects of the node machine, carried out by the shell in their order.
 
 `Release` needs no durability. `Persist` comes before every effect that follows from it: when it fails, nothing of the
 step is true, and the caller takes the step again with `unsaved`.

@@ -1,4 +1,4 @@
-"""What happens to a node: the events of the node machine."""
+"""Events of the node machine: what happens to a node."""
 
 from collections.abc import Collection
 

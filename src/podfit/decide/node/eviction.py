@@ -1,4 +1,4 @@
-"""Which pod ends when the node runs short of memory, disk or process numbers, as upstream's kubelet ranks them.
+"""Eviction ranking: which pod ends when a node is short of memory, disk or process numbers, as upstream's kubelet.
 
     memory     who uses more than they requested, before who does not; then the lower priority; then by how much
     disk       the same, by what is on the disk that is short; nobody can request inodes

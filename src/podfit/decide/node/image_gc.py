@@ -1,4 +1,4 @@
-"""Which images go when the disk that holds them fills up, as upstream's kubelet has it.
+"""Image garbage collection: which images go when their disk fills up, as upstream's kubelet.
 
     used >= high %   unused images go until used is at low %, the one that was used longest ago first
     unused > max age gone whatever the disk says, if there is such an age

@@ -1,4 +1,4 @@
-"""`step`: what a node decides when something happens. See the package for what states, events and effects are."""
+"""`step`, the function of the node machine. The package says what states, events and effects are."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What the node tells about a resize, in events whose message ends in JSON.
+"""Texts of a node's events about resizes, whose messages end in JSON.
 
 Pod resize started: {"containers":[{"name":"c1","resources":{"requests":{"cpu":"1"}}}],"generation":2}
 """

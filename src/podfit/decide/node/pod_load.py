@@ -1,4 +1,4 @@
-"""What a pod uses of its node, beside what it asked for."""
+"""The load of a pod, for eviction: its usage beside its requests."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""When a node is under pressure: upstream's hard eviction thresholds, as a rule about numbers.
+"""Node pressure: upstream's hard eviction thresholds as a rule about numbers.
 
     memory.available   nodefs.available   nodefs.inodesFree   imagefs.available   imagefs.inodesFree   pid.available
     MemoryPressure     DiskPressure                                                                     PIDPressure

@@ -1,4 +1,4 @@
-"""Room kept for critical pods while other pods end for them (R-117).
+"""Reservations for critical pods while other pods end for them (R-117).
 
 Until a critical pod has its room nobody else gets it: a smaller pod behind it would take what the first victim leaves,
 and another victim would have to be found. Reservations are not persisted: after a restart they are decided again.

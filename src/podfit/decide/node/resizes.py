@@ -1,4 +1,4 @@
-"""One pass over the resizes that wait: in order, each that is granted counting at once for the rest (R-104 to R-112).
+"""The retry of pending resizes in queue order; one that is granted counts at once for the rest (R-104 to R-112).
 
 A resize that cannot be granted does not hold up a smaller one behind it (R-108). An infeasible one is not tried again
 (R-112).

@@ -1,4 +1,4 @@
-"""A pod's status once its allocated size is the actual one: how a step in virtual time ends an actuation."""
+"""A pod's status when its resize is actuated: how a step in virtual time ends an actuation."""
 
 from msgspec.structs import replace
 

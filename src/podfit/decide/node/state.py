@@ -1,4 +1,4 @@
-"""The state of the node machine: a frozen value that a kubelet keeps, and that a snapshot of any cluster becomes."""
+"""The state of the node machine: a frozen value, kept by a kubelet or built from a snapshot of any cluster."""
 
 from collections.abc import Collection, Iterable, Mapping
 

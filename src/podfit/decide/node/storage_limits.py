@@ -1,4 +1,4 @@
-"""Whether a pod uses more local storage than it may: upstream's three limits, in its order and words.
+"""Local storage limits of pods: upstream's three limits, in its order and words.
 
 volumes[].emptyDir.sizeLimit             one volume
 limits of ephemeral-storage, all          writable layers, logs and local volumes of the pod

@@ -1,4 +1,4 @@
-"""Writes of a Node object by the kubelet of `node`: only its own, and nothing that draws other pods to it."""
+"""NodeRestriction for Node objects: a kubelet writes only its own, and sets no labels that draw pods to it."""
 
 from collections.abc import Iterable, Mapping
 

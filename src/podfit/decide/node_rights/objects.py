@@ -1,4 +1,4 @@
-"""Writes of what else a kubelet has: its lease, its CSINode, the status of claims, certificate requests, tokens."""
+"""NodeRestriction for a kubelet's other objects: lease, CSINode, claims' status, certificate requests, tokens."""
 
 from collections.abc import Sequence
 

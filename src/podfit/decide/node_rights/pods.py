@@ -1,4 +1,4 @@
-"""Writes of pods by the kubelet of `node`."""
+"""NodeRestriction for pods: a kubelet writes only those bound to its node."""
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec

@@ -1,4 +1,4 @@
-"""Which requests of a node are allowed before anything is read or written: upstream's node authorizer."""
+"""The node authorizer: which requests of a kubelet are allowed, before anything is read or written."""
 
 from enum import Enum, auto
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""The outcomes of a node's write; None stands for an admitted one."""
+"""Verdicts on a kubelet's writes; None is an admitted one."""
 
 import msgspec
 

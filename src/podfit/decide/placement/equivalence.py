@@ -1,4 +1,4 @@
-"""Pods that are alike to the scheduler: what one of them is told of a node, the others are as well.
+"""Equivalence classes of pods: what one pod of a class is told of a node holds for the others.
 
 That holds where a node is judged by itself. Rules between pods (affinity, spread) and promises look further: such pods
 are of no kind, and are decided about one by one.

@@ -1,4 +1,4 @@
-"""Filters that look at one node alone: what it is, what it has left."""
+"""Filters of one node by itself: name, affinity, taints, ports, resources, features."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Where a pod may run, and where it would run best.
+"""Scheduling of one pod: the feasible nodes, and the best of them.
 
 Filters run in upstream's order and the first one that refuses a node speaks for it; the reasons of all nodes, counted
 and sorted, make the sentence on a pod that fits nowhere. Scores prefer the node that stays emptiest and most balanced,

@@ -1,4 +1,4 @@
-"""Which pods of lower priority have to go so that a pod that fits nowhere fits somewhere.
+"""Preemption: which pods of lower priority have to go so that a pod fits.
 
 On each node that eviction could open, all pods of lower priority are taken away in thought and given back, the most
 important first, as long as the newcomer still fits; who cannot be given back is a victim. Of the nodes, the one that

@@ -1,4 +1,4 @@
-"""Which change of the cluster is worth another try of a pod that fitted nowhere.
+"""Queueing hints: which change of the cluster may make an unschedulable pod fit.
 
 Each filter that refused a node says whether the change could turn it; one that says so is enough. A pod that waits for
 CPU is not tried again because someone gave back memory (R-083). The question is asked of frozen values, so a test can

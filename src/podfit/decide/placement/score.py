@@ -1,4 +1,4 @@
-"""What a node that would do is worth: upstream's default plugins, each 0 to 100, weighted and summed.
+"""Scores of feasible nodes: upstream's default plugins, each 0 to 100, weighted and summed.
 
 Arithmetic is in whole numbers where upstream's is, since a rounding decides between nodes that are nearly equal.
 """

@@ -1,4 +1,4 @@
-"""Topology spread: how uneven the matching pods may lie over zones, or over nodes."""
+"""Topology spread constraints."""
 
 from collections import Counter
 from collections.abc import Sequence

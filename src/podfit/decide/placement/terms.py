@@ -1,4 +1,4 @@
-"""Label selectors of pods about pods: of affinity terms and of spread constraints."""
+"""Label selectors of affinity terms and spread constraints, compiled for matching."""
 
 from collections.abc import Iterable, Iterator
 

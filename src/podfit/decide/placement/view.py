@@ -1,4 +1,4 @@
-"""A node as the scheduler counts it, and the verdicts about it.
+"""`NodeInfo`: a node as the scheduler counts it; and refusals of nodes.
 
 What a pod counts for is worked out once, when the pod is put on a node, and carried with it: a scheduling attempt looks
 at every pod of every node, and none of that may cost a sum over containers.

@@ -1,4 +1,4 @@
-"""Claims of pods: whether a pod with them can be placed, and when a claim or a volume may go."""
+"""Volumes in scheduling: whether a pod's claims let it run on a node."""
 
 from collections.abc import Callable, Iterable
 

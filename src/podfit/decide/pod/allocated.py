@@ -1,4 +1,4 @@
-"""The allocated pod: the desired one with what the node allocated laid over it.
+"""The allocated pod: the desired pod with the allocated resources laid over it.
 
 The same record, `PodResources`, holds what was allocated and what was actuated. `overlay` answers the very pod it was
 given when nothing differs, so `overlay(pod, stored) is not pod` asks whether a resize is pending.

@@ -1,4 +1,4 @@
-"""Which pods a node may not begin to work on again after it ended in the middle of its work.
+"""Crash protection: which pods a node may not start again after the kubelet ended in the middle of their work.
 
     started     work on the pod began beside work on others; removed when a turn of it is over
     suspect     the node ended while it stood there: the next start tries the pod alone

@@ -1,4 +1,4 @@
-"""Variables of a container: what `$(NAME)` stands for, and how large an environment may become.
+"""Environment variables: expansion of `$(NAME)`, and the bound on their size.
 
 The kernel refuses to start a program with one string of more than 128 KiB (MAX_ARG_STRLEN), or with more than 2 MiB of
 arguments and environment under the usual stack limit. The number of strings has a bound of ours: a runtime is sent each

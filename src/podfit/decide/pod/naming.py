@@ -1,4 +1,4 @@
-"""The two files by which a pod finds names: /etc/hosts and resolv.conf. Pods are on their node's network.
+"""/etc/hosts and resolv.conf of pods, which are on their node's network.
 
 /etc/hosts     the node's own lines, the pod's name if it is not the node's, then hostAliases
 resolv.conf    dnsPolicy None: dnsConfig alone; any other: the node's, with what dnsConfig adds

@@ -1,4 +1,4 @@
-"""When a container is probed, and what one probe's outcome makes of it.
+"""Probing: when a container is probed, and what a result changes.
 
     state, action = due(state, seen, now, settings)     before each probe: whether to ask at all
     state         = heard(state, outcome, settings)     after it

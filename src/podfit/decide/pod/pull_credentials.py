@@ -1,4 +1,4 @@
-"""Which credentials a registry is to be shown: those of a pod's imagePullSecrets that are for the image's place.
+"""Registry credentials: which entries of imagePullSecrets match an image.
 
     .dockerconfigjson   {"auths": {"registry:5000/team": {"username": …, "password": …, "auth": "base64 of both"}}}
     .dockercfg          the same without "auths"

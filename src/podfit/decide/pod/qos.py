@@ -1,4 +1,4 @@
-"""The QoS class: who is squeezed and evicted first.
+"""QoS classes: Guaranteed, Burstable, BestEffort.
 
 It is computed once, when the pod is created, and a resize may not change it: the pod's cgroup hangs under its class.
 """

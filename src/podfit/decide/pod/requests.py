@@ -1,4 +1,4 @@
-"""What a pod counts for.
+"""Resource requests and limits of a pod as a whole, as scheduler, kubelet and quota count them.
 
 A resize makes "the size of a pod" ambiguous: desired, allocated and actual may all differ. Whoever shares out a node
 has to assume the largest of them, because the pod may hold that much now or be granted it any moment; only a resize

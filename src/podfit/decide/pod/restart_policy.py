@@ -1,4 +1,4 @@
-"""Whether a container that has ended is run again: its own rules, its own policy, then the pod's."""
+"""Restart policies of ended containers: the container's rules, its policy, then the pod's."""
 
 from podfit.api.core.v1.pods.containers import Container, ContainerRestartRule
 from podfit.api.core.v1.pods.types import PodSpec

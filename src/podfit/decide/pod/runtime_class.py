@@ -1,4 +1,4 @@
-"""What a RuntimeClass makes of a pod that names it."""
+"""Applies a RuntimeClass to a pod: overhead and scheduling."""
 
 import msgspec
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What a container's environment says of services: the variables by which programs find one without asking anyone.
+"""Service environment variables of containers (`NAME_SERVICE_HOST`, …).
 
 The names are those of Docker's links, which client libraries read to find the API server they run under.
 """

@@ -1,4 +1,4 @@
-"""What a pod asks for and this cluster's nodes do not do: said when it is created, as API warnings.
+"""Warnings at a pod's creation for fields that this cluster's nodes do not implement.
 
 What would be dangerous to pass over is refused by the node instead, with an event; docs/compatibility.md lists both.
 """

@@ -1,4 +1,4 @@
-"""What a node has allocated to a pod and what it enforces, read off the status that it last reported.
+"""Allocated and actual resources of a pod, read off its reported status.
 
 For whoever is not on the node, and for a node that has lost its own records.
 """

@@ -1,4 +1,4 @@
-"""What the API checks of a resize, in its order: one list of data (R-008 to R-076).
+"""The API's checks of a resize, in their order, as one list of data (R-008 to R-076).
 
 The admission chain makes its plugins from it, `plan` goes through it, and the documentation is checked against it. A
 check without a function is made by somebody whom only the request itself can ask, such as a webhook; `plan` names those

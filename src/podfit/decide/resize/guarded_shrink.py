@@ -1,4 +1,4 @@
-"""Guarded memory shrink: how a memory limit on cgroup v2 is lowered without killing anybody (docs/shrink.md).
+"""The guarded memory shrink: lowers a memory limit on cgroup v2 step by step without OOM kills (docs/shrink.md).
 
 On v2 the kernel takes a limit below usage and kills for it, so what cannot be reclaimed has to be found out before.
 memory.high is the instrument: above it the kernel reclaims and slows down, and never kills. It is lowered a step at a

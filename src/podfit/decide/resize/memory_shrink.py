@@ -1,4 +1,4 @@
-"""Is it safe to lower a memory limit now?
+"""Whether a memory limit may be lowered now: usage against the new limit.
 
 Lowering a limit below usage is refused by the kernel on cgroup v1 and kills on v2, so usage is compared first. That a
 process may grow between the look and the write cannot be helped here.

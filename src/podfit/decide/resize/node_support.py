@@ -1,4 +1,4 @@
-"""Whether the node that a pod is bound to could ever carry out a change of it.
+"""Whether a bound pod's node could ever carry out a resize: its declared features and its capacity.
 
 Both checks ask only about pods that are bound, and only when the spec really changed (R-074). They keep hopeless
 requests from becoming stored desires: what is merely too much for now is the kubelet's to defer.

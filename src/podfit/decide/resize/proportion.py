@@ -1,4 +1,4 @@
-"""The limit that goes with a new request: in the proportion that a container was given, in amounts that people write.
+"""Limits that grow with requests in proportion, in readable amounts.
 
 The proportion is taken from where it was said, not from the container's present amounts: those are rounded, and a
 proportion of rounded amounts would drift with every resize. Where a LimitRange bounds the proportion

@@ -1,4 +1,4 @@
-"""In which order pending resizes are tried.
+"""The order of the queue of pending resizes: those that ask for no more, then priority, QoS class and waiting time.
 
 A sort key, where upstream has a comparator that contradicts itself when two resizes both ask for no more.
 """

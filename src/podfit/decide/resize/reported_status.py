@@ -1,4 +1,4 @@
-"""What a pod's status says of resources: the allocated ones, corrected by what is really enforced.
+"""Resources in a pod's status: allocated ones, and actual ones where the runtime reports them.
 
 The kernel rounds. A value that is what the allocation comes to is reported as the allocation writes it, so that a
 resize is seen to end at the figure that was asked for.

@@ -1,4 +1,4 @@
-"""What has to be done to make a running pod what was allocated, as an ordered list of steps.
+"""Steps of an actuation: which containers restart, and in which order cgroups and containers change.
 
     check memory        nothing at all happens when a limit would go below usage
     for memory, then cpu:

@@ -1,4 +1,4 @@
-"""What a request on `pods/resize` may change, and the words in which it is refused.
+"""Validation of `pods/resize`: what may change, and upstream's error messages.
 
 `prepare_resize` takes from the client's object only what a resize is about, so that a whole pod can be sent back with a
 changed number in it. `validate_resize` then asks, in the API's order, whether what is left may change.

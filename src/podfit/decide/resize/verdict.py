@@ -1,4 +1,4 @@
-"""Does a pod fit this node, now or ever?
+"""The verdict on a resize: Fits, Deferred or Infeasible; and on the admission of a pod.
 
 The same question is asked of a new pod, of a resize and, by `podfit why`, of a resize that nobody has asked for. The
 answer is a value: it names what is short and who is in the way, and leaves conditions and events to the caller.

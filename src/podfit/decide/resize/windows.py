@@ -1,4 +1,4 @@
-"""CPU and memory limits in the words of a Windows runtime. A Windows container is never resized."""
+"""Resources of a Windows container, in its runtime's words. A Windows container is never resized."""
 
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.decide.cgroup.container_resources import cpu, memory

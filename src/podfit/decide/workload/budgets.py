@@ -1,4 +1,4 @@
-"""The status of a disruption budget: how many of its pods are healthy, how many have to be, how many may go."""
+"""The status of a PodDisruptionBudget: healthy pods, desired healthy, disruptions allowed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

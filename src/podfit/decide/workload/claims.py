@@ -1,4 +1,4 @@
-"""Which objects belong to a controller: those that say so, and orphans that its selector finds.
+"""The controller reference rules: which objects a controller owns, adopts and releases.
 
 An object has at most one controller. One that names this controller and is not found by its selector any more is let
 go; one that has none and is found is adopted. A controller that is being deleted does neither.

@@ -1,4 +1,4 @@
-"""What a cron job does now: whether a job is due, what becomes of those that run, which old ones go.
+"""The next step of a cron job: whether a job is due, and which running and old jobs go.
 
 Of runs that were missed only the latest is made up for, and only within the starting deadline.
 """

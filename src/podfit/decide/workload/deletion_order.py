@@ -1,4 +1,4 @@
-"""Which pods go first when there are too many.
+"""The order in which surplus pods of a replica set are deleted.
 
 In this order: not on a node, not running, not ready, cheap to delete (an annotation), with more of its like on the
 same node, ready for a shorter time, restarted more often, younger. Times are compared by their order of magnitude

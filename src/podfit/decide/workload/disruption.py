@@ -1,4 +1,4 @@
-"""Whether a pod may be evicted now, and what its eviction costs the budget that covers it.
+"""The eviction check: whether a disruption budget lets a pod go now.
 
 A pod that has not begun, has ended or is going already disrupts nobody. Of the others, one that is not ready may go
 while its application is whole, or always when its budget says so. All else needs an allowance, which the eviction

@@ -1,4 +1,4 @@
-"""Short names for contents: the hash of a pod template, or of a revision, as it stands in names and labels.
+"""Template hashes: short names of a pod template or a revision, for names and labels.
 
 As upstream a 32-bit FNV in letters that spell no words. What is hashed differs: upstream hashes how Go prints a value,
 here it is its JSON, so hashes of one and the same template differ between the two.

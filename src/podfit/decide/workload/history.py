@@ -1,4 +1,4 @@
-"""The revisions of a template that stateful sets and daemon sets keep, so that a rollout can be undone.
+"""Controller revisions of stateful sets and daemon sets, so that a rollout can be undone.
 
 A revision's data is a strategic merge patch that puts the template back; `kubectl rollout undo` sends it as it is.
 """

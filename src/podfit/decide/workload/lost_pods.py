@@ -1,4 +1,4 @@
-"""Pods that nobody takes care of any more: upstream's pod garbage collection.
+"""Pod garbage collection: orphaned, unscheduled-terminating and surplus terminated pods.
 
 ended       more than 12,500 pods that ended: the oldest go
 orphaned    on a node that does not exist, and has not for a while

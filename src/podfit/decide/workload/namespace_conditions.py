@@ -1,4 +1,4 @@
-"""What the conditions of a namespace that is being deleted say: what is left in it, and what went wrong."""
+"""Conditions of a terminating namespace: what is left in it, and what failed."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What the garbage collector does about one object, given what is known of its owners and dependents.
+"""Garbage collection of one object, by its owners and dependents.
 
     owner     solid    it is there                       dangling   it is not, or not any more
               waiting  it is being deleted in the foreground: it waits for its dependents

@@ -1,4 +1,4 @@
-"""What controllers ask of a pod: whether it counts, is ready, is available; and the pod that a template makes."""
+"""Pods as controllers count them (active, ready, available), and the pod of a template."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a deletion does about the objects that belong to the one deleted: which finalizers it has to wait for.
+"""Deletion propagation: the finalizers of foreground and orphan deletion.
 
     Background   the object goes, its dependents are deleted after it    no finalizer of this kind
     Foreground   its dependents go first                                 foregroundDeletion

@@ -1,4 +1,4 @@
-"""What a replica set, or a replication controller, does about its pods, and what it says of them.
+"""The next step of a replica set or replication controller, and its status.
 
 Both are one kind here: `Replicated` is what the controller knows of either.
 """

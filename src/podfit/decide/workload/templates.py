@@ -1,4 +1,4 @@
-"""What makes pods, and from which template."""
+"""Kinds with a pod template, and where it is."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

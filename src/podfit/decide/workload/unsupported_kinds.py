@@ -1,4 +1,4 @@
-"""Warnings for what is stored and not acted on: workloads without a controller."""
+"""Warnings for workloads that no controller of this cluster acts on."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Which volume a claim gets, and what both say when they are bound."""
+"""Volume binding: which volume a claim gets, and what both say when bound."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a controller of pods becomes when it is stored, beyond what its author wrote."""
+"""What the API server sets in daemon sets and jobs when they are stored."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""The annotation `podfit.dev/gave-room`: that a pod was shrunk for a more important one, and what it had before.
+"""The annotation `podfit.dev/gave-room`: for whom a pod was shrunk, and its sizes before.
 
 It holds as long as the pod has the size that it was shrunk to. Whoever resizes it since has decided anew.
 """

@@ -1,4 +1,4 @@
-"""How far a pod lets itself be shrunk for a more important neighbour: the annotation `podfit.dev/minimum`.
+"""The annotation `podfit.dev/minimum`: how far a pod may be shrunk for a more important neighbour.
 
     podfit.dev/minimum: cpu=200m,memory=128Mi            every container that has such a request
     podfit.dev/minimum: app:cpu=100m,log:memory=32Mi     the named containers

@@ -1,4 +1,4 @@
-"""Which neighbours make room for a resize that the node deferred, and how (docs/room.md).
+"""The plan to make room for a deferred resize: which neighbours shrink or end (docs/room.md).
 
     plan(deferred, neighbours, allocatable, targets) ──▶ Enough       there is room, or it is on its way
                                                      ├─▶ Plan         who shrinks to what, who is evicted afterwards

@@ -1,4 +1,4 @@
-"""What one pod can give to a neighbour by shrinking in place, and what it looks like afterwards.
+"""How much one pod can shrink in place, and the pod afterwards.
 
 Only requests of regular containers count, down to their targets. The QoS class stays: a Guaranteed container shrinks
 its limit with its request, a Burstable one its request alone, and a request that is there never becomes zero.

@@ -1,4 +1,4 @@
-"""Making room on one node for all that wait there: one after the other, in the order in which the node tries them."""
+"""Makes room for several deferred resizes of a node, in the node's own queue order."""
 
 from collections.abc import Iterable, Mapping
 

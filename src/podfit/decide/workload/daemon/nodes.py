@@ -1,4 +1,4 @@
-"""Which nodes a daemon set has pods on, and what its pods tolerate so that they run where others do not."""
+"""Nodes of a daemon set, and the tolerations of its pods."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What the status of a daemon set counts: nodes, by the oldest of its pods on each."""
+"""The status of a daemon set."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Which pods of a daemon set are made and which end: first so that each node has one, then so that it is of today.
+"""The next step of a daemon set: missing pods first, then the rolling update.
 
 A rollout without surge deletes pods of an old revision, as many as may be unavailable, and the first step makes them
 anew. With surge the new pod comes first, and the old one goes when the new one is available.

@@ -1,4 +1,4 @@
-"""Which replica set is of which revision, and what a new one is made of.
+"""Revisions of a deployment: which replica set is new, which are old, and the new one's template.
 
 The replica set with the deployment's present template is the new one, all others are old. Revisions are numbers in an
 annotation: the new one's is one more than the highest of the old. A rollback is a template that there was before, so

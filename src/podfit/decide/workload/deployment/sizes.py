@@ -1,4 +1,4 @@
-"""How many pods each replica set of a deployment is to have."""
+"""Sizes of a deployment's replica sets: rollout and proportional scaling."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the status of a deployment says: numbers, and conditions with upstream's reasons and words."""
+"""The status of a deployment: counts, and conditions with upstream's reasons and messages."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

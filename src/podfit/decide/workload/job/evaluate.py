@@ -1,4 +1,4 @@
-"""A job and its pods as they are now: what counts, whether it is over, which pods to make and which to end.
+"""Evaluates a job: what counts, whether it is over, which pods to create and to delete.
 
 Upstream's order: a condition said before decides; then the pod failure policy, the limits of failures and time, those
 of indexes, the success policy; only then are pods made or ended for their number, and completions looked at.

@@ -1,4 +1,4 @@
-"""Indexes that fail on their own: each has a backoff limit, and a pause, of its own.
+"""Backoff limits for each index of an indexed job.
 
 The last failed pod of an index keeps its finalizer until the next is made, because its annotation tells how often the
 index failed.

@@ -1,4 +1,4 @@
-"""How many pods a job should have now: which to make and which to end."""
+"""Parallelism of a job: which pods to create and to delete."""
 
 from collections.abc import Iterator, Sequence
 

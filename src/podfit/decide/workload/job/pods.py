@@ -1,4 +1,4 @@
-"""How a job sees a pod: whether it failed, when it ended, whether it is still counted."""
+"""Pods of a job: failed or not, when finished, whether still to be counted."""
 
 from datetime import datetime
 

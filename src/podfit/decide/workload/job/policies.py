@@ -1,4 +1,4 @@
-"""What the pod failure policy of a job makes of a failed pod, and when its success policy is met."""
+"""The pod failure policy and the success policy of a job."""
 
 from collections.abc import Set
 

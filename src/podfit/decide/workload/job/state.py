@@ -1,4 +1,4 @@
-"""What is known of a job in one turn, and the words of its conditions."""
+"""The state of a job in one reconcile, and the texts of its conditions."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The status of a job, in two writes: pods that ended are noted by UID, then freed of their finalizer, then counted.
+"""Job tracking with finalizers: finished pods are recorded by UID, freed of their finalizer, then counted.
 
 Whatever is interrupted in between, no pod counts twice and none is forgotten.
 """

@@ -1,4 +1,4 @@
-"""A node that is not heard of, and the taints that its conditions stand for."""
+"""Node health: silence and conditions as taints."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""How long a pod may stay on a node with taints that send pods away."""
+"""How long a pod tolerates a node's NoExecute taints."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

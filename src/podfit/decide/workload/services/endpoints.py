@@ -1,4 +1,4 @@
-"""The Endpoints of a service: addresses that have the same ports together, ready or not, at most a thousand."""
+"""The Endpoints of a service: addresses with the same ports together, ready or not, at most a thousand."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Which pods are behind a service, at which addresses and ports, and when something about them last changed."""
+"""Pods behind a service: their addresses, ports and readiness."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The endpoint slices of a service: up to a hundred endpoints with the same ports in each.
+"""Endpoint slices of a service: up to a hundred endpoints with the same ports in each.
 
 Few writes matter more than full slices: endpoints stay where they are, new ones go into slices that change anyway, then
 into one that has room for all of them, then into new slices. A service without endpoints has one empty slice.

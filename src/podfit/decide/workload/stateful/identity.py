@@ -1,4 +1,4 @@
-"""The pod with a number: its name, labels, host name, and the claims that are its own."""
+"""The identity of a stateful pod: name, labels, host name, claims."""
 
 import re
 

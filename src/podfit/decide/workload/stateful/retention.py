@@ -1,4 +1,4 @@
-"""Whom the claims of a stateful set's pods belong to, by its retention policy: with their owner they are collected.
+"""The claim retention policy of a stateful set, as owner references of claims.
 
 deleted: Delete   the set, so that claims go with it
 scaled: Delete    the pod, while it is beyond the set's size, so that its claims go when it does

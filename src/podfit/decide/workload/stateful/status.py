@@ -1,4 +1,4 @@
-"""What the status of a stateful set says of its pods and revisions."""
+"""The status of a stateful set."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a stateful set does next.
+"""The next step of a stateful set.
 
     its pods in order ─▶ one that ended: delete; one that is missing: make; one that is not available yet: wait
     those beyond its size, highest first ─▶ delete, when all others are available

@@ -1,4 +1,4 @@
-"""What a simulated container's command does (sleep, exit, echo), by its first words.
+"""What a simulated container's command does (sleep, exit), by its first words.
 
 `sleep N`, `true`, `false` and `exit N` end as they say, also behind `sh -c`; everything else runs until it is stopped.
 A `sleep` does not stop when it is asked to: it handles no signal, and the kernel keeps from the first process of a
