@@ -11,6 +11,7 @@ runtime.exec = …          what a command in a container comes to, by the conta
 runtime.calls             what was asked, in order
 """
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +86,7 @@ class FakeRuntime:
         self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
         self.removed: Callable[[], object] = lambda: None  # what an image that goes comes to
+        self.hangs_on_stop = False
         self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
@@ -218,6 +220,8 @@ class FakeRuntime:
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         name = self.containers[container_id][1].name
         self._call("stop", f"{name} {grace_seconds}s")
+        if self.hangs_on_stop:
+            await asyncio.Event().wait()
         if name in self.stubborn:
             await self._clock.sleep(grace_seconds)
             self._end(container_id, 137)

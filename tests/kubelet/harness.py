@@ -60,6 +60,10 @@ class Node:
         self.runtime = FakeRuntime(self.clock)
         self.cgroups = FakeCgroups()
 
+    def restarted(self) -> None:
+        """Of another configuration; before the start."""
+        self.kubelet = self._kubelet()
+
     def use(self, client: Client) -> None:
         """Speak to another API server; before the start."""
         self.client = client

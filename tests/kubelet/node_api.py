@@ -65,10 +65,12 @@ class NodeApi:
         meta = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
         self.put("pods", {**pod, "metadata": meta})
 
-    def events(self) -> list[str]:
-        """`reason message` of each, in order; a repeated one once."""
+    def events(self, of: str = "") -> list[str]:
+        """`reason message` of each, in order; a repeated one once. `of` is a kind, or any."""
         found = [obj for (resource, _, _), obj in self.objects.items() if resource == "events"]
-        return [f"{event['reason']} {event['message']}" for event in found]
+        return [
+            f"{event['reason']} {event['message']}" for event in found if of in ("", event["involvedObject"]["kind"])
+        ]
 
     # ------------------------------------------------------------------ the handler
 

@@ -19,7 +19,7 @@ async def test_a_pod_runs(node: Node) -> None:
     assert node.state()["ready"]
     assert node.state()["containerID"].startswith("fake://")
     assert node.api.status("web")["podIP"] == "10.0.0.1"
-    assert node.api.events() == [
+    assert node.api.events("Pod") == [
         'Pulled Container image "app:1" already present on machine and can be accessed by the pod',
         "Created Container created",
         "Started Container started",
@@ -160,7 +160,7 @@ async def test_a_pod_without_room_fails_with_the_reason(node: Node) -> None:
     text = "Node didn't have enough resource: cpu, requested: 50000, used: 0, capacity: 4000"
     assert node.api.status("web")["reason"] == "OutOfcpu"
     assert node.api.status("web")["message"] == f"Pod was rejected: {text}"
-    await node.until(lambda: node.api.events() == [f"OutOfcpu {text}"])
+    await node.until(lambda: node.api.events("Pod") == [f"OutOfcpu {text}"])
     assert not node.runtime.boxes
 
 

@@ -104,7 +104,9 @@ async def test_events_arrive(joined: Joined) -> None:
     await joined.until(lambda pod: pod.status.phase == "Running")
     await joined.node.rest()
     events = (await joined.server.client.list(Event, "default")).items
-    assert [event.reason for event in events if event.source.component == "kubelet"] == ["Pulled", "Created", "Started"]
+    told = [event.reason for event in events if event.source.component == "kubelet"]
+    assert [reason for reason in told if "Node" not in reason] == ["Starting", "Pulled", "Created", "Started"]
+    assert "NodeReady" in told
 
 
 async def test_a_node_reads_the_config_maps_of_its_pods(joined: Joined) -> None:

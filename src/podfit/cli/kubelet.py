@@ -93,7 +93,8 @@ def kubelet(
     options.check()
     logs.configure(log or LogFlags())
     try:
-        event_loop.run(run_until_stopped(KubeletProcess.start(options, announce=render.line, clock=SystemClock())))
+        start = KubeletProcess.start(options, announce=render.line, clock=SystemClock())
+        event_loop.run(run_until_stopped(start, terminated=KubeletProcess.terminated))
     except asyncio.CancelledError:
         render.error("interrupted before the node was ready")
         return exits.INTERRUPTED

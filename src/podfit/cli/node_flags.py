@@ -79,6 +79,12 @@ class NodeFlags:
             show_choices=True,
         ),
     ] = None
+    shutdown_grace_period: Annotated[
+        str | None, Parameter(help="Time for pods to end, in order of priority, when the node goes down. [default: 0s]")
+    ] = None
+    shutdown_grace_period_critical_pods: Annotated[
+        str | None, Parameter(help="How much of it is for critical pods. [default: 0s]")
+    ] = None
     cgroup_root: Annotated[
         str | None, Parameter(help="A cgroup below which pods are; its memory limit is the node's memory. [default: /]")
     ] = None

@@ -8,6 +8,7 @@ import msgspec
 from podfit.api.meta.base import ResourceList
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import TRANSITION_SECONDS, Threshold
+from podfit.decide.node.shutdown import Groups
 from podfit.kubelet.managers.config import ManagersConfig
 
 
@@ -32,6 +33,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     eviction_hard: tuple[Threshold, ...] = ()
     pressure_transition: float = TRANSITION_SECONDS
     images: ImagePolicy = ImagePolicy()
+    shutdown: Groups = ()
     managers: ManagersConfig = ManagersConfig()
 
     @property

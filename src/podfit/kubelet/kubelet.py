@@ -22,7 +22,7 @@ from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.backoff import CrashBackoff
-from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
@@ -59,6 +59,7 @@ from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
+from podfit.kubelet.shutdown import GracefulShutdown
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.sources.names import NO_NAMES, NodeNames
 from podfit.kubelet.sources.services import ServiceVariables
@@ -113,7 +114,14 @@ class Kubelet:
             observe, config.eviction_hard, clock=clock, transition=config.pressure_transition
         )
         self._agent = NodeAgent(
-            client, runtime, config, clock=clock, gates=machine.gates, pressure=self._pressure, writer=self._writer
+            client,
+            runtime,
+            config,
+            clock=clock,
+            gates=machine.gates,
+            pressure=self._pressure,
+            writer=self._writer,
+            tell=self._events.node,
         )
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
 
@@ -230,6 +238,7 @@ class Kubelet:
             self._events.pod,
             self._events.node,
         )
+        self._shutdown = GracefulShutdown(self._known, clock, config.shutdown)
         self._housekeeper = Housekeeper(
             runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
         )
@@ -251,6 +260,8 @@ class Kubelet:
         self._config.root.chmod(0o750)
         for component in (self._pods, self._probes, self._allocation, self._puller, *self._checkpoints):
             self._supervisor.watch(component.supervisor)
+        self._events.node("Normal", "Starting", "Starting kubelet.")
+        self._enforce_allocatable()
         self._guard.recover()
         self._actuator.cgroups.refresh_tiers(())
         await self._pool.recover()
@@ -289,10 +300,30 @@ class Kubelet:
             await self._forget_managers()
 
     async def shut_down(self) -> None:
-        """The node is about to go: it says so, and takes neither pods nor resizes any more. What runs goes on."""
+        """The node is about to go: it says so, and takes neither pods nor resizes any more. What runs ends in its order
+        if a time for that was configured, else it goes on.
+        """
+        if self._config.shutdown:
+            self._events.node("Normal", "Shutdown", "Shutdown manager detected shutdown event")
         await self._agent.shut_down()
+        await self._shutdown.end_pods()
 
     # ------------------------------------------------------------------ inside
+
+    def _enforce_allocatable(self) -> None:
+        """What is reserved is kept from pods, whatever their limits are. A simulated node has nothing to share out."""
+        if self._config.simulated:
+            return
+        capacity, managers = self._config.capacity, self._config.managers
+        cpu = capacity["cpu"].milli() - 1000 * len(managers.reserved_cpus)
+        try:
+            self._actuator.cgroups.enforce_allocatable(cpu, capacity["memory"].value() - managers.reserved_memory)
+        except CgroupError as error:
+            text = f"Failed to update Node Allocatable Limits: {error}"
+            self._events.node("Warning", "FailedNodeAllocatableEnforcement", text)
+        else:
+            text = "Updated Node Allocatable limit across pods"
+            self._events.node("Normal", "NodeAllocatableEnforced", text)
 
     async def _follow_pressure(self) -> None:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""

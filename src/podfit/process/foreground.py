@@ -10,7 +10,7 @@ import contextlib
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
 from podfit.net.processes import give_back
@@ -31,8 +31,15 @@ class Running(Protocol):
 P = TypeVar("P", bound=Running)
 
 
-async def run_until_stopped(start: Coroutine[Any, Any, P], *, ready: Callable[[P], None] = lambda _: None) -> None:
-    """Start, call `ready`, and go on until a signal. Raises what keeps the process from starting, or breaks it."""
+async def run_until_stopped(
+    start: Coroutine[Any, Any, P],
+    *,
+    ready: Callable[[P], None] = lambda _: None,
+    terminated: Callable[[P], Awaitable[None]] | None = None,
+) -> None:
+    """Start, call `ready`, and go on until a signal; `terminated` is awaited first when that is SIGTERM. Raises what
+    keeps the process from starting, or breaks it.
+    """
     stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     with on_signals(lambda number: None if stop.done() else stop.set_result(number)):
         starting = asyncio.ensure_future(start)
@@ -47,6 +54,8 @@ async def run_until_stopped(start: Coroutine[Any, Any, P], *, ready: Callable[[P
         try:
             ready(process)
             await _either(stop, failing)
+            if terminated is not None and stop.done() and stop.result() is signal.SIGTERM:
+                await terminated(process)
         finally:
             try:
                 await process.stop(pods=stop.done() and stop.result() is signal.SIGINT)
@@ -72,7 +81,7 @@ async def run_cluster(options: UpOptions, *, announce: Announce) -> None:
         tell_ready()
         asyncio.get_running_loop().call_later(SETTLE_SECONDS, _settle_memory)
 
-    await run_until_stopped(Cluster.start(options, announce=announce), ready=ready)
+    await run_until_stopped(Cluster.start(options, announce=announce), ready=ready, terminated=Cluster.terminated)
 
 
 def _settle_memory() -> None:

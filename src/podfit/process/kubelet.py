@@ -203,6 +203,11 @@ class KubeletProcess:
             if pods:
                 self.options.data.state.unlink(missing_ok=True)
 
+    async def terminated(self) -> None:
+        """By SIGTERM: if the machine goes down and the node was given time for that, its pods end first."""
+        if self._node is not None:
+            await self._node.terminated()
+
     async def failure(self) -> None:
         """Waits; raises what broke a part of the process."""
         await self._supervisor.failure()

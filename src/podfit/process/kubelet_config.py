@@ -11,8 +11,10 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.memory_qos import MemoryQoS
 from podfit.decide.managers.cpu import flat
 from podfit.decide.managers.memory import Bank
+from podfit.decide.node import shutdown
 from podfit.decide.node.pressure import BadThreshold, Threshold, kept_free
 from podfit.decide.node.pressure import parse as parse_thresholds
+from podfit.decide.node.shutdown import Groups
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa
@@ -40,6 +42,7 @@ def check(options: KubeletOptions) -> None:
         read_reserved_memory(options.reserved_memory)
         parse_thresholds(options.eviction_hard)
         seconds(options.eviction_pressure_transition_period, TRANSITION)
+        shutdown_groups(options)
     except (ManagerError, BadThreshold, Rejected) as error:
         raise UsageError(str(error)) from error
     if not 0 < options.memory_throttling_factor <= 1:
@@ -50,6 +53,15 @@ def check(options: KubeletOptions) -> None:
         raise UsageError(f"--cgroup-root {options.cgroup_root}: a cgroup is a path such as /pods")
     if problem := options.images.problem:
         raise UsageError(problem)
+
+
+def shutdown_groups(options: KubeletOptions) -> Groups:
+    """Raises Rejected."""
+    period = seconds(options.shutdown_grace_period, "shutdownGracePeriod")
+    critical = seconds(options.shutdown_grace_period_critical_pods, "shutdownGracePeriodCriticalPods")
+    if problem := shutdown.problem(period, critical, options.shutdown_by_priority):
+        raise Rejected(problem)
+    return options.shutdown_by_priority or shutdown.two_groups(period, critical)
 
 
 def kubelet_config(
@@ -90,6 +102,7 @@ def kubelet_config(
         eviction_hard=thresholds,
         pressure_transition=seconds(options.kubelet.eviction_pressure_transition_period, TRANSITION),
         images=options.kubelet.images,
+        shutdown=shutdown_groups(options.kubelet),
         api_server=api_server,
     )
 

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podfit.decide.node.shutdown import ShutdownGroup
 from podfit.process import config_file
 from podfit.process.config_file import Rejected, Strict
 from podfit.process.errors import UsageError
+from podfit.process.kubelet_config import shutdown_groups
 from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
@@ -48,6 +50,11 @@ class _ReservedMemory(Strict, frozen=True):
     limits: _Limits
 
 
+class _ShutdownGroup(Strict, frozen=True):
+    priority: int
+    shutdown_grace_period_seconds: int
+
+
 class KubeletFile(Strict, frozen=True, kw_only=True):
     """None and empty: not said."""
 
@@ -67,6 +74,9 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
     cgroup_root: str | None = None
     eviction_hard: dict[str, str] | None = None
     eviction_pressure_transition_period: str | None = None
+    shutdown_grace_period: str | None = None
+    shutdown_grace_period_critical_pods: str | None = None
+    shutdown_grace_period_by_pod_priority: tuple[_ShutdownGroup, ...] = ()
     image_gc_high_threshold: int | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
     image_gc_low_threshold: int | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
     image_minimum_age: str | None = msgspec.field(default=None, name="imageMinimumGCAge")
@@ -99,6 +109,12 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
             "pod_manifest_path": self.static_pod_path or None,
             "memory_reservation_policy": self.memory_reservation_policy,
             "memory_throttling_factor": self.memory_throttling_factor,
+            "shutdown_grace_period": self.shutdown_grace_period,
+            "shutdown_grace_period_critical_pods": self.shutdown_grace_period_critical_pods,
+            "shutdown_by_priority": tuple(
+                ShutdownGroup(group.priority, group.shutdown_grace_period_seconds)
+                for group in self.shutdown_grace_period_by_pod_priority
+            ),
             "image_gc_high_threshold": self.image_gc_high_threshold,
             "image_gc_low_threshold": self.image_gc_low_threshold,
             "image_minimum_age": _seconds(self.image_minimum_age, "imageMinimumGCAge"),
@@ -116,6 +132,7 @@ def read(path: Path) -> KubeletFile:
     """Raises UsageError that names the field."""
     found = config_file.read(path, KubeletFile, api_version=API_VERSION, name=KIND)
     try:
+        shutdown_groups(found.options())
         _seconds(found.eviction_pressure_transition_period, "evictionPressureTransitionPeriod")
         problem = _problem(found) or found.options().images.problem
     except Rejected as error:

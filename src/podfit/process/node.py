@@ -8,6 +8,7 @@ from functools import partial
 from podfit.api.meta.base import ResourceList
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.decide.node.shutdown import is_shutdown
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
@@ -20,10 +21,11 @@ from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler
 from podfit.process.errors import MachineError
-from podfit.process.kubelet_config import kubelet_config, node_machine
+from podfit.process.kubelet_config import kubelet_config, node_machine, shutdown_groups
 from podfit.process.node_backend import NodeBackend, release
 from podfit.process.options import NodeKind, NodeOptions
 from podfit.process.process import RunningNode
+from podfit.process.service_manager import service_manager
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class ClusterNode:
         self._clock = clock
         self.backend = backend
         simulated = kind is NodeKind.SIMULATED
+        self._shutdown = shutdown_groups(options.kubelet)
         share = None if simulated else _share(backend.cgroups, options.kubelet.cgroup_root)
         config = kubelet_config(
             name,
@@ -130,6 +133,7 @@ class ClusterNode:
             detail=self.backend.detail,
             runtime_endpoint=str(containerd.places.socket) if containerd else "",
             cgroup_root=self.cgroups.layout.root,
+            shutdown_seconds=sum(group.seconds for group in self._shutdown),
             containerd_pid=containerd.pid if containerd else 0,
         )
 
@@ -154,6 +158,11 @@ class ClusterNode:
             self._kubelet = self._new_kubelet()
             await self._kubelet.start()
             self.lost = False
+
+    async def terminated(self) -> None:
+        """The process was told to end; see `decide.node.shutdown.is_shutdown`."""
+        if self._shutdown and not self.lost and is_shutdown(self._shutdown, await service_manager()):
+            await self._kubelet.shut_down()
 
     async def stop(self, *, pods: bool, runtime: bool) -> None:
         """With `runtime` our own containerd ends as well, if nothing runs on it any more."""

@@ -17,6 +17,7 @@ from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT
+from podfit.decide.node.shutdown import Groups
 from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
 from podfit.process.data_dir import DEFAULT_PORT, DataDir
@@ -117,6 +118,9 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
     eviction_hard: str = DEFAULT
     eviction_pressure_transition_period: str = "5m"
+    shutdown_grace_period: str = "0s"
+    shutdown_grace_period_critical_pods: str = "0s"
+    shutdown_by_priority: Groups = ()
     cgroup_root: str = ""  # without a slash at its end
     pod_manifest_path: str = ""
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE

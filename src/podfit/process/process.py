@@ -25,6 +25,7 @@ class RunningNode(msgspec.Struct, frozen=True):
     detail: str
     runtime_endpoint: str = ""
     cgroup_root: str = ""
+    shutdown_seconds: int = 0  # that its pods have to end
     containerd_pid: int = 0
 
 

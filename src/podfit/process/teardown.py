@@ -39,7 +39,7 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
     process, nodes = _running_process(data)
     present = traces.look()
     if process is not None:
-        await _ask_to_stop(process, clock)
+        await _ask_to_stop(process, clock, max((node.shutdown_seconds for node in nodes), default=0))
         await traces.verify(clock)
         announce(f"stopped podfit (pid {process.pid}){_with(nodes)}")
         return
@@ -77,16 +77,18 @@ def _with(nodes: tuple[RunningNode, ...]) -> str:
     return ""
 
 
-async def _ask_to_stop(process: Process, clock: Clock) -> None:
+async def _ask_to_stop(process: Process, clock: Clock, grace: int) -> None:
+    """`grace` is how many seconds its pods have to end. Raises MachineError."""
     try:
         os.kill(process.pid, signal.SIGINT)
     except PermissionError as error:
         raise MachineError(f"podfit (pid {process.pid}) belongs to another user: you may not stop it") from error
-    deadline = clock.monotonic() + STOP_SECONDS
+    patience = STOP_SECONDS + grace
+    deadline = clock.monotonic() + patience
     while process.alive():
         if clock.monotonic() > deadline:
             raise MachineError(
-                f"podfit (pid {process.pid}) has not stopped after {STOP_SECONDS:.0f} s", fix=("see its log",)
+                f"podfit (pid {process.pid}) has not stopped after {patience:.0f} s", fix=("see its log",)
             )
         await asyncio.sleep(STEP)
 

@@ -238,6 +238,10 @@ class Cluster:
         if traces is not None:
             await traces.verify(self._clock)
 
+    async def terminated(self) -> None:
+        """By SIGTERM: if the machine goes down and the nodes were given time for that, their pods end first."""
+        await asyncio.gather(*(node.terminated() for node in self.nodes))
+
     def _traces(self) -> "Traces":
         from podfit.process.leftovers import Traces
 

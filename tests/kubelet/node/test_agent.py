@@ -6,6 +6,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
+from kubelet.test_probes import told
 from podfit.core.features import FeatureGates
 from podfit.kubelet.node.machine import capacity
 from podfit.kubelet.node.status import declared_features
@@ -158,3 +159,41 @@ async def test_extended_resources_become_allocatable_and_admit_pods(node: Node) 
     node.add("none", containers=[container("c1", resources=dongles)])
     await node.until(lambda: node.phase("none") == "Failed")
     assert node.api.status("none")["reason"] == "OutOfexample.com/dongle"
+
+
+def said(node: Node) -> list[str]:
+    """The reasons of events about the node, as they came."""
+    return [event.split(" ", 1)[0] for event in node.api.events() if "Node" in event or event.startswith("Starting")]
+
+
+async def test_a_node_says_how_it_is_when_it_begins_and_when_that_changes(node: Node) -> None:
+    await node.rest()
+    assert sorted(said(node)) == [
+        "NodeAllocatableEnforced",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientMemory",
+        "NodeHasSufficientPID",
+        "NodeReady",
+        "Starting",
+    ]
+    before = len(said(node))
+    node.runtime.ready = False
+    await node.advance(10)
+    node.runtime.ready = True
+    await node.advance(10)
+    await node.advance(60)
+    assert said(node)[before:] == ["NodeNotReady"], "that it is ready is an event that is there, and counted"
+
+
+async def test_a_kubelet_that_is_started_again_says_so_and_not_that_the_node_became_ready(node: Node) -> None:
+    await node.rest()
+    await node.crash()
+    await node.start()
+    await node.rest()
+    assert said(node).count("Starting") == 2
+    assert told(node, "NodeReady") == ["NodeReady Node n1 status is now: NodeReady"]
+
+
+async def test_pods_together_have_what_the_node_can_give(node: Node) -> None:
+    group = node.cgroups.groups[node.cgroups.layout.root]
+    assert (group.memory_limit, group.cpu_shares) == (4 << 30, 4096)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.conversion import shares_from_milli
 from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config, pod_kept, tier_shares
 from podfit.decide.resize.steps import SetPod
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
@@ -12,6 +13,11 @@ from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupE
 class PodCgroups:
     def __init__(self, cgroups: Cgroups, machine: Machine) -> None:
         self._cgroups, self._machine = cgroups, machine
+
+    def enforce_allocatable(self, cpu: int, memory: int) -> None:
+        """All pods together have so many millicores and bytes at the most. Raises CgroupError."""
+        config = CgroupConfig(cpu_shares=shares_from_milli(cpu), memory_limit=memory)
+        self._cgroups.create(self._cgroups.layout.root, config)
 
     def refresh_tiers(self, active: Iterable[Pod]) -> None:
         """Shares of the burstable and besteffort cgroups, and what memory the tiers keep for their pods; also to be

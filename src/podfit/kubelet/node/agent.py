@@ -7,7 +7,7 @@ at once      when something told that it changed; when the object was deleted, o
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_micro, format_time
+from podfit.decide.node import node_events
+from podfit.decide.node.node_events import NodeEvent
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.node.extended_resources import extended, is_extended, outdated
@@ -52,13 +54,16 @@ class NodeAgent:
         gates: FeatureGates,
         pressure: PressureMonitor,
         writer: DiskWriter,
+        tell: Callable[[str, str, str], None],
     ) -> None:
+        """`tell` records an event of the node: type, reason, message."""
         self._client = client
         self._runtime = runtime
         self._config = config
         self._clock = clock
         self._gates = gates
-        self._pressure, self._writer = pressure, writer
+        self._pressure, self._writer, self._tell = pressure, writer, tell
+        self._said: NodeStatus | None = None  # in events
         self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
         self._reported_at = 0.0
@@ -108,6 +113,7 @@ class NodeAgent:
         """Labels and taints count from now on; what others made of our status is put right."""
         if self.node is None or node.metadata.uid != self.node.metadata.uid or _version(node) <= _version(self.node):
             return
+        self._say(node_events.of_cordon(self._config.name, self.node, node))
         self.node = node
         if self._is_foreign() or outdated(node):
             self.changed()
@@ -138,6 +144,10 @@ class NodeAgent:
                 raise
             metadata = {"labels": node_labels(self._config), "annotations": node_annotations(self._config)}
             known = await self._client.patch(Node, self._config.name, "", {"metadata": metadata})
+            if self.node is None:
+                self._say(node_events.of_takeover(self._config.name, known, status))
+                ready = tuple(condition for condition in known.status.conditions if condition.type == "Ready")
+                self._said = replace(known.status, conditions=ready)
             self._reported = known.status
             self.node = known
             return await self._write(await self._status())
@@ -176,6 +186,12 @@ class NodeAgent:
     def _remember(self, status: NodeStatus, answer: Node) -> None:
         self._reported, self._reported_at = status, self._clock.monotonic()
         self._answered = answer.status
+        self._say(node_events.of_status(self._config.name, self._said, status))
+        self._said = status
+
+    def _say(self, events: Iterable[NodeEvent]) -> None:
+        for event in events:
+            self._tell(event.type, event.reason, event.message)
 
     async def _status(self) -> NodeStatus:
         version, images, health, recursive = await self._ask_runtime()

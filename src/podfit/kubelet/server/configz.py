@@ -42,6 +42,10 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "registerNode": True,
         "failCgroupV1": False,
     }
+    if config.shutdown:
+        found["shutdownGracePeriodByPodPriority"] = [
+            {"priority": group.priority, "shutdownGracePeriodSeconds": group.seconds} for group in config.shutdown
+        ]
     if config.manifests is not None:
         found["staticPodPath"] = str(config.manifests)
     if managers.reserved_cpus:
