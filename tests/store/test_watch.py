@@ -1,14 +1,16 @@
 """Watches: from history, from the ring, live, and the joins between them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
 from podfit.store import hub
 from podfit.store.hub import HubWatch
 from podfit.store.logged import LoggedStore
-from podfit.store.protocol import Change, Compacted, Record, SlowWatcher
+from podfit.store.protocol import About, Change, Compacted, Record, SlowWatcher
 from podfit.store.sqlite import log
 from support.etcd import AnyStore
 
@@ -213,3 +215,33 @@ async def test_large_history_is_read_a_little_at_a_time(store: AnyStore, monkeyp
     assert [key for batch in batches for key in batch] == names
     if isinstance(store, LoggedStore) and isinstance(store._log, log.SqliteLog):
         assert list(map(len, batches)) == [2, 2, 2]
+
+
+def first_letters(change: Change) -> set[str]:
+    records = [record for record in (change.previous, change.record) if record is not None]
+    return {record.value.decode()[0] for record in records}
+
+
+async def test_watchers_about_a_value_are_told_of_what_is_about_it(store: AnyStore) -> None:
+    """Of 1,000 kubelets one is told of a pod's change. Before and after count: what leaves is told of as well."""
+    begin = store.revision
+    about = {value: store.watch("/w/", after=begin, about=About(first_letters, value)) for value in ("a", "b")}
+    asked = Counter[str]()
+    for value, watch in about.items():
+        watch.on_news(partial(asked.update, [value]))
+    one = await store.create("/w/1", b"a")
+    await store.create("/other", b"a")
+    two = await store.create("/w/2", b"b")
+    moved = await store.update("/w/1", b"b2", expected=one.mod_revision)
+    await store.delete("/w/2", expected=two.mod_revision)
+    assert keys(await read(about["a"], 2)) == ["/w/1", "/w/1"]
+    assert keys(await read(about["b"], 3)) == ["/w/2", "/w/1", "/w/2"]
+    assert about["a"].take() is None
+    assert about["a"].revision == store.revision > moved.mod_revision
+    assert asked["a"] <= 2
+    about["a"].close()
+    await store.create("/w/3", b"a")
+    await store.create("/w/4", b"b")
+    assert keys(await read(about["b"], 1)) == ["/w/4"]
+    with pytest.raises(StopAsyncIteration):
+        await anext(about["a"])

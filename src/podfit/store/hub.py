@@ -3,15 +3,16 @@
 
 A watcher that does not keep up is dropped and told so; nothing ever waits for it. The newest changes stay in a ring, so
 that a watch resumed after a short break needs no disk. Both are bounded by what they hold in memory, not by a count: a
-thousand leases are small, a thousand config maps need not be. Watchers of the same prefix share one filtered batch.
+thousand leases are small, a thousand config maps need not be. Watchers of the same prefix share one filtered batch;
+those that are about a value, as each kubelet's about its node, are only told of changes that are about it.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeAlias
 
-from podfit.store.protocol import Change, SlowWatcher, StoreError
+from podfit.store.protocol import About, Change, SlowWatcher, StoreError
 
 RECENT = 32 * 2**20  # bytes of changes kept for watches that resume
 BEHIND = 16 * 2**20  # bytes a watcher may be behind before it is dropped; one batch is always accepted
@@ -26,9 +27,11 @@ large, none when there are none. Raises Compacted, StoreUnavailable."""
 class HubWatch:
     """One reader. Changes up to the moment of its creation come from history, later ones as they happen."""
 
-    def __init__(self, hub: "Hub", prefix: str, after: int, recent: Sequence[Change] | None) -> None:
+    def __init__(
+        self, hub: "Hub", prefix: str, after: int, recent: Sequence[Change] | None, about: About | None = None
+    ) -> None:
         """`recent` is all that happened since `after`; None leaves it to be read from the log."""
-        self.prefix = prefix
+        self.prefix, self.about = prefix, about
         self._hub = hub
         self._seen = after
         self._history_until = hub.revision if recent is None else 0
@@ -121,6 +124,10 @@ class HubWatch:
             self._tell()
 
 
+_Watches: TypeAlias = dict[HubWatch, None]
+_Of: TypeAlias = Callable[[Change], Collection[str]]
+
+
 class Hub:
     """All watchers of a store. `revision` is the newest that they have been told of."""
 
@@ -130,7 +137,10 @@ class Hub:
         self._recent: deque[Change] = deque()
         self._recent_size = 0
         self._oldest = revision  # the ring has everything above this revision
-        self._watches: dict[str, dict[HubWatch, None]] = {}  # by prefix; in the order in which they began
+        self._watches: dict[str, _Watches] = {}  # by prefix; in the order in which they began
+        self._narrow: dict[
+            tuple[str, _Of], dict[str, _Watches]
+        ] = {}  # by prefix and what tells them apart; by its value
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Tell of a batch, at least one change in revision order, that is durable."""
@@ -139,9 +149,16 @@ class Hub:
         for prefix, watches in tuple(self._watches.items()):
             mine = [change for change in changes if change.record.key.startswith(prefix)]
             if mine:
-                size = weight(mine)
-                for watch in tuple(watches):
-                    watch.offer(mine, size)
+                _offer(mine, watches)
+        for (prefix, of), by_value in tuple(self._narrow.items()):
+            found: dict[str, list[Change]] = {}
+            for change in changes:
+                if change.record.key.startswith(prefix):
+                    for value in of(change):
+                        if value in by_value:
+                            found.setdefault(value, []).append(change)
+            for value, mine in found.items():
+                _offer(mine, by_value.get(value, {}))
 
     def advance(self, revision: int) -> None:
         """Nothing more happened up to this revision than was published."""
@@ -149,29 +166,37 @@ class Hub:
 
     def restart(self, revision: int, reason: StoreError) -> None:
         """What happened up to this revision was missed: every watcher is dropped, and the ring begins anew."""
-        for watches in tuple(self._watches.values()):
-            for watch in tuple(watches):
-                watch.lose(reason)
+        for watch in self._all():
+            watch.lose(reason)
         self._recent.clear()
         self._recent_size = 0
         self._oldest = self.revision = revision
 
-    def watch(self, prefix: str, after: int) -> HubWatch:
+    def watch(self, prefix: str, after: int, about: About | None = None) -> HubWatch:
         recent = self._since(prefix, after) if after >= self._oldest else None
-        watch = HubWatch(self, prefix, after, recent)
-        self._watches.setdefault(prefix, {})[watch] = None
+        watch = HubWatch(self, prefix, after, recent, about)
+        if about is None:
+            self._watches.setdefault(prefix, {})[watch] = None
+        else:
+            self._narrow.setdefault((prefix, about.of), {}).setdefault(about.value, {})[watch] = None
         return watch
 
     def discard(self, watch: HubWatch) -> None:
-        watches = self._watches.get(watch.prefix, {})
-        watches.pop(watch, None)
-        if not watches:
-            self._watches.pop(watch.prefix, None)
+        prefix, about = watch.prefix, watch.about
+        if about is None:
+            _drop(self._watches, prefix, watch)
+        elif by_value := self._narrow.get((prefix, about.of)):
+            _drop(by_value, about.value, watch)
+            if not by_value:
+                del self._narrow[prefix, about.of]
 
     def close(self) -> None:
-        for watches in tuple(self._watches.values()):
-            for watch in tuple(watches):
-                watch.close()
+        for watch in self._all():
+            watch.close()
+
+    def _all(self) -> list[HubWatch]:
+        groups = [*self._watches.values(), *(group for values in self._narrow.values() for group in values.values())]
+        return [watch for group in groups for watch in group]
 
     def _remember(self, changes: Sequence[Change]) -> None:
         self._recent.extend(changes)
@@ -189,6 +214,19 @@ class Hub:
             if change.record.key.startswith(prefix):
                 newer.append(change)
         return newer[::-1]
+
+
+def _offer(changes: Sequence[Change], watches: _Watches) -> None:
+    size = weight(changes)
+    for watch in tuple(watches):
+        watch.offer(changes, size)
+
+
+def _drop(groups: dict[str, _Watches], name: str, watch: HubWatch) -> None:
+    group = groups.get(name, {})
+    group.pop(watch, None)
+    if not group:
+        groups.pop(name, None)
 
 
 def weight(changes: Sequence[Change]) -> int:

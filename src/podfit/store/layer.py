@@ -7,7 +7,7 @@ conflict that refused a write.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from podfit.store.protocol import Change, Companion, Page, Record, RevisionConflict, Store, Watch
+from podfit.store.protocol import About, Change, Companion, Page, Record, RevisionConflict, Store, Watch
 
 
 class StoreLayer(ABC):
@@ -80,7 +80,8 @@ class StoreLayer(ABC):
     async def delete(self, key: str, *, expected: int) -> Record:
         return self._shown(await self._told(self._store.delete(key, expected=expected)))
 
-    def watch(self, prefix: str, *, after: int) -> Watch:
+    def watch(self, prefix: str, *, after: int, about: About | None = None) -> Watch:
+        """Of everything: what a change is about is known from the form that is shown."""
         return LayerWatch(self._store.watch(prefix, after=after), self._shown)
 
     async def compact(self, revision: int) -> None:

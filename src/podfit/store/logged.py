@@ -22,6 +22,7 @@ from podfit.store.hub import Hub, HubWatch
 from podfit.store.index import Index
 from podfit.store.log import Loaded, Log
 from podfit.store.protocol import (
+    About,
     Change,
     Compacted,
     Companion,
@@ -145,10 +146,10 @@ class LoggedStore:
     async def delete(self, key: str, *, expected: int) -> Record:
         return await self._write(key, None, expected, freeing=True)
 
-    def watch(self, prefix: str, *, after: int) -> HubWatch:
+    def watch(self, prefix: str, *, after: int, about: About | None = None) -> HubWatch:
         self._check_open()
         self._check_history(after)
-        return self._hub.watch(prefix, after)
+        return self._hub.watch(prefix, after, about)
 
     async def compact(self, revision: int) -> None:
         async with self._compacting:

@@ -19,7 +19,7 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
          └─ DiskFull      of the log of an embedded store
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -112,6 +112,14 @@ class DiskFull(StoreUnavailable):
         self.room = room
 
 
+class About(msgspec.Struct, frozen=True):
+    """What a watcher asks about: the changes for which `of` gives `value`. Watchers with the same `of` are told apart
+    by one call of it for each change, however many they are. It must not raise."""
+
+    of: Callable[[Change], Collection[str]]
+    value: str
+
+
 class Watch(Protocol):
     """Iterates over batches of changes in revision order, for one reader at a time; a cancelled `__anext__` loses
     nothing. Ends by raising `SlowWatcher` (dropped, never waited for), `Compacted` (history went while it was being
@@ -184,8 +192,9 @@ class Store(Protocol):
     async def delete(self, key: str, *, expected: int) -> Record:
         """Remove the key if `expected` is its mod_revision; the record carries the deletion's revision."""
 
-    def watch(self, prefix: str, *, after: int) -> Watch:
-        """All changes under `prefix` with a revision above `after`, first from history, then as they become durable."""
+    def watch(self, prefix: str, *, after: int, about: About | None = None) -> Watch:
+        """All changes under `prefix` with a revision above `after`, first from history, then as they become durable.
+        Those that are not `about` its value may be left out."""
 
     async def compact(self, revision: int) -> None:
         """Forget what was replaced or deleted before `revision`."""

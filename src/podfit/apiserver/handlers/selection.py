@@ -12,7 +12,7 @@ from podfit.apiserver.registry import stored
 from podfit.core.errors import bad_request
 from podfit.core.selectors import FieldSelector, Selector, SelectorError
 from podfit.net.wire import Request
-from podfit.store.protocol import Record
+from podfit.store.protocol import About, Change, Record
 
 
 class _Meta(msgspec.Struct):
@@ -23,7 +23,16 @@ class _Labelled(msgspec.Struct):
     metadata: _Meta
 
 
-_decoder = msgspec.json.Decoder(_Labelled)
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Bound(msgspec.Struct):
+    spec: _Spec = _Spec()
+
+
+_decoder, _bound = msgspec.json.Decoder(_Labelled), msgspec.json.Decoder(_Bound)
+NODE = "spec.nodeName"
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -59,6 +68,12 @@ class Selection(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.labels) or bool(self.fields)
 
+    @property
+    def about(self) -> About | None:
+        """A kubelet's watch of the pods on its node, so that each pod's changes are told to one of them only."""
+        node = self.fields.exact(NODE) if (self.info.group, self.info.resource) == ("", "pods") else None
+        return None if node is None else About(_nodes, node)
+
     def matches(self, record: Record) -> bool:
         if self.labels and not self.labels.matches(_decoder.decode(record.value).metadata.labels):
             return False
@@ -77,6 +92,12 @@ class Selection(msgspec.Struct, frozen=True):
 
     def _fields_match(self, record: Record) -> bool:
         return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+
+
+def _nodes(change: Change) -> set[str]:
+    """The node of a pod, or nothing, before a change and after it."""
+    records = [record for record in (change.previous, change.record) if record is not None]
+    return {_bound.decode(record.value).spec.node_name for record in records}
 
 
 def _comparisons(labels: Selector) -> int:

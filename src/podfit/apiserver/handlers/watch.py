@@ -37,14 +37,15 @@ async def watch(context: Context, target: RequestInfo, request: Request) -> Resp
     if wanted_media(request)[0] == YAML:
         raise ApiError(406, "NotAcceptable", NO_STREAM)
     options = ListOptions.of(request, watch=True, by_path=target.by_path)
-    writer = WatchLines(context, info, Selection.of(info, request, target.name), representation, request)
+    selection = Selection.of(info, request, target.name)
+    writer = WatchLines(context, info, selection, representation, request)
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
         await check_reached(context, options.version)
         first = await context.store.list(prefix)
     try:
-        changes = context.store.watch(prefix, after=first.revision if first else options.version)
+        changes = context.store.watch(prefix, after=first.revision if first else options.version, about=selection.about)
     except Compacted as error:
         old = f"too old resource version: {options.version} ({error.revision})"
         return Response(200, JSON, error_line(gone(old)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from weakref import WeakSet
 
 from podfit.store.layer import LayerWatch, StoreLayer
-from podfit.store.protocol import Companion, Record, Store, Watch
+from podfit.store.protocol import About, Companion, Record, Store, Watch
 
 Convert = Callable[[bytes], bytes]
 
@@ -18,7 +18,7 @@ class ConvertingStore(StoreLayer):
         self._back = kept
         self._watches: WeakSet[LayerWatch] = WeakSet()
 
-    def watch(self, prefix: str, *, after: int) -> Watch:
+    def watch(self, prefix: str, *, after: int, about: About | None = None) -> Watch:
         watch = LayerWatch(self._store.watch(prefix, after=after), self._shown)
         self._watches.add(watch)
         return watch

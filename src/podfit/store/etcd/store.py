@@ -22,6 +22,7 @@ from podfit.store.etcd.members import EtcdMembers, Unanswered
 from podfit.store.etcd.messages import Keys, write
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.protocol import (
+    About,
     Change,
     Compacted,
     Companion,
@@ -120,11 +121,11 @@ class EtcdStore:
     async def delete(self, key: str, *, expected: int) -> Record:
         return await self._write(key, None, expected)
 
-    def watch(self, prefix: str, *, after: int) -> HubWatch:
+    def watch(self, prefix: str, *, after: int, about: About | None = None) -> HubWatch:
         self._check_open()
         if after < self._compacted:
             raise Compacted(self._compacted)
-        return self._hub.watch(prefix, after)
+        return self._hub.watch(prefix, after, about)
 
     async def compact(self, revision: int) -> None:
         """Left out when another server has compacted since this one last did: one of them is enough."""
