@@ -74,7 +74,7 @@ def measured(number: int, rounds: int) -> tuple[dict[str, float], float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--containers", default="1000,10000,100000")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=12)
     given = parser.parse_args()
     print(machine())
     rows = [["us for each container", "containers", "pass ms", "us", "goal us"]]

@@ -239,6 +239,23 @@ async def test_its_metrics(web: World) -> None:
     assert value("vpa_recommender_metric_server_responses_total", answers) == 2
 
 
+@pytest.mark.row("V-121")
+async def test_vpa_tells_how_good_its_recommendations_are(web: World) -> None:
+    await web.minutes(3)
+    assert web.recommender is not None
+    value = web.recommender.metrics.registry.get_sample_value
+    labels = {"update_mode": "Recreate", "resource": "cpu", "is_oom": "false"}
+    assert value("vpa_quality_usage_sample_missing_recommendation_count_total", labels) == 1
+    assert value("vpa_quality_usage_recommendation_relative_diffs_count", labels) == 2
+    assert value("vpa_quality_cpu_recommendations_cores_count", {"update_mode": "Recreate"}) == 2
+    found = {"update_mode": "Recreate", "recommendation_missing": "false", "is_oom": "false"}
+    assert value("vpa_quality_mem_recommendation_over_usage_diffs_bytes_count", found) == 2
+    changes = {"update_mode": "Recreate", "resource": "memory", "vpa_size_log2": "0"}
+    assert value("vpa_quality_relative_recommendation_changes_count", changes) == 2
+    names = {declared.name for declared in web.recommender.metrics.declared if "_quality_" in declared.name}
+    assert len(names) == 9
+
+
 @pytest.mark.row("V-041")
 async def test_usage_of_init_containers_is_not_counted(web: World) -> None:
     web.usage.used = {"web-1": {"app": ("500m", "400Mi"), "setup": ("2", "2Gi")}}

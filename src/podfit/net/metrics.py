@@ -119,6 +119,10 @@ class _Distributed:
         for labels, buckets, counts, total in self._read():
             named = [*map(str, buckets), "+Inf"]
             family.add_metric(labels, list(zip(named, accumulate(counts), strict=True)), total)
+            if buckets and buckets[0] < 0:  # prometheus_client leaves them out there, Go's does not
+                own = dict(zip(self._labels, labels, strict=True))
+                family.add_sample(f"{self._name}_count", own, sum(counts))
+                family.add_sample(f"{self._name}_sum", own, total)
         yield family
 
     def _family(self) -> "HistogramMetricFamily":

@@ -186,6 +186,9 @@ class ClusterState:
             memory, oom = aggregation(policy_of(policy, name), self.flags)
             self.model.aggregates.configure(np.array([row]), memory, oom)
 
+    def has_vpa(self, key: VpaKey) -> bool:
+        return key in self._vpas
+
     @property
     def vpas(self) -> list[VpaKey]:
         return list(self._vpas)

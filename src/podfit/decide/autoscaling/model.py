@@ -155,11 +155,17 @@ class Model:
         table, row = self.containers, self.containers.aggregate[slot]
         if time < table.last_memory[slot] - self.aggregates.interval[row]:
             return False
-        used = max(float(requested), float(table.usage_peak[slot]))
-        needed = max(used + self.aggregates.min_bump[row], np.trunc(used * self.aggregates.bump_ratio[row]))
-        self._peaks(np.array([slot]), np.array([min(needed, LARGEST)]), np.array([time]), oom=True)
+        needed = self.needed_after_oom(slot, requested)
+        self._peaks(np.array([slot]), np.array([needed]), np.array([time]), oom=True)
         table.last_memory[slot] = max(table.last_memory[slot], time)
         return True
+
+    def needed_after_oom(self, slot: int, requested: int) -> float:
+        """Bytes that a container is taken to need that ran out of its memory."""
+        row = self.containers.aggregate[slot]
+        used = max(float(requested), float(self.containers.usage_peak[slot]))
+        needed = max(used + self.aggregates.min_bump[row], np.trunc(used * self.aggregates.bump_ratio[row]))
+        return min(float(needed), LARGEST)
 
     def _peaks(self, slots: Rows, amounts: Floats, times: Floats, *, oom: bool) -> None:
         """Count the values that are their window's largest; windows that are over are followed by those of `times`.

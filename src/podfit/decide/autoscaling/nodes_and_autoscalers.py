@@ -6,6 +6,7 @@ an HPA scales on is not recommended, and a condition says so.
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
@@ -26,17 +27,23 @@ CAPPED = "podfit.dev/CappedToNode"
 UTILIZATION = "Utilization"
 
 
-def held_resources(
-    autoscalers: Iterable[HorizontalPodAutoscaler], namespace: str, target: CrossVersionObjectReference | None
-) -> dict[str, str]:
-    """By resource the HPA that scales the target on its share of the request."""
-    found: dict[str, str] = {}
+class Around(msgspec.Struct, frozen=True):
+    """For one pass: the most that a container could get anywhere, and by target and resource the HPA that scales it."""
+
+    most: ResourceList = msgspec.field(default_factory=dict)
+    held: Mapping[tuple[str, str, str], Mapping[str, str]] = msgspec.field(default_factory=dict)
+
+    def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, str]:
+        return self.held.get((namespace, target.kind, target.name), {}) if target is not None else {}
+
+
+def held_resources(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[tuple[str, str, str], dict[str, str]]:
+    """By namespace, kind and name of a target, and by resource, the HPA that scales it on its share of the request."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for autoscaler in autoscalers:
-        ref = autoscaler.spec.scale_target_ref
-        if target is None or autoscaler.metadata.namespace != namespace:
-            continue
-        if (ref.kind, ref.name) == (target.kind, target.name):
-            found |= dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics)), autoscaler.metadata.name)
+        ref, meta = autoscaler.spec.scale_target_ref, autoscaler.metadata
+        scaled = dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics)), meta.name)
+        found.setdefault((meta.namespace, ref.kind, ref.name), {}).update(scaled)
     return found
 
 

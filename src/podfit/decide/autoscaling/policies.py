@@ -24,6 +24,7 @@ REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
 NOT_SAID = float("nan")
 RESOURCES = (CPU, MEMORY)
 """What is recommended, in this order."""
+LARGEST_SIZE = 20
 DEFAULT_RECOMMENDER = "default"
 UPDATE_MODE, AS_UPSTREAM = "podfit.dev/update-mode", "upstream"
 """The annotation of a VPA, and its value, that keep mode Recreate from resizing in place."""
@@ -34,6 +35,16 @@ def update_mode(vpa: VerticalPodAutoscaler) -> str:
     policy = vpa.spec.update_policy
     mode = (policy.update_mode if policy else None) or RECREATE
     return RECREATE if mode == AUTO else mode
+
+
+def stored_mode(vpa: VerticalPodAutoscaler) -> str:
+    """As it is written, in metrics."""
+    return (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
+
+
+def size_log2(pods: int) -> int:
+    """How large a VPA is, in metrics: the whole logarithm of how many pods it has, at most 20."""
+    return min(pods.bit_length() - 1, LARGEST_SIZE) if pods else 0
 
 
 def in_place_by_default(vpa: VerticalPodAutoscaler, *, upstream_compatible: bool) -> bool:

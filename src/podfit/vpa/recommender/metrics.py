@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.core.clock import Clock
-from podfit.decide.autoscaling.policies import RECREATE
+from podfit.decide.autoscaling.policies import stored_mode
 from podfit.decide.autoscaling.status import NO_PODS, PROVIDED, UNSUPPORTED
 from podfit.net.metrics import Metrics, Series
 
@@ -62,7 +62,6 @@ class RecommenderMetrics:
 
 def _labels(vpa: VerticalPodAutoscaler) -> tuple[str, ...]:
     said = {condition.type for condition in vpa.status.conditions if condition.status == "True"}
-    mode = (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
     answers = PROVIDED in said, NO_PODS not in said, UNSUPPORTED in said
     has, matches, unsupported = (str(answer).lower() for answer in answers)
-    return mode, has, "v1", matches, unsupported
+    return stored_mode(vpa), has, "v1", matches, unsupported

@@ -3,13 +3,11 @@
 from typing import Any
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.meta.base import ResourceList
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.autoscaling.nodes_and_autoscalers import held_resources, largest
+from podfit.decide.autoscaling.nodes_and_autoscalers import Around, held_resources, largest
 
 
 class Surroundings:
@@ -23,10 +21,5 @@ class Surroundings:
     def informers(self) -> tuple[Informer[Any], ...]:
         return self._nodes, self._autoscalers
 
-    def largest(self) -> ResourceList:
-        return largest(self._nodes.list())
-
-    def held(self, vpa: VerticalPodAutoscaler) -> dict[str, str]:
-        """By resource the HPA that scales its target on it."""
-        namespace = vpa.metadata.namespace
-        return held_resources(self._autoscalers.list(namespace), namespace, vpa.spec.target_ref)
+    def now(self) -> Around:
+        return Around(largest(self._nodes.list()), held_resources(self._autoscalers.list()))

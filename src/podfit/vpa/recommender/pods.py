@@ -14,9 +14,11 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
+from podfit.decide.autoscaling.quality import Quality
 from podfit.vpa.recommender.usage import Sample
 
 MOST_OOMS = 5000
@@ -35,9 +37,10 @@ class Pods:
         *,
         selected_only: bool = False,
         sidecars: bool = True,
+        quality: Quality,
     ) -> None:
         self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
-        self._gone: set[PodKey] = set()
+        self._quality, self._gone = quality, set[PodKey]()
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
         pods = Informer(client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending")
         pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
@@ -62,10 +65,13 @@ class Pods:
         ]
         cpu = [(slot, sample.cpu, sample.time) for slot, sample in found if sample.cpu is not None]
         memory = [(slot, sample.memory, sample.time) for slot, sample in found if sample.memory is not None]
-        for told, add in ((cpu, self._state.model.add_cpu), (memory, self._state.model.add_memory)):
+        model = self._state.model
+        for told, add, resource, unit in ((cpu, model.add_cpu, CPU, 1000), (memory, model.add_memory, MEMORY, 1)):
             if told:
-                slots, amounts, times = zip(*told, strict=True)
-                add(np.array(slots, dtype=np.intp), np.array(amounts, dtype=np.float64), np.array(times))
+                columns = zip(*told, strict=True)
+                slots, amounts, times = (np.array(column) for column in columns)
+                taken = add(slots.astype(np.intp), amounts.astype(np.float64), times)
+                self._quality.used(resource, model.containers.aggregate[slots[taken]], amounts[taken] / unit)
         return len(found)
 
     def count_ooms(self) -> None:
@@ -73,7 +79,14 @@ class Pods:
             event = self._ooms.popleft()
             slot = self._state.slot(PodKey(event.namespace, event.pod), event.container)
             if slot is not None:
-                self._state.model.add_oom(slot, event.memory, event.time.timestamp())
+                self._ran_out(slot, event)
+
+    def _ran_out(self, slot: int, event: OutOfMemory) -> None:
+        model = self._state.model
+        needed = model.needed_after_oom(slot, event.memory)
+        if model.add_oom(slot, event.memory, event.time.timestamp()):
+            rows = model.containers.aggregate[np.array([slot])]
+            self._quality.used(MEMORY, rows, np.array([needed]), oom=True)
 
     def drop_gone(self) -> None:
         for key in self._gone:

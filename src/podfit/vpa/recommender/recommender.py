@@ -31,8 +31,9 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.nodes_and_autoscalers import capped_to_nodes, without_held
-from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
+from podfit.decide.autoscaling.nodes_and_autoscalers import Around, capped_to_nodes, without_held
+from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
+from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
@@ -42,6 +43,7 @@ from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.metrics import RecommenderMetrics
 from podfit.vpa.recommender.nodes_and_autoscalers import Surroundings
 from podfit.vpa.recommender.pods import Pods
+from podfit.vpa.recommender.quality_metrics import expose
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
@@ -95,11 +97,18 @@ class Recommender:
         compatible = settings.upstream_compatible
         self._state = ClusterState(settings.flags, settings.gates, upstream_compatible=compatible)
         namespace = settings.namespace
+        self._quality = Quality(UPDATE_MODES)
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._history = history
         self._targets = Targets(client, clock, namespace)
         self._pods = Pods(
-            client, clock, self._state, namespace, selected_only=settings.memory_saver, sidecars=not compatible
+            client,
+            clock,
+            self._state,
+            namespace,
+            selected_only=settings.memory_saver,
+            sidecars=not compatible,
+            quality=self._quality,
         )
         self._around = None if compatible else Surroundings(client, clock, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
@@ -108,6 +117,7 @@ class Recommender:
         self._ended_at = self._collected_at = clock.monotonic()
         self.metrics = metrics or Metrics()
         self._measured = RecommenderMetrics(self.metrics, clock, self._own, self._aggregates)
+        expose(self.metrics, self._quality)
 
     async def run(self) -> None:
         """Recommend until cancelled; the first time one interval after the start."""
@@ -172,9 +182,11 @@ class Recommender:
             self._state.remove_vpa(key)
             self._selectors.pop(key, None)
             self._unsupported.pop(key, None)
+        new = {key: stored_mode(vpa) for key, vpa in own.items() if not self._state.has_vpa(key)}
         for key, vpa in own.items():
             self._state.set_vpa(key, await self._selector(key, vpa), vpa.spec.resource_policy)
         self._pods.select()
+        begin(self._quality, self._state, new)
 
     async def _selector(self, key: VpaKey, vpa: VerticalPodAutoscaler) -> Selector:
         """Of the target; while it cannot be read, the one that the same target had (docs/vpa.md)."""
@@ -203,20 +215,23 @@ class Recommender:
     async def _update_vpas(self) -> None:
         known = set(self._state.vpas)  # one that came since then is for the next pass
         vpas = {key: vpa for vpa in self._own() if (key := _key(vpa)) in known}
+        around = self._around.now() if self._around else Around()
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
-        await each_by_workers(self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]]))
+        remember(self._quality, self._state, found, {key: stored_mode(vpa) for key, vpa in vpas.items()})
+        await each_by_workers(
+            self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]], around)
+        )
 
-    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated) -> None:
+    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, around: Around) -> None:
         """Write the status, if it is another one than before (V-050)."""
         seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
-        nodes = self._around.largest() if self._around else {}
-        bounds = {**nodes, **{name: most for name, most in most.items() if most is not None}}
-        held = self._around.held(vpa) if self._around else {}
+        bounds = {**around.most, **{name: most for name, most in most.items() if most is not None}}
+        held = around.holds(key.namespace, vpa.spec.target_ref)
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
-            bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), nodes, format_time(now))
+            bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), around.most, format_time(now))
             return without_held(bounded, held, format_time(now))
 
         try:

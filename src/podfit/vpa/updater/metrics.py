@@ -2,30 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import log2
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.core.clock import Clock
-from podfit.decide.autoscaling.policies import RECREATE
+from podfit.decide.autoscaling.policies import size_log2, stored_mode
 from podfit.net.metrics import Metrics
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 240, 300)
 _SIZE, _SIZE_MODE = ("vpa_size_log2",), ("vpa_size_log2", "update_mode")
 _OF_VPA = ("vpa_name", "vpa_namespace")
-LARGEST = 20
 EVICTION, EVICTION_WAIT = "EvictionError", "EvictionRateLimiterWaitFailed"
 IN_PLACE, IN_PLACE_WAIT = "InPlaceUpdateError", "InPlaceUpdateRateLimiterWaitFailed"
 INFEASIBLE, UNBOOST = "InPlaceUpdateInfeasible", "UnboostError"
 _EVICTION_REASONS, _IN_PLACE_REASONS = (EVICTION, EVICTION_WAIT), (IN_PLACE, IN_PLACE_WAIT, INFEASIBLE, UNBOOST)
-
-
-def size_of(pods: int) -> str:
-    return str(min(int(log2(pods)), LARGEST)) if pods else "0"
-
-
-def mode_of(vpa: VerticalPodAutoscaler) -> str:
-    """As it is stored."""
-    return (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
 
 
 class UpdaterMetrics:
@@ -103,7 +92,7 @@ class VpaMetrics:
     """Those of one VPA in one pass."""
 
     def __init__(self, metrics: UpdaterMetrics, vpa: VerticalPodAutoscaler, pods: int) -> None:
-        self._all, self.size, self.mode = metrics, size_of(pods), mode_of(vpa)
+        self._all, self.size, self.mode = metrics, str(size_log2(pods)), stored_mode(vpa)
         self._vpa = vpa.metadata.name, vpa.metadata.namespace
         self._evicted = self._resized = False
         self.moved = False
