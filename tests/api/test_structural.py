@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from podfit.api.apiextensions.v1.schema_validation import schema_errors
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.meta import codec
-from podfit.api.structural.fill import fill
+from podfit.api.structural.defaulting import fill
 from podfit.api.structural.formats import fits
 from podfit.api.structural.jsonpath import PathError, find, parse
-from podfit.api.structural.prune import prune
+from podfit.api.structural.pruning import prune
 from podfit.api.structural.values import value_errors
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -7,7 +7,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.rbac.v1.types import ClusterRole
 from podfit.apiserver.admission.limits import LimitRanger
-from podfit.apiserver.admission.node import NodeChecks
+from podfit.apiserver.admission.pod_resize import NodeChecks
 from podfit.apiserver.admission.quota import QuotaAdmission
 from podfit.apiserver.admission_chain import BUILT_IN, LAST
 from podfit.apiserver.extensions.webhooks.admission import MutatingWebhooks, ValidatingWebhooks

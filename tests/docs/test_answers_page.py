@@ -18,7 +18,7 @@ from answers.conversation import pod as told_pod
 from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
 from answers.test_why_vpa import recommended, vpa
 from cli.test_questions import kubeconfig
-from support.pages import FORMS, Command, Form, Shell, amiss, fits
+from support.page_examples import FORMS, Command, Form, Shell, amiss, fits
 from support.up import Up
 
 PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 
 from podfit.cli.app import program, verbs
 from podfit.cli.examples import EXAMPLES
-from support.pages import GREEN, PIPE, TERMINALS, Form, Shell, amiss
+from support.page_examples import GREEN, PIPE, TERMINALS, Form, Shell, amiss
 from support.terminal import COLOUR
 
 ROOT = Path(__file__).parents[2]

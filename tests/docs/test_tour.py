@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.pages import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits
+from support.page_examples import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits
 
 TOUR = Path(__file__).parents[2] / "docs/tour.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

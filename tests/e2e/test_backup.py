@@ -13,7 +13,7 @@ from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.kubeconfig import Access, load
 from podfit.core.errors import ApiError
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.up import PODFIT, Answer, run
 
 pytestmark = pytest.mark.kubectl

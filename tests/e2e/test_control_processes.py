@@ -14,7 +14,7 @@ import pytest
 
 from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.kubelet import joined
 from support.up import PODFIT, Up, manifest, running, settled
 

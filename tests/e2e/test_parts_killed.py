@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from e2e.storm import Storm, containerd_pid
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.kubelet import KubeletProcess
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, run, running

@@ -31,7 +31,7 @@ from podfit.core.errors import ApiError
 from podfit.process.stores import etcd_store
 from podfit.store.etcd.options import EtcdOptions
 from podfit.store.protocol import Change
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.etcd import etcd_cluster
 
 pytestmark = pytest.mark.etcd

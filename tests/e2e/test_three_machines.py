@@ -18,7 +18,7 @@ import pytest
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.machine import Snapshot
 from support.machines import HOST, Machine, machines
 from support.up import PODFIT, STAY, Up, manifest, resources, run, running, settled

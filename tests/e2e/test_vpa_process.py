@@ -18,7 +18,7 @@ from podfit.api.meta.codec import convert
 from podfit.core.errors import ApiError
 from podfit.net.tls import client_context
 from podfit.vpa.kinds import VPAS
-from support.alone import ApiProcess
+from support.apiserver_processes import ApiProcess
 from support.up import PODFIT
 
 DEFINITIONS = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
-from podfit.kubelet.pods.facts import FILE_BYTES, read_message
+from podfit.kubelet.pods.runtime_facts import FILE_BYTES, read_message
 
 
 def conditions(node: Node) -> dict[str, tuple[str, str]]:

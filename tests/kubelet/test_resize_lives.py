@@ -7,7 +7,7 @@ from kubelet.node_api import Document
 from kubelet.test_resize_values import CGROUP, done, reasons, resizing, sized
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.meta.codec import convert
-from podfit.kubelet.pods.facts import observe
+from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.runtime import labels
 
 ON_MEMORY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]

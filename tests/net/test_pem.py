@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.net.requests import certificate_problem, request_problem
+from podfit.net.certificate_signing import certificate_problem, request_problem
 from support.turns import cpu_ms
 
 

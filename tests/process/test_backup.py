@@ -16,7 +16,7 @@ from podfit.process import backup as module
 from podfit.process.backup import back_up, check_target, restore
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.process import exclusive
+from podfit.process.running_process import exclusive
 from podfit.store.protocol import Compacted, Record
 from podfit.store.sqlite import sqlite_store
 

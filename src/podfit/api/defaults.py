@@ -23,8 +23,8 @@ from podfit.api.rbac.v1.defaults import DEFAULTS as OF_RBAC
 from podfit.api.scheduling.v1.defaults import DEFAULTS as OF_SCHEDULING
 from podfit.api.storage.v1.defaults import DEFAULTS as OF_STORAGE
 from podfit.api.structural.custom import Custom
-from podfit.api.structural.fill import TooMuch
-from podfit.api.structural.fill import fill as fill_custom
+from podfit.api.structural.defaulting import TooMuch
+from podfit.api.structural.defaulting import fill as fill_custom
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 

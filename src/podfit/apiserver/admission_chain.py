@@ -6,8 +6,8 @@ from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
 from podfit.apiserver.admission.networking import DefaultIngressClass
-from podfit.apiserver.admission.node import NodeChecks
 from podfit.apiserver.admission.node_restriction import NodeRestriction
+from podfit.apiserver.admission.pod_resize import NodeChecks
 from podfit.apiserver.admission.pod_security import PodSecurity
 from podfit.apiserver.admission.pods import DefaultTolerations, PodTopologyLabels, PriorityAdmission
 from podfit.apiserver.admission.quota import QuotaAdmission

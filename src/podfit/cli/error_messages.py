@@ -10,7 +10,7 @@ from podfit.cli.cluster_questions import NoAnswer, commands
 from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig, find
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.net.requests import ends
+from podfit.net.certificate_signing import ends
 from podfit.net.system import SystemClock
 
 _NEW = "get a new kubeconfig from whoever made it; `podfit up` writes one with every start"

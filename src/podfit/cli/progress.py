@@ -12,7 +12,7 @@ from podfit.cli import render
 from podfit.cli.cluster_questions import commands
 from podfit.core.clock import Clock
 
-PATIENCE = 1.0
+REPORT_SECONDS = 1.0
 """Seconds after which somebody who looks at a terminal wants to know what is going on."""
 
 
@@ -36,7 +36,7 @@ async def watched(progress: Progress, plan: Plan, about: Target, clock: Clock) -
 async def _tell(progress: Progress, clock: Clock) -> None:
     told = ""
     while True:
-        await clock.sleep(PATIENCE)
+        await clock.sleep(REPORT_SECONDS)
         now = _state(progress)
         if now and now != told:
             render.progress(now)

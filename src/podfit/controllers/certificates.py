@@ -38,7 +38,7 @@ from podfit.decide.certificates import (
     with_condition,
 )
 from podfit.decide.node.addresses import canonical, serving_objection
-from podfit.net.requests import ends, read
+from podfit.net.certificate_signing import ends, read
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Certificate signing: what each signer of the cluster signs, which requests are approved automatically, when they
 expire.
 
-The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is `RequestedNames`.
+The rules of upstream's signers `kubernetes.io/…`. `net.certificate_signing` reads a request as `RequestedNames`.
 """
 
 from datetime import datetime, timedelta

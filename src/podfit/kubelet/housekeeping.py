@@ -16,8 +16,8 @@ from podfit.core.clock import Clock
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
-from podfit.kubelet.pods.facts import observe, owned
-from podfit.kubelet.pods.known import AllocatedPods, KnownPods
+from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
+from podfit.kubelet.pods.runtime_facts import observe, owned
 from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable

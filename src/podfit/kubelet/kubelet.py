@@ -19,7 +19,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator
-from podfit.kubelet.actuation.guard import Guard
+from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.backoff import CrashBackoff
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
@@ -34,7 +34,7 @@ from podfit.kubelet.images.collector import ImageCollector
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
-from podfit.kubelet.managers.pool import SharedPool
+from podfit.kubelet.managers.shared_pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.node.events import KubeletEvents
 from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
@@ -44,7 +44,7 @@ from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.hooks import Hooks
 from podfit.kubelet.pods.killer import Killer
-from podfit.kubelet.pods.known import AllocatedPods, KnownPods
+from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter

@@ -8,7 +8,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.node.shutdown import MESSAGE, TERMINATED, Groups, by_group, grace
-from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.status.inputs import Failure
 from podfit.kubelet.status.phase import TERMINAL

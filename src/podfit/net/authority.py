@@ -19,9 +19,9 @@ from typing import Self
 from cryptography import x509
 
 from podfit.core.clock import Clock
+from podfit.net.certificate_signing import signed
 from podfit.net.certificates import CertificateSpec, Damaged, Signer, in_time, issue, named, read_pair, usable
 from podfit.net.files import one_at_a_time
-from podfit.net.requests import signed
 from podfit.net.tls import KeyPair
 
 

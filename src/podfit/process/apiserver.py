@@ -34,7 +34,7 @@ from podfit.process.identities import COMPONENTS
 from podfit.process.listening import listen, url
 from podfit.process.node_connections import NodeConnections
 from podfit.process.options import ApiServerOptions
-from podfit.process.process import exclusive
+from podfit.process.running_process import exclusive
 from podfit.process.stores import embedded_store, etcd_store
 from podfit.store.protocol import Store, StoreError
 

@@ -27,7 +27,7 @@ from podfit.net.files import sync_directory
 from podfit.process import data_state
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.process import exclusive
+from podfit.process.running_process import exclusive
 from podfit.store.protocol import StoreError
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 

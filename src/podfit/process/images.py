@@ -11,7 +11,7 @@ from podfit.net.system import SystemClock
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError, MachineError, UsageError
 from podfit.process.node_runtime import private_containerd
-from podfit.process.process import running
+from podfit.process.running_process import running
 
 
 class ImageLine(msgspec.Struct, frozen=True):

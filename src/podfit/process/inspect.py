@@ -12,7 +12,7 @@ from podfit.core.errors import ApiError
 from podfit.process.data_dir import DataDir
 from podfit.process.leftovers import Traces
 from podfit.process.other_clusters import others
-from podfit.process.process import UpState, read_state, running
+from podfit.process.running_process import UpState, read_state, running
 
 FIELDS = ("metadata.name", "spec.nodeName")  # by which a node reads what is its own
 

@@ -42,7 +42,7 @@ from podfit.process.node_choice import advice, lacking_for_real
 from podfit.process.node_credentials import NodeClient, node_access
 from podfit.process.node_runtime import PreparedRuntime, prepare_runtime
 from podfit.process.options import KubeletOptions, NodeKind, check_port
-from podfit.process.process import Process, UpState, exclusive, write_state
+from podfit.process.running_process import Process, UpState, exclusive, write_state
 
 log = logging.getLogger(__name__)
 

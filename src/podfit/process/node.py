@@ -24,7 +24,7 @@ from podfit.process.errors import MachineError
 from podfit.process.kubelet_config import kubelet_config, node_machine, shutdown_groups
 from podfit.process.node_backend import NodeBackend, release
 from podfit.process.options import NodeKind, NodeOptions
-from podfit.process.process import RunningNode
+from podfit.process.running_process import RunningNode
 from podfit.process.service_manager import service_manager
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.process import running
+from podfit.process.running_process import running
 
 PROGRAMS = ("podfit", "podfit.cli")
 VERBS = ("up", "apiserver")

@@ -25,7 +25,7 @@ from podfit.process.errors import MachineError
 from podfit.process.leftovers import Traces
 from podfit.process.node_runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind
-from podfit.process.process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
+from podfit.process.running_process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from podfit.process.identities import ADMIN, agent
 from podfit.process.local_services import LocalServices
 from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
-from podfit.process.process import Process, UpState, write_state
+from podfit.process.running_process import Process, UpState, write_state
 from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
-from podfit.kubelet.actuation.guard import Guard
+from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
     CgroupError,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podfit.decide.node.pod_load import Used
-from podfit.kubelet.disk.usage import MOST_LEVELS, PATIENCE, usage
+from podfit.kubelet.disk.usage import CLOCK_EVERY, MOST_LEVELS, usage
 
 BYTES = b"x" * 65536
 
@@ -64,6 +64,6 @@ def test_deep_directories_are_counted_as_far_as_there_are_descriptors(tmp_path: 
 
 
 def test_it_ends_when_the_time_is_over(tmp_path: Path) -> None:
-    for number in range(PATIENCE * 2):
+    for number in range(CLOCK_EVERY * 2):
         (tmp_path / str(number)).touch()
-    assert usage(tmp_path, lambda: True).inodes == PATIENCE
+    assert usage(tmp_path, lambda: True).inodes == CLOCK_EVERY

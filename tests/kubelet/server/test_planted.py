@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubelet.harness import Node
-from podfit.kubelet.pods.facts import FILE_BYTES, read_message
+from podfit.kubelet.pods.runtime_facts import FILE_BYTES, read_message
 from podfit.kubelet.runtime import logs
 from podfit.kubelet.runtime.logs import LogOptions, stream, tail_text
 from support.clock import FakeClock

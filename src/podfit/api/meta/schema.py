@@ -16,7 +16,7 @@ from podfit.api.meta.base import Listing, MicroTime, Struct, Time
 from podfit.api.meta.member import Kind, Member, Node, Shape
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import Custom, is_custom
-from podfit.api.structural.prune import prune
+from podfit.api.structural.pruning import prune
 from podfit.api.structural.shapes import SchemaNode
 from podfit.core.quantity import Quantity
 

@@ -14,7 +14,7 @@ from podfit.apiserver.context import Attributes, Context
 from podfit.core.errors import ApiError, forbidden
 from podfit.core.times import format_time
 from podfit.decide.certificates import CLIENT, MASTERS, dated
-from podfit.net.requests import read
+from podfit.net.certificate_signing import read
 
 
 class CertificateAdmission(Passive):

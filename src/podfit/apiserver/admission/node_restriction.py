@@ -23,7 +23,7 @@ from podfit.decide.node.addresses import is_served, taken
 from podfit.decide.node_rights import nodes, objects, pods
 from podfit.decide.node_rights.references import claim_of
 from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
-from podfit.net.requests import read
+from podfit.net.certificate_signing import read
 
 AUDIENCE_VERB = "request-serviceaccounts-token-audience"
 

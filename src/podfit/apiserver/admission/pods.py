@@ -15,7 +15,7 @@ from podfit.core.errors import forbidden
 AWAY_SECONDS = 300
 TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_PATIENCE = [
+_AWAY_TOLERATIONS = [
     Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS) for key in AWAY
 ]
 
@@ -107,7 +107,7 @@ class DefaultTolerations(Passive):
         missing = tuple(
             [
                 toleration
-                for toleration in _PATIENCE
+                for toleration in _AWAY_TOLERATIONS
                 if not given or not any(_covers(own, toleration.key) for own in given)
             ]
         )

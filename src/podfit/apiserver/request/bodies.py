@@ -19,7 +19,7 @@ from podfit.api.meta.base import Object, Struct
 from podfit.api.meta.schema import unknown_fields
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom, is_custom
-from podfit.api.structural.prune import prune
+from podfit.api.structural.pruning import prune
 from podfit.apiserver.request import decoder_messages, protobuf
 from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.documents import (

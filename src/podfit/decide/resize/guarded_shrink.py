@@ -17,7 +17,7 @@ from msgspec.structs import replace
 PAGE = 4096
 SMALLEST_MARGIN = 1 << 20
 SMALLEST_STEP = 1 << 20
-PATIENCE = 1.0
+STALL_SECONDS = 1.0
 """Seconds without progress after which nothing more is hoped for."""
 LONGEST = 20.0
 """Seconds that all of it may take."""
@@ -93,8 +93,8 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
             return after, Lower(high=self._within(self.goal))
         if self._share(seen) > STALLED:
             return after, Stop(reason=f"everything waited for memory for {self._share(seen):.0%} of the time")
-        if seen.at - after.progress_at >= PATIENCE:
-            return after, Stop(reason=f"nothing more was reclaimed for {PATIENCE:g} s")
+        if seen.at - after.progress_at >= STALL_SECONDS:
+            return after, Stop(reason=f"nothing more was reclaimed for {STALL_SECONDS:g} s")
         if seen.at >= LONGEST:
             return after, Stop(reason=f"not done after {LONGEST:g} s")
         high = self._within(max(self.goal, seen.usage - _step(seen.usage)) // PAGE * PAGE)

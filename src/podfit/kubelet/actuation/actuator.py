@@ -20,8 +20,8 @@ from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.resize import steps as resize
 from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
-from podfit.kubelet.actuation.guard import Guard, Hold
-from podfit.kubelet.actuation.memory import MemoryCheck
+from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
+from podfit.kubelet.actuation.memory_check import MemoryCheck
 from podfit.kubelet.actuation.pod_cgroups import PodCgroups
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError

@@ -14,7 +14,7 @@ from podfit.decide.node.pod_load import Used
 
 BLOCK = 512  # bytes, whatever the file system's own are
 MOST_LEVELS = 128  # each holds a descriptor open
-PATIENCE = 1000  # entries between two looks at the clock
+CLOCK_EVERY = 1000  # entries between two looks at the clock
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,7 +33,7 @@ def usage(root: Path, expired: Callable[[], bool] = lambda: False) -> Used:
                 continue
             shared.add(status.st_ino)
         size, inodes = size + status.st_blocks * BLOCK, inodes + 1
-        if inodes % PATIENCE == 0 and expired():
+        if inodes % CLOCK_EVERY == 0 and expired():
             break
     return Used(size, inodes)
 

@@ -22,7 +22,7 @@ from podfit.decide.node.storage_limits import exceeded, is_limited
 from podfit.kubelet.eviction.local_storage import StorageMeter
 from podfit.kubelet.eviction.reclaim import Reclaimer
 from podfit.kubelet.node.pressure import LOOK_SECONDS, PressureMonitor
-from podfit.kubelet.pods.known import AllocatedPods, KnownPods
+from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime

@@ -8,7 +8,7 @@ import msgspec
 
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.images.collector import CollectionFailed, ImageCollector
-from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.log_rotation import delete_log

@@ -19,9 +19,9 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
-from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
-from podfit.kubelet.pods.plan import Kill
+from podfit.kubelet.pods.pod_actions import Kill
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus

@@ -21,9 +21,8 @@ from podfit.decide.pod.qos import qos_class
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.change_batch import ChangeBatch
-from podfit.kubelet.pods.facts import enforced
 from podfit.kubelet.pods.guarded_start import GuardedStarts
-from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.pods.pod_changes import (
     Added,
     Changed,
@@ -34,6 +33,7 @@ from podfit.kubelet.pods.pod_changes import (
     TryAlone,
     uid_of,
 )
+from podfit.kubelet.pods.runtime_facts import enforced
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels

@@ -9,7 +9,7 @@ from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
-from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.status.generate import generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput

@@ -31,12 +31,12 @@ from podfit.kubelet.disk.files import delete_file, new_file, write_in_place
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
-from podfit.kubelet.managers.pool import SharedPool
+from podfit.kubelet.managers.shared_pool import SharedPool
 from podfit.kubelet.pods.configs import confinement_problem, container_config, root_problem
-from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.killer import Killer
-from podfit.kubelet.pods.plan import Kill
+from podfit.kubelet.pods.pod_actions import Kill
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, Unavailable

@@ -25,9 +25,9 @@ from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
-from podfit.kubelet.pods.facts import PodFacts
-from podfit.kubelet.pods.plan import Kill, PodActions, plan
+from podfit.kubelet.pods.pod_actions import Kill, PodActions, plan
 from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, StartedSandbox
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext

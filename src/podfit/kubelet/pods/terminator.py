@@ -17,8 +17,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
 from podfit.kubelet.pods.configs import log_directory
-from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.static.annotations import is_static

@@ -18,8 +18,8 @@ from podfit.core.times import parse_time
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
-from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
 from podfit.kubelet.pods.terminator import PodEnd

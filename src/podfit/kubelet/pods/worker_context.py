@@ -15,9 +15,9 @@ from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.event_delay import EventDelay
-from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.runtime_facts import PodFacts, observe
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.protocol import Runtime

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from podfit.api.apiextensions.v1.schema_rules import SchemaPosition, Totals, expression_errors, form_errors
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
-from podfit.api.structural.fill import TooMuch, fill
+from podfit.api.structural.defaulting import TooMuch, fill
 from podfit.api.structural.lists import list_errors
-from podfit.api.structural.prune import prune
+from podfit.api.structural.pruning import prune
 from podfit.api.structural.values import compiled, value_errors
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 from podfit.core.loop_slices import spend

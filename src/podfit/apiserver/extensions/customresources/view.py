@@ -12,8 +12,8 @@ from functools import partial
 import msgspec
 
 from podfit.api.meta.base import Document
-from podfit.api.structural.fill import TooMuch, fill
-from podfit.api.structural.prune import prune
+from podfit.api.structural.defaulting import TooMuch, fill
+from podfit.api.structural.pruning import prune
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo
 from podfit.apiserver.registry import stored

@@ -11,7 +11,7 @@ from podfit.apiserver.registry.strategies.strategy import Strategy, UpdateStrate
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, invalid
 from podfit.decide import certificates
-from podfit.net.requests import certificate_problem, request_problem
+from podfit.net.certificate_signing import certificate_problem, request_problem
 from podfit.net.wire import Identity
 
 _Request = CertificateSigningRequest

@@ -5,8 +5,8 @@ import pytest
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.pods.facts import PodFacts
-from podfit.kubelet.pods.plan import plan
+from podfit.kubelet.pods.pod_actions import plan
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState
 

@@ -2,7 +2,7 @@
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.pods.pod_changes import RetryAdmission
 from podfit.kubelet.status.inputs import Failure
 from support.clock import FakeClock

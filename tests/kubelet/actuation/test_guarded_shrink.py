@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podfit.decide.resize.guarded_shrink import margin
-from podfit.kubelet.actuation.guard import Guard, Hold
+from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError, Layout
 from support.clock import FakeClock

@@ -9,7 +9,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.resize import guarded_shrink as guarded
 from podfit.decide.resize import memory_shrink as shrink
 from podfit.decide.resize.memory_shrink import Memory
-from podfit.kubelet.actuation.guard import Guard, Hold
+from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Missing
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime

@@ -18,7 +18,7 @@ from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.probing import ProbeKind
 from podfit.decide.pod.restart_policy import comes_again
-from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
