@@ -23,7 +23,7 @@ class _Labelled(msgspec.Struct):
     metadata: _Meta
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
 
 
