@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.answers.readable import amounts_in, readable
+from podfit.answers.readable import amounts_in, readable, readable_amount
 
 NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
 
@@ -42,3 +42,18 @@ def test_amounts_in(text: str, told: str) -> None:
 @pytest.mark.parametrize(("size", "text"), [(0, "0 bytes"), (1, "1 byte"), (1536, "1.5Ki"), (1 << 60, "1Ei")])
 def test_readable(size: int, text: str) -> None:
     assert readable(size) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "text", "shown"),
+    [
+        ("memory", "203699302", "194.3Mi"),
+        ("memory", "24581692Ki", "23.44Gi"),
+        ("memory", "-250Mi", "-250Mi"),
+        ("memory", "0", "0"),
+        ("memory", "", ""),
+        ("cpu", "126m", "126m"),
+    ],
+)
+def test_readable_amount(resource: str, text: str, shown: str) -> None:
+    assert readable_amount(resource, text) == shown

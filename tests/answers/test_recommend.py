@@ -14,6 +14,7 @@ from podfit.answers.recommend import Recommendations, recommend
 from podfit.answers.recommended_facts import FactsReader, UsageWindow
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
+from podfit.cli.recommend import total_saved
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import EstimatorFlags
@@ -167,6 +168,31 @@ async def test_what_may_not_be_read_is_said() -> None:
     found = await asked(conversation)
     assert [row.workload for row in found.workloads] == ["pod/tool", "replicaset/web-rs"]
     assert any(note.startswith("not read: ReplicaSets: ") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("saves", "said"),
+    [
+        ({"cpu": "-116m", "memory": "234Mi"}, ("saves", "234Mi memory in requests; needs 116m cpu more")),
+        ({"cpu": "-116m", "memory": "-203699302"}, ("needs", "116m cpu, 194.3Mi memory more in requests")),
+        ({"cpu": "0", "memory": "0"}, ("saves", "nothing: requests are as recommended")),
+    ],
+)
+def test_what_is_saved_and_what_is_needed_more(saves: dict[str, str], said: tuple[str, str]) -> None:
+    assert total_saved(saves) == said
+
+
+async def test_watching_is_announced_only_where_usage_is_watched() -> None:
+    for vpas, number in ((vpa(**provided()), 0), (vpa(), 1)):
+        told: list[str] = []
+        clock = FakeClock()
+        reader = FactsReader(shop(**{VPAS: vpas}).client, clock, "shop", wanted=("Deployment", "web"), tell=told.append)
+        reading = asyncio.ensure_future(reader.read(WHILE))
+        await clock.settle()
+        for _ in range(8):
+            await clock.advance(WHILE.interval)
+        await reading
+        assert len(told) == number
 
 
 @pytest.mark.parametrize(

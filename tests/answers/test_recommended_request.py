@@ -35,6 +35,7 @@ def shop(**more: Any) -> Conversation:
     [
         (["plan", "deployment/web", "--from-vpa"], 0, "500m/500m → 200m/200m"),
         (["plan", "deployment/web", "--from-vpa"], 0, "podfit resize deployment/web --to-recommendation"),
+        (["plan", "deployment/web", "--from-vpa"], 0, "the template is not changed: vpa/v gives new pods their sizes"),
         (["plan", "deployment/web", "--from-vpa", "--cpu", "1"], 2, "--from-vpa cannot be combined with --cpu"),
         (["plan", "deployment/web", "--from-vpa", "--undo"], 2, "--from-vpa cannot be combined with --undo"),
         (["plan", "pod/web-1", "--from-vpa"], 2, "--from-vpa needs a workload"),

@@ -96,3 +96,9 @@ async def test_what_is_accepted_and_has_no_room_is_said_to_wait(
     out = capsys.readouterr().out
     assert "(server dry run): it has to wait: Node didn't have enough resource: cpu" in out
     assert "cpu requested 3, used 2, capacity 4" in out
+
+
+async def test_a_size_that_a_pod_has_is_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, pod())
+    assert await ask(tmp_path, conversation, "resize", "pod/web", "--cpu", "500m") == 0
+    assert "nothing to do: 1 pod has that size" in capsys.readouterr().out

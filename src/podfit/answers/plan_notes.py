@@ -32,7 +32,13 @@ def notes(
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
     if template is not None and any(_undone(template, request) for _, request in typed):
-        yield "the template is not changed: the next rollout goes back to its sizes"
+        autoscalers = [request.autoscaler for _, request in typed if request.autoscaler]
+        then = (
+            f"vpa/{autoscalers[0]} gives new pods their sizes"
+            if autoscalers
+            else "the next rollout goes back to its sizes"
+        )
+        yield f"the template is not changed: {then}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if deferred and snapshot.room.problem:

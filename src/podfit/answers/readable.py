@@ -43,6 +43,14 @@ def _shown(resource: str, amount: str) -> str:
     return readable(int(amount)) if resource in ("memory", "ephemeral-storage") else amount
 
 
+def readable_amount(resource: str, text: str) -> str:
+    """A quantity as people read it: memory in the largest unit, `194.3Mi` of 203699302; anything else as it is."""
+    if resource != "memory" or not text:
+        return text
+    size = Quantity.parse(text).value()
+    return f"-{readable(-size)}" if size < 0 else readable(size) if size else "0"
+
+
 def readable(size: int) -> str:
     """Bytes: `1Mi` of 1048576."""
     for power, name in ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):

@@ -61,14 +61,24 @@ class UsageWindow(msgspec.Struct, frozen=True):
 
 
 class FactsReader:
-    """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name."""
+    """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name. `tell` is
+    told when it begins to watch.
+    """
 
     def __init__(
-        self, client: Client, clock: Clock, namespace: str, *, labels: str = "", wanted: tuple[str, str] | None = None
+        self,
+        client: Client,
+        clock: Clock,
+        namespace: str,
+        *,
+        labels: str = "",
+        wanted: tuple[str, str] | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self._client, self._clock, self._namespace = client, clock, namespace
         self._labels, self._wanted = labels, wanted
         self._unread: list[str] = []
+        self._tell = tell
 
     async def read(self, watching: UsageWindow, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
         """Raises ApiError, ConnectionError."""
@@ -142,6 +152,8 @@ class FactsReader:
         reader = UsageReader(self._client, self._clock)
         nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods if pod.spec.node_name}
         until, found = self._clock.monotonic() + watching.seconds, list[Reading]()
+        if watching.seconds and self._tell is not None:
+            self._tell(f"usage is watched for {watching.seconds:.0f} s (--for) where no VPA recommends anything yet")
         while watching.seconds:
             usage = await reader.read(self._namespace, nodes)
             found.append(Reading(self._clock.now().timestamp(), usage))

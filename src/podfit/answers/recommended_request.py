@@ -15,6 +15,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.patches import recommended_resources
+from podfit.decide.autoscaling.policies import OFF, update_mode
 from podfit.decide.autoscaling.status import provided
 from podfit.vpa.kinds import VPAS
 
@@ -63,4 +64,8 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         """By the first of its pods: those of one workload are alike."""
         if not snapshot.pods:
             return ResizeRequest()
-        return ResizeRequest(containers=self.containers(snapshot.pods[0], snapshot.limit_ranges))
+        admits = update_mode(self.vpa) != OFF
+        return ResizeRequest(
+            containers=self.containers(snapshot.pods[0], snapshot.limit_ranges),
+            autoscaler=self.vpa.metadata.name if admits else "",
+        )

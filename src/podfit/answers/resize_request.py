@@ -40,7 +40,7 @@ class Amount(msgspec.Struct, frozen=True):
 class ResizeRequest(msgspec.Struct, frozen=True):
     """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
     what each pod was before. `template` is the pods' own, whose limits say which proportion to keep, and `limit_ranges`
-    bound it.
+    bound it. `autoscaler` is the VPA that gives these sizes to new pods, too.
     """
 
     amounts: Mapping[str, Amount] = msgspec.field(default_factory=dict)
@@ -50,6 +50,7 @@ class ResizeRequest(msgspec.Struct, frozen=True):
     undo: bool = False
     template: PodSpec | None = None
     limit_ranges: tuple[LimitRange, ...] = ()
+    autoscaler: str = ""
 
 
 class NothingRecorded(RequestError):

@@ -99,8 +99,8 @@ class Vpa(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def mode(self) -> str:
-        """What is not said is Auto, which acts as Recreate does."""
-        return self.spec.update_policy.update_mode or "Auto"
+        """Recreate where none is said."""
+        return self.spec.update_policy.update_mode or "Recreate"
 
     @property
     def updated(self) -> str:

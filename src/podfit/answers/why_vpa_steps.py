@@ -14,6 +14,7 @@ from podfit.decide.autoscaling.estimate import Estimates, steps
 from podfit.vpa.workloads import NOTHING
 
 KEY = VpaKey("", "vpa")
+UNFINISHED = "none in the checkpoint: the peak of the interval under way (a day) counts, and is not written yet"
 
 
 def estimate_steps(
@@ -41,4 +42,5 @@ def _of(container: str, estimates: Estimates, row: int) -> Iterator[EstimateStep
         yield EstimateStep(container=container, resource=CPU, step=step.name, value=amount, because=step.reason)
     for step in steps(estimates, "memory", "target", row):
         amount = str(Quantity.of_bytes(step.value))
-        yield EstimateStep(container=container, resource=MEMORY, step=step.name, value=amount, because=step.reason)
+        because = UNFINISHED if step.name == "percentile" and not step.value else step.reason
+        yield EstimateStep(container=container, resource=MEMORY, step=step.name, value=amount, because=because)

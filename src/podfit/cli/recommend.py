@@ -1,11 +1,12 @@
 """`podfit recommend`: right sizes for what runs, VPA or not."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated
 
 from cyclopts import Parameter
 from msgspec.structs import replace
 
+from podfit.answers.readable import readable_amount
 from podfit.answers.recommend import Recommendations, Size, recommend
 from podfit.answers.recommended_facts import Facts, FactsReader, UsageWindow
 from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
@@ -68,7 +69,8 @@ def recommend_sizes(
 
     async def read(client: Client, where: str) -> Facts:
         wanted = (about.kind.kind, about.name) if about is not None else None
-        reader = FactsReader(client, clock, "" if everywhere else where, labels=selector, wanted=wanted)
+        tell = render.progress if output.for_people else None
+        reader = FactsReader(client, clock, "" if everywhere else where, labels=selector, wanted=wanted, tell=tell)
         past: Callable[[float], Awaitable[History]] | None = None
         server = history.server(clock) if history.wanted else None
         if server is not None:
@@ -77,8 +79,6 @@ def recommend_sizes(
                 return await read_history(server, history.settings("" if everywhere else where), now)
 
         try:
-            if watching.seconds and output.for_people:
-                render.progress(f"usage of what has no VPA is watched for {watching.seconds:.0f} s (--for)")
             found = await reader.read(watching, past)
         finally:
             if server is not None:
@@ -118,12 +118,12 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
             str(row.pods),
             size.container,
             size.resource,
-            size.request or "none",
-            size.recommended,
-            size.saves,
+            ", ".join(readable_amount(size.resource, each) for each in size.request.split(", ")) or "none",
+            readable_amount(size.resource, size.recommended),
+            readable_amount(size.resource, size.saves),
             _sure(size),
             size.source,
-            *((size.lower or "-", size.upper or "-", str(size.samples)) if wide else ()),
+            *((*_bounds(size), str(size.samples)) if wide else ()),
             size.reason,
         )
         for row in recommendations.workloads
@@ -132,9 +132,7 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
     if rows:
         columns = (*(("NAMESPACE",) if everywhere else ()), *header[:-1], *more, header[-1])
         render.table(columns, rows, keys=columns.index("RESOURCE") + 1)
-        render.fact(
-            "saves", ", ".join(f"{amount} {name}" for name, amount in recommendations.saves.items()) + " in requests"
-        )
+        render.fact(*total_saved(recommendations.saves))
     else:
         render.line("nothing is known of any running container")
     for container in recommendations.unknown:
@@ -142,6 +140,20 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
     for note in recommendations.notes:
         render.progress(f"note: {note}")
     return exits.DONE if rows else exits.REFUSED
+
+
+def _bounds(size: Size) -> tuple[str, str]:
+    return readable_amount(size.resource, size.lower) or "-", readable_amount(size.resource, size.upper) or "-"
+
+
+def total_saved(saves: Mapping[str, str]) -> tuple[str, str]:
+    """`saves 600m cpu in requests; needs 234Mi memory more`."""
+    amounts = {name: readable_amount(name, saved.removeprefix("-")) for name, saved in saves.items() if saved != "0"}
+    less = ", ".join(f"{amount} {name}" for name, amount in amounts.items() if not saves[name].startswith("-"))
+    more = ", ".join(f"{amount} {name}" for name, amount in amounts.items() if saves[name].startswith("-"))
+    if less:
+        return "saves", f"{less} in requests" + (f"; needs {more} more" if more else "")
+    return ("needs", f"{more} more in requests") if more else ("saves", "nothing: requests are as recommended")
 
 
 def _sure(size: Size) -> str:

@@ -190,6 +190,8 @@ def summary(done: Done, *, dry_run: bool) -> str:
     pods = "pod" if total == 1 else "pods"
     if dry_run:
         return f"{count['accepted'] + count['unchanged']} of {total} {pods} would be accepted {DRY}"
+    if count["unchanged"] == total:
+        return f"nothing to do: {total} {pods} {'has' if total == 1 else 'have'} that size"
     finished = f"{count['done'] + count['unchanged']} of {total} {pods} resized"
     asked_for = f"{count['accepted']} of {total} {pods} asked to resize; --wait waits until the node has done it"
     others = [f"{number} {state}" for state, number in count.items() if state not in ("done", "unchanged", "accepted")]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from podfit.answers.readable import readable_amount
 from podfit.answers.why_vpa import EstimateStep, VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import asked
@@ -35,10 +36,10 @@ def _show(answer: VpaWhy) -> None:
         (
             chain.container,
             chain.resource,
-            chain.uncapped or "-",
-            chain.target,
-            chain.lower or "-",
-            chain.upper or "-",
+            *(
+                readable_amount(chain.resource, amount) or "-"
+                for amount in (chain.uncapped, chain.target, chain.lower, chain.upper)
+            ),
             chain.capped or "-",
         )
         for chain in answer.chains
@@ -47,7 +48,10 @@ def _show(answer: VpaWhy) -> None:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
         render.table(header, rows, indent="  ", keys=2)
     if answer.steps:
-        steps = [(step.container, step.resource, step.step, step.value, step.because) for step in answer.steps]
+        steps = [
+            (step.container, step.resource, step.step, readable_amount(step.resource, step.value), step.because)
+            for step in answer.steps
+        ]
         render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
     if answer.age is not None:
         render.fact("updated", f"{render.duration(answer.age)} ago ({answer.updated})")
@@ -55,7 +59,12 @@ def _show(answer: VpaWhy) -> None:
         render.fact("condition", condition)
     if answer.stands:
         stands = [
-            (stand.pod, stand.container, stand.resource, stand.request or "none", stand.target, stand.stands, stand.why)
+            (
+                *(stand.pod, stand.container, stand.resource),
+                readable_amount(stand.resource, stand.request) or "none",
+                readable_amount(stand.resource, stand.target),
+                *(stand.stands, stand.why),
+            )
             for stand in answer.stands
         ]
         render.table(
