@@ -154,3 +154,15 @@ async def test_writable_layer_and_log_count_for_a_containers_limit(node: Node) -
     await node.advance(10)
     await node.until(lambda: node.phase() == "Failed")
     assert node.api.status("web")["message"] == 'Container c1 exceeded its local ephemeral storage limit "3Mi". '
+
+
+async def test_what_a_container_writes_into_its_hosts_file_counts(node: Node) -> None:
+    """It is a file of the kubelet's, on the node's disk like all others."""
+    limited = container("c1", resources={"limits": {"ephemeral-storage": "1Mi"}})
+    node.add(containers=[limited])
+    await node.runs()
+    hosts = next(mount for mount in node.runtime.config("c1").mounts if mount.container_path == "/etc/hosts")
+    await asyncio.to_thread(Path(hosts.host_path).write_bytes, b"x" * 2 * MI)
+    await node.advance(10)
+    await node.until(lambda: node.phase() == "Failed")
+    assert node.api.status("web")["message"].startswith("Pod ephemeral local storage usage exceeds the total limit of ")

@@ -1,9 +1,12 @@
 """Logs that grow are set aside, and no more than a few of them are kept."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from kubelet.harness import Node
-from podfit.kubelet.runtime.log_rotation import MOST_BYTES, MOST_FILES, rotated
+from podfit.kubelet.runtime.log_rotation import MOST_BYTES, MOST_FILES, delete_log, rotated
 
 LINE = b"2026-01-01T00:00:00Z stdout F text\n"
 
@@ -58,3 +61,32 @@ async def test_who_follows_a_log_reads_on_in_the_next_one(node: Node) -> None:
     path.write_bytes(LINE.replace(b"text", b"two"))
     assert await anext(lines) == b"two\n"
     await body.body.aclose()  # type: ignore[attr-defined]  # an async generator
+
+
+async def test_a_directory_that_became_a_link_leads_nowhere_and_holds_no_other_log_up(
+    node: Node, tmp_path: Path
+) -> None:
+    """A pod that may write to the logs' directory puts a link to somebody else's in the place of its own."""
+    for name in ("evil", "good"):
+        node.add(name)
+        await node.runs(name)
+    paths = {status.labels["io.kubernetes.pod.name"]: Path(status.log_path) for _, status, _ in logs_of(node)}
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for log in (theirs / "0.log", paths["good"]):
+        fill(log)
+    for number in range(MOST_FILES + 2):
+        (theirs / f"0.log.{number}").touch()
+    own = paths["evil"].parent
+    own.rename(own.with_name("moved"))
+    own.symlink_to(theirs)
+    await node.advance(10)
+    assert len(list(theirs.iterdir())) == MOST_FILES + 3
+    assert (theirs / "0.log").stat().st_size > MOST_BYTES
+    assert len(kept(paths["good"])) == 1
+    with pytest.raises(NotADirectoryError):
+        delete_log(paths["evil"])
+
+
+def logs_of(node: Node) -> list[Any]:
+    return list(node.runtime.containers.values())

@@ -67,3 +67,8 @@ def test_it_ends_when_the_time_is_over(tmp_path: Path) -> None:
     for number in range(CLOCK_EVERY * 2):
         (tmp_path / str(number)).touch()
     assert usage(tmp_path, lambda: True).inodes == CLOCK_EVERY
+
+
+def test_a_file_counts_as_well(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(BYTES)
+    assert usage(tmp_path / "file") == Used(blocks(tmp_path / "file"), 1)

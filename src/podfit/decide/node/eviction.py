@@ -74,7 +74,7 @@ def measured(short: Shortage, *, split: bool) -> tuple[Part, ...]:
     """What of a pod's storage is on the disk that is short."""
     if not split:
         return EVERYTHING
-    return ("roots",) if short.threshold.signal.startswith("imagefs") else ("logs", "volumes")
+    return ("roots",) if short.threshold.signal.startswith("imagefs") else ("logs", "volumes", "own")
 
 
 def ranked(loads: Iterable[Load], short: Shortage, *, split: bool = False) -> list[Load]:

@@ -9,9 +9,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.decide.pod.requests import pod_requests
 
-Part = Literal["roots", "logs", "volumes"]
-"""Of local storage: the writable layers of containers, their logs, and volumes on the node's disk."""
-EVERYTHING: tuple[Part, ...] = ("roots", "logs", "volumes")
+Part = Literal["roots", "logs", "volumes", "own"]
+"""Of local storage: the writable layers of containers, their logs, volumes on the node's disk, and files of the kubelet
+that containers may write to."""
+EVERYTHING: tuple[Part, ...] = ("roots", "logs", "volumes", "own")
 EPHEMERAL, INODES = "ephemeral-storage", "inodes"
 
 
@@ -30,14 +31,15 @@ def total(parts: Iterable[Used]) -> Used:
 
 
 class LocalStorage(msgspec.Struct, frozen=True):
-    """`roots` and `logs` by container, `volumes` by volume."""
+    """`roots` and `logs` by container, `volumes` by volume, `own` by name."""
 
     roots: Mapping[str, Used] = msgspec.field(default_factory=dict)
     logs: Mapping[str, Used] = msgspec.field(default_factory=dict)
     volumes: Mapping[str, Used] = msgspec.field(default_factory=dict)
+    own: Mapping[str, Used] = msgspec.field(default_factory=dict)
 
     def of(self, part: Part) -> Mapping[str, Used]:
-        return {"roots": self.roots, "logs": self.logs, "volumes": self.volumes}[part]
+        return {"roots": self.roots, "logs": self.logs, "volumes": self.volumes, "own": self.own}[part]
 
 
 NOTHING = LocalStorage()

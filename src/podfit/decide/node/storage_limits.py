@@ -1,7 +1,7 @@
 """Local storage limits of pods: upstream's three limits, in its order and words.
 
 volumes[].emptyDir.sizeLimit             one volume
-limits of ephemeral-storage, all          writable layers, logs and local volumes of the pod
+limits of ephemeral-storage, all          everything that the pod has on the node's disk
 limits of ephemeral-storage, each         writable layer and logs of the container
 """
 

@@ -119,21 +119,45 @@ def reachable(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"
 
 
-def open_regular(path: Path) -> int:
-    """Open a file for reading whose last OWN_LEVELS components are no links. Anything else than a regular file is
-    refused without opening it: a FIFO would block, a device may do anything. Raises OSError.
+@contextmanager
+def own_directory(path: Path) -> Iterator[int]:
+    """A descriptor (O_PATH) of the directory that a file is in, which is no link, and neither is the one above. Raises
+    OSError.
     """
-    descriptor = os.open(
-        path.parents[OWN_LEVELS - 1] if len(path.parents) >= OWN_LEVELS else path.anchor or ".",
-        os.O_PATH | os.O_CLOEXEC,
-    )
+    descriptor = _without_links(path.parent, OWN_LEVELS - 1)
     try:
-        for name in path.parts[-OWN_LEVELS:]:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _without_links(path: Path, levels: int) -> int:
+    """A descriptor (O_PATH) of a path whose last components, so many of them, are opened as they are: a link among
+    them is not followed. Raises OSError.
+    """
+    above = path.parents[levels - 1] if len(path.parents) >= levels else path.anchor or "."
+    descriptor = os.open(above, os.O_PATH | os.O_CLOEXEC)
+    try:
+        for name in path.parts[-levels:]:
             if name == path.anchor:
                 continue
             below = os.open(name, _LOOK, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = below
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_regular(path: Path) -> int:
+    """Open a file for reading whose last OWN_LEVELS components are no links. Anything else than a regular file is
+    refused without opening it: a FIFO would block, a device may do anything. Raises OSError.
+    """
+    descriptor = _without_links(path, OWN_LEVELS)
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         return os.open(reachable(descriptor), os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)

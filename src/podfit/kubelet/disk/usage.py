@@ -19,10 +19,13 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def usage(root: Path, expired: Callable[[], bool] = lambda: False) -> Used:
-    """Of everything below `root`, and of itself; nothing when it is not there. What is deeper than MOST_LEVELS, or
-    not reached before `expired`, is not counted. Raises OSError when `root` cannot be read.
+    """Of a file, or of everything below `root` and of itself; nothing when it is not there. What is deeper than
+    MOST_LEVELS, or not reached before `expired`, is not counted. Raises OSError when `root` cannot be read.
     """
     try:
+        status = os.lstat(root)
+        if stat.S_ISREG(status.st_mode):
+            return Used(status.st_blocks * BLOCK, 1)
         top = os.open(root, _OPEN)
     except FileNotFoundError:
         return Used()

@@ -14,8 +14,10 @@ from podfit.kubelet.disk.usage import usage
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.volumes.manager import Volumes
+from podfit.kubelet.volumes.manager import HOSTS_FILE, MESSAGES, Volumes
 
+OWN = (HOSTS_FILE, MESSAGES)
+"""Of the kubelet's in a pod's directory: /etc/hosts and termination messages, which containers have mounted."""
 MEASURE_SECONDS = 5.0
 """For one directory; what was not reached until then is not counted."""
 
@@ -37,11 +39,13 @@ class StorageMeter(msgspec.Struct, frozen=True):
         if self.log_root is None:
             return NOTHING
         uid, logs = pod.metadata.uid, log_directory(self.log_root, labels.ref(pod))
+        home = self.volumes.pod_directory(uid)
         local = [volume for volume in pod.spec.volumes if is_local(volume)]
         return LocalStorage(
             roots=roots,
             logs={container.name: await self._used(logs / container.name) for container in every_container(pod)},
             volumes={volume.name: await self._used(self.volumes.volume_directory(uid, volume)) for volume in local},
+            own={name: await self._used(home / name) for name in OWN},
         )
 
     async def _used(self, directory: Path) -> Used:

@@ -50,7 +50,7 @@ from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.sources.services import ServiceVariables
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.containers import POST_START_ERROR
-from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
+from podfit.kubelet.volumes.manager import HOSTS_FILE, MESSAGES, Paths, Volumes, asks_for_recursive
 
 HOSTS = "/etc/hosts"
 RETRY_SECONDS = 10.0
@@ -211,7 +211,7 @@ class Starter(msgspec.Struct, frozen=True):
     async def _hosts_file(self, pod: Pod) -> Path:
         """One for all containers of the pod, written anew with each start."""
         text = hosts_file(pod, await self.names.hosts_file(), pod.status.pod_ip or self.hooks.address)
-        path = self.volumes.pod_directory(pod.metadata.uid) / "etc-hosts"
+        path = self.volumes.pod_directory(pod.metadata.uid) / HOSTS_FILE
 
         def write() -> None:
             self.volumes.make_directory(pod.metadata.uid)
@@ -224,10 +224,10 @@ class Starter(msgspec.Struct, frozen=True):
         uid = pod.metadata.uid
 
         def make() -> Path:
-            directory = self.volumes.make_directory(uid, "containers", container.name)
+            directory = self.volumes.make_directory(uid, MESSAGES, container.name)
             return new_file(directory / self.random.uuid()[:8], mode=0o666)
 
-        return await self.volumes.writer.run(self.volumes.pod_directory(uid) / "containers" / container.name, make)
+        return await self.volumes.writer.run(self.volumes.pod_directory(uid) / MESSAGES / container.name, make)
 
     async def _attempt(self, pod: Pod, container: Container, last: ContainerStatus | None) -> int:
         """The restart count of the instance to be made. One that was created and never started does not count."""

@@ -8,7 +8,8 @@ large.
 """
 
 import logging
-from collections.abc import Iterable
+import os
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.kubelet.disk.safe_paths import own_directory, reachable
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
@@ -48,21 +50,27 @@ class LogRotation(msgspec.Struct, frozen=True):
                 log.warning("logs not rotated error=%s", error)
 
     async def _rotate(self, large: set[Path]) -> None:
-        """Raises CRIError, OSError."""
+        """What goes wrong with one log is no reason to leave the others. Raises CRIError."""
         for container in await self.runtime.list_containers():
             if container.state is not ContainerState.RUNNING:
                 continue
-            status = await self.runtime.container_status(container.id)
-            if Path(status.log_path) not in large:
-                continue
-            path, now = Path(status.log_path), self.clock.now()
-            aside = await self.writer.run(path, partial(set_aside, path, now))
             try:
-                await self.runtime.reopen_container_log(container.id)
-            except CRIError:
-                await self.writer.run(path, partial(put_back, path, aside))
-                raise
-            await self.writer.run(path, partial(prune, path))
+                await self._rotate_of(container.id, large)
+            except (CRIError, OSError) as error:
+                log.warning("log not rotated container=%s error=%s", container.id, error)
+
+    async def _rotate_of(self, container_id: str, large: set[Path]) -> None:
+        """Raises CRIError, OSError."""
+        path = Path((await self.runtime.container_status(container_id)).log_path)
+        if path not in large:
+            return
+        aside = await self.writer.run(path, partial(set_aside, path, self.clock.now()))
+        try:
+            await self.runtime.reopen_container_log(container_id)
+        except CRIError:
+            await self.writer.run(path, partial(put_back, path, aside))
+            raise
+        await self.writer.run(path, partial(prune, path))
 
 
 def too_large(root: Path) -> set[Path]:
@@ -78,30 +86,47 @@ def too_large(root: Path) -> set[Path]:
 
 
 def set_aside(path: Path, now: datetime) -> Path:
-    """Where it is now. Raises OSError."""
+    """Where it is now. Raises OSError, also where a directory of the log has been replaced by a link."""
     aside = path.with_name(f"{path.name}.{now:%Y%m%d-%H%M%S}")
-    path.rename(aside)
+    with own_directory(path) as directory:
+        os.rename(path.name, aside.name, src_dir_fd=directory, dst_dir_fd=directory)
     return aside
 
 
 def put_back(path: Path, aside: Path) -> None:
     """The runtime still writes into the old file. Raises OSError."""
-    if not path.exists():
-        aside.rename(path)
+    with own_directory(path) as directory:
+        if path.name not in os.listdir(reachable(directory)):
+            os.rename(aside.name, path.name, src_dir_fd=directory, dst_dir_fd=directory)
 
 
 def prune(path: Path) -> None:
     """The oldest of those set aside go. Raises OSError."""
-    for old in sorted(rotated(path))[: -(MOST_FILES - 1)]:
-        old.unlink(missing_ok=True)
+    with own_directory(path) as directory:
+        for name in _rotated(path, directory)[: -(MOST_FILES - 1)]:
+            _delete(name, directory)
 
 
-def rotated(path: Path) -> Iterable[Path]:
-    """What was set aside of a log."""
-    return path.parent.glob(f"{path.name}.*")
+def rotated(path: Path) -> list[Path]:
+    """What was set aside of a log, oldest first. Raises OSError."""
+    with own_directory(path) as directory:
+        return [path.with_name(name) for name in _rotated(path, directory)]
 
 
 def delete_log(path: Path) -> None:
-    """With all that was set aside of it. Raises OSError."""
-    for log in (path, *rotated(path)):
-        log.unlink(missing_ok=True)
+    """With all that was set aside of it; nothing where there is no directory. Raises OSError."""
+    try:
+        with own_directory(path) as directory:
+            for name in (path.name, *_rotated(path, directory)):
+                _delete(name, directory)
+    except FileNotFoundError:
+        return
+
+
+def _rotated(path: Path, directory: int) -> list[str]:
+    return sorted(name for name in os.listdir(reachable(directory)) if name.startswith(f"{path.name}."))
+
+
+def _delete(name: str, directory: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=directory)
