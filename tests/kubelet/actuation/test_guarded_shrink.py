@@ -14,6 +14,7 @@ from podfit.decide.resize.guarded_shrink import margin
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError, Layout
+from podfit.testing.loop import ThreadsLoop
 from support.clock import FakeClock
 
 MI = 1 << 20
@@ -198,7 +199,7 @@ def test_memory_high_is_always_as_it_was(  # and no limit below usage and its ma
         if fails:
             raise CgroupError("the runtime refused afterwards")
 
-    with contextlib.suppress(CgroupError):
-        asyncio.run(squeeze(kernel, tmp_path, limit, lower))
+    with contextlib.suppress(CgroupError), asyncio.Runner(loop_factory=ThreadsLoop) as runner:
+        runner.run(squeeze(kernel, tmp_path, limit, lower))
     assert kernel.memory_high(C1) == high
     assert left(tmp_path) == []

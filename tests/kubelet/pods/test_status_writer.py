@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.status.writer import StatusWriter
+from podfit.net.system import SystemRandom
 from support.clock import FakeClock
 
 
@@ -17,6 +18,8 @@ def pod(version: int, phase: str) -> Pod:
 
 class Api:
     """Holds back each answer until the test lets it go."""
+
+    random = SystemRandom()
 
     def __init__(self) -> None:
         self.patches: list[Any] = []
