@@ -173,17 +173,18 @@ class Model:
         Each container once.
         """
         table = self.containers
+        ends, before = table.window_end[slots], np.maximum(table.usage_peak[slots], table.oom_peak[slots])
+        counted = (times >= ends) | (amounts > before)
+        slots, amounts, times, ends, before = (array[counted] for array in (slots, amounts, times, ends, before))
         rows = table.aggregate[slots]
         interval = self.aggregates.interval[rows]
-        ends = np.where(np.isinf(table.window_end[slots]), times, table.window_end[slots])
-        before = np.maximum(table.usage_peak[slots], table.oom_peak[slots])
+        ends = np.where(np.isinf(ends), times, ends)
         opens = times >= ends
-        larger = ~opens & (amounts > before)
+        larger = ~opens
         self.aggregates.memory.subtract(rows[larger], before[larger], MEMORY_WEIGHT, ends[larger])
         ends = np.where(opens, ends + np.floor((times - ends) / interval) * interval + interval, ends)
         table.window_end[slots] = ends
         table.usage_peak[slots[opens]] = table.oom_peak[slots[opens]] = 0
-        counted = opens | larger
         peaks = table.oom_peak if oom else table.usage_peak
-        peaks[slots[counted]] = amounts[counted]
-        self.aggregates.memory.add(rows[counted], amounts[counted], MEMORY_WEIGHT, ends[counted])
+        peaks[slots] = amounts
+        self.aggregates.memory.add(rows, amounts, MEMORY_WEIGHT, ends)
