@@ -36,6 +36,7 @@ from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
 from podfit.process.vpa import recommender_loops
 from podfit.vpa.progress import Passes
+from podfit.vpa.recommender.external_usage import ExternalMetrics
 from podfit.vpa.recommender.recommender import RecommenderSettings
 
 LEASE = "vpa-recommender-lease"
@@ -74,6 +75,11 @@ class VpaRecommenderFlags:
     checkpoints_gc_interval: Annotated[str, Parameter(help="How often checkpoints without a VPA are deleted.")] = "10m"
     update_worker_count: Annotated[int, Parameter(help="Requests that write at a time.")] = 10
     memory_saver: Annotated[bool, Parameter(help="Remember only pods that a VPA selects.")] = False
+    use_external_metrics: Annotated[
+        bool, Parameter(help="Usage from external.metrics.k8s.io, by the two names below and --container-name-label.")
+    ] = False
+    external_metrics_cpu_metric: Annotated[str, Parameter(help="Cores that a container uses.")] = ""
+    external_metrics_memory_metric: Annotated[str, Parameter(help="Bytes that it uses.")] = ""
     upstream_compatible: Annotated[
         bool, Parameter(help="Neither nodes, HPAs and sidecars nor percentiles and small minima of a policy count.")
     ] = False
@@ -103,7 +109,7 @@ class VpaRecommenderFlags:
     container_recommendation_max_allowed_cpu: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
     container_recommendation_max_allowed_memory: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
 
-    def settings(self, process: VpaProcessFlags) -> RecommenderSettings:
+    def settings(self, process: VpaProcessFlags, container_label: str = "name") -> RecommenderSettings:
         """Raises UsageError."""
 
         self._check()
@@ -119,7 +125,16 @@ class VpaRecommenderFlags:
             memory_saver=self.memory_saver,
             upstream_compatible=self.upstream_compatible,
             gates=process.gates,
+            external=self._external(container_label),
         )
+
+    def _external(self, container_label: str) -> ExternalMetrics | None:
+        cpu, memory = self.external_metrics_cpu_metric, self.external_metrics_memory_metric
+        if not self.use_external_metrics:
+            return None
+        if not cpu and not memory:
+            raise UsageError("--use-external-metrics: name one with --external-metrics-cpu-metric or -memory-metric")
+        return ExternalMetrics(cpu=cpu, memory=memory, container_label=container_label)
 
     def _check(self) -> None:
         rules: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
@@ -187,9 +202,10 @@ def recommender(
     """Run the recommender of the Vertical Pod Autoscaler: it writes sizes into the status of VPAs (any cluster)."""
 
     process = process or VpaProcessFlags()
-    settings, clock = (flags or VpaRecommenderFlags()).settings(process), SystemClock()
     history = history or VpaHistoryFlags()
     history.check()
+    flags, clock = flags or VpaRecommenderFlags(), SystemClock()
+    settings = flags.settings(process, container_label=history.container_name_label)
     past = (history.server(clock), history.settings(process.vpa_object_namespace)) if history.wanted else None
     if past is not None:
         settings = replace(settings, history_resolution=past[1].resolution)

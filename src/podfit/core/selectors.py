@@ -52,6 +52,24 @@ class Selector(msgspec.Struct, frozen=True):
         return bool(self.requirements)
 
 
+def as_text(selector: Selector) -> str:
+    """As it is written in a query."""
+    return ",".join(map(_term, selector.requirements))
+
+
+def _term(requirement: Requirement) -> str:
+    key, values = requirement.key, requirement.values
+    match requirement.operator:
+        case "In" | "NotIn":
+            return f"{key} {requirement.operator.lower()} ({','.join(values)})"
+        case "Exists":
+            return key
+        case "DoesNotExist":
+            return f"!{key}"
+        case _:
+            return f"{key} {'>' if requirement.operator == 'Gt' else '<'} {values[0]}"
+
+
 def from_map(labels: Mapping[str, str]) -> Selector:
     return Selector(tuple(Requirement(key, "In", (value,)) for key, value in sorted(labels.items())))
 

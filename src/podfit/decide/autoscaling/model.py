@@ -175,7 +175,7 @@ class Model:
         table = self.containers
         ends, before = table.window_end[slots], np.maximum(table.usage_peak[slots], table.oom_peak[slots])
         counted = (times >= ends) | (amounts > before)
-        slots, amounts, times, ends, before = (array[counted] for array in (slots, amounts, times, ends, before))
+        slots, (amounts, times, ends, before) = slots[counted], np.stack((amounts, times, ends, before))[:, counted]
         rows = table.aggregate[slots]
         interval = self.aggregates.interval[rows]
         ends = np.where(np.isinf(ends), times, ends)

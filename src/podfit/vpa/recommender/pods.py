@@ -5,7 +5,7 @@ counted, so that the last ones are not lost (V-040).
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
+from podfit.core.selectors import Selector
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
 from podfit.decide.autoscaling.quality import Quality
 from podfit.vpa.recommender.usage import Sample
 
+BY_NAMESPACE = "namespace"
 MOST_OOMS = 5000
 """That wait for the next pass; more push the oldest out."""
 
@@ -42,7 +44,10 @@ class Pods:
         self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
         self._quality, self._gone = quality, set[PodKey]()
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
-        pods = Informer(client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending")
+        by_namespace = {BY_NAMESPACE: lambda pod: (pod.metadata.namespace,)}
+        pods = Informer(
+            client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending", indexes=by_namespace
+        )
         pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
         events = Informer(client, Event, clock=clock, namespace=namespace, fields="reason=Evicted")
         events.add_handler(add=lambda event: self._ooms.extend(evicted(event)))
@@ -57,6 +62,12 @@ class Pods:
                 self._seen(pod)
             elif self._state.has(key):
                 self._state.remove_pod(key)
+
+    def of(self, vpa: VpaKey, selector: Selector) -> Iterator[PodKey]:
+        """The pods that a VPA selects."""
+        for pod in self._all.by_index(BY_NAMESPACE, vpa.namespace):
+            if selector.matches(pod.metadata.labels):
+                yield PodKey(pod.metadata.namespace, pod.metadata.name)
 
     def count(self, samples: Iterable[Sample]) -> int:
         """Says how many are of containers that are known."""

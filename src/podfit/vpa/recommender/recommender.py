@@ -40,6 +40,7 @@ from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import replay
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.recommender.checkpoints import Checkpoints
+from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
 from podfit.vpa.recommender.metrics import RecommenderMetrics
 from podfit.vpa.recommender.nodes_and_autoscalers import Surroundings
 from podfit.vpa.recommender.pods import Pods
@@ -70,6 +71,7 @@ class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     flags: RecommenderFlags = DEFAULT_FLAGS
     gates: Gates = NO_GATES
     history_resolution: float = 3600.0
+    external: ExternalMetrics | None = None
     memory_saver: bool = False
     upstream_compatible: bool = False
 
@@ -202,6 +204,13 @@ class Recommender:
         return found
 
     async def _load_metrics(self) -> None:
+        if self._settings.external is not None:
+            await self._load_external(self._settings.external)
+        else:
+            await self._load_usage()
+        self._pods.count_ooms()
+
+    async def _load_usage(self) -> None:
         try:
             told = await samples(self._client, self._settings.namespace)
         except (ApiError, ConnectionError, ValueError) as error:
@@ -210,7 +219,16 @@ class Recommender:
         else:
             self._measured.answered(error=False)
             self._pods.count(told)
-        self._pods.count_ooms()
+
+    async def _load_external(self, metrics: ExternalMetrics) -> None:
+        asked = [
+            (pod, selector) for key, (_, selector) in self._selectors.items() for pod in self._pods.of(key, selector)
+        ]
+        found = await external_samples(self._client, metrics, asked, self._settings.workers)
+        self._measured.answered(error=bool(found.problems))
+        if found.problems:
+            log.warning("usage not read number=%d first=%s", len(found.problems), found.problems[0])
+        self._pods.count(found.samples)
 
     async def _update_vpas(self) -> None:
         known = set(self._state.vpas)  # one that came since then is for the next pass

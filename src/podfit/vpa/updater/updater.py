@@ -42,6 +42,7 @@ from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
+BY_NAMESPACE = "namespace"
 TRIES = 5
 """How often conditions are written that somebody takes away."""
 LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
@@ -78,7 +79,8 @@ class Updater:
         namespace = settings.namespace
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._pods = Informer(client, Pod, clock=clock, namespace=namespace, fields=LIVING)
-        self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace)
+        by_namespace = {BY_NAMESPACE: lambda limit_range: (limit_range.metadata.namespace,)}
+        self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace, indexes=by_namespace)
         self._targets = Targets(client, clock, namespace)
         self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
         asks_first = not settings.rules.upstream_compatible
