@@ -81,7 +81,7 @@ class World:
             pod = await self.pod(name)
             if holds(pod):
                 return pod
-            await self.node.rest(4)
+            await self.node.rest()
         raise AssertionError(f"{name} never got there: {to_dict(await self.pod(name))}, {await self.events()}")
 
     async def has(self, name: str, **requests: str) -> Pod:
@@ -116,7 +116,7 @@ class World:
             if said:
                 assert len(said) == 1
                 return said[0].removesuffix(" x1")
-            await self.node.rest(4)
+            await self.node.rest()
         raise AssertionError(f"no {reason} on {name}: {await self.events()}")
 
     async def snapshot(self, name: str, mode: str = "shrink") -> Snapshot:
@@ -132,7 +132,7 @@ class World:
         return why_pod(found.pods[0], found, self.node.clock.now())
 
     async def rest(self) -> None:
-        await self.node.rest(40)
+        await self.node.rest()
 
 
 def waiting(pod: Pod) -> list[str]:

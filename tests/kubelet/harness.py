@@ -1,8 +1,6 @@
 """A kubelet between a fake API and a fake runtime, moved on by a clock that the test holds."""
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from support.clock import FakeClock
 IDENTITY = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
 NO_MANAGERS = ManagersConfig()
 MACHINE = Machine(memory=4 << 30)
-PATIENCE = 400  # rounds of the event loop, some of which wait for a thread that writes a checkpoint
 
 
 class Node:
@@ -84,8 +81,6 @@ class Node:
         )
 
     async def start(self) -> None:
-        """With one thread for the checkpoints, so that waiting for a thread is waiting for them."""
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         await self.kubelet.start()
 
     async def crash(self, meanwhile: Callable[[], object] = lambda: None) -> None:
@@ -95,20 +90,13 @@ class Node:
         self.kubelet = self._kubelet()
 
     async def until(self, holds: Callable[[], Any], what: str = "") -> None:
-        """Let things happen without moving time until the condition holds, and then come to rest."""
-        for _ in range(PATIENCE):
-            if holds():
-                await self.rest()
-                return
-            await self.clock.settle()
-            await asyncio.to_thread(lambda: None)
-        raise AssertionError(what or "it never came true")
+        """The condition holds when all has happened that can happen without moving time."""
+        await self.rest()
+        assert holds(), what or "it never came true"
 
-    async def rest(self, rounds: int = 8) -> None:
-        """Let everything happen that can happen now."""
-        for _ in range(rounds):
-            await self.clock.settle()
-            await asyncio.to_thread(lambda: None)
+    async def rest(self) -> None:
+        """Let everything happen that can happen now, in threads too."""
+        await self.clock.settle()
 
     async def advance(self, seconds: float) -> None:
         await self.clock.advance(seconds)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -62,14 +61,12 @@ class Simulated:
             if holds():
                 await self.rest()
                 return
-            await self.rest(4)
+            await self.rest()
             await self.clock.advance(CALL_SECONDS)
         raise AssertionError(what)
 
-    async def rest(self, rounds: int = 8) -> None:
-        for _ in range(rounds):
-            await self.clock.settle()
-            await asyncio.to_thread(lambda: None)
+    async def rest(self) -> None:
+        await self.clock.settle()
 
     async def use_memory(self) -> None:
         for container in await self.runtime.list_containers():
@@ -79,7 +76,6 @@ class Simulated:
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[tuple[Simulated, Client]]:
     clock = FakeClock()
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     async with running_server(tmp_path, clock=clock, certificate=True) as server:
         node = Simulated(tmp_path / "node", Client(Local(server.api.handler, IDENTITY)), clock)
         await node.kubelet.start()

@@ -74,7 +74,7 @@ async def test_what_others_say_of_a_pod_is_kept_and_can_make_it_ready(node: Node
 async def test_of_a_rejected_pod_no_more_is_told_than_why(node: Node) -> None:
     node.add(containers=[container("c1", resources={"requests": {"cpu": "50"}})])
     await node.until(lambda: node.phase() == "Failed")
-    await node.rest(20)
+    await node.rest()
     assert not {"conditions", "containerStatuses"} & node.api.status("web").keys()
     assert node.api.status("web")["reason"] == "OutOfcpu"
 

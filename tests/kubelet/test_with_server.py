@@ -37,12 +37,10 @@ class Joined:
         return await self.server.client.get(Pod, name, "default")
 
     async def until(self, holds: Callable[[Pod], Any], name: str = "web") -> Pod:
-        for _ in range(100):
-            pod = await self.pod(name)
-            if holds(pod):
-                return pod
-            await self.node.rest(4)
-        raise AssertionError(to_dict(await self.pod(name))["status"])
+        await self.node.rest()
+        pod = await self.pod(name)
+        assert holds(pod), to_dict(pod)["status"]
+        return pod
 
 
 @pytest.fixture
@@ -93,7 +91,7 @@ async def test_a_pod_runs_is_resized_and_goes(joined: Joined) -> None:
     assert status.resources is not None
     assert str(status.resources.limits["cpu"]) == "200m"
     await joined.server.client.delete(Pod, "web", "default")
-    await joined.node.rest(20)
+    await joined.node.rest()
     with pytest.raises(ApiError, match="not found"):
         await joined.pod()
     assert not joined.node.runtime.boxes
