@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from podfit.decide.node.pod_load import Used
-from podfit.kubelet.disk.usage import CLOCK_EVERY, MOST_LEVELS, usage
+from podfit.kubelet.disk.usage import CLOCK_EVERY, usage
+from podfit.kubelet.disk.walk import MOST_LEVELS
 
 BYTES = b"x" * 65536
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY
 from kubelet.node_api import NodeApi
+from podfit.api.core.v1.pods.security import PodSecurityContext
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.rest import Client
@@ -274,3 +275,23 @@ async def test_a_container_has_at_most_a_thousand_mounts(volumes: Volumes) -> No
     paths = await volumes.mount(pod)
     with pytest.raises(Unsupported, match="1001 volume mounts, podfit makes at most 1000"):
         await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, recursive=False)
+
+
+@pytest.mark.parametrize(("source", "mode"), [("local", 0o2770), ("hostPath", 0o700)])
+async def test_a_claimed_volume_is_given_to_the_group_once_and_a_shared_one_is_not(
+    volumes: Volumes, api: NodeApi, tmp_path: Path, source: str, mode: int
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir(mode=0o700)
+    claim = {"metadata": {"name": "c", "namespace": "ns", "uid": "u1"}, "spec": {"volumeName": "pv"}}
+    api.put("persistentvolumeclaims", claim | {"status": {"phase": "Bound"}})
+    spec = {source: {"path": str(place)}, "claimRef": {"uid": "u1", "name": "c", "namespace": "ns"}}
+    api.put("persistentvolumes", {"metadata": {"name": "pv"}, "spec": spec})
+    plain = pod_with({"persistentVolumeClaim": {"claimName": "c"}})
+    context = codec.convert({"fsGroup": 2000}, PodSecurityContext)
+    pod = replace(plain, spec=replace(plain.spec, security_context=context))
+    assert await volumes.mount(pod) == {"v": place}
+    assert place.stat().st_mode & 0o7777 == mode
+    place.chmod(0o750)
+    await volumes.mount(pod, again=True)
+    assert place.stat().st_mode & 0o7777 == 0o750, "only when the pod begins"

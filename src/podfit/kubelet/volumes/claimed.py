@@ -1,5 +1,6 @@
 """Persistent volumes: a bound claim leads to a volume, and that to a directory of this machine."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -15,13 +16,20 @@ from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.host_path import prepare
 
 
+class ClaimedVolume(msgspec.Struct, frozen=True):
+    """`shared`: a directory of the machine that others use as well (hostPath), whose files belong to whom they do."""
+
+    path: Path
+    shared: bool
+
+
 class ClaimedVolumes(msgspec.Struct, frozen=True):
     """`client` is the node's: it may read the claims of its pods, and their volumes."""
 
     client: Client
 
-    async def path(self, pod: Pod, name: str) -> Path:
-        """Where the volume of the claim is. Raises Missing, Unsupported, ApiError, OSError."""
+    async def find(self, pod: Pod, name: str) -> ClaimedVolume:
+        """The volume of the claim. Raises Missing, Unsupported, ApiError, OSError."""
         claim = await self.client.get(PersistentVolumeClaim, name, pod.metadata.namespace)
         if not is_bound(claim):
             raise Missing(f'persistentvolumeclaim "{name}" is not bound')
@@ -29,7 +37,7 @@ class ClaimedVolumes(msgspec.Struct, frozen=True):
         ref = volume.spec.claim_ref
         if ref is None or ref.uid != claim.metadata.uid:
             raise Missing(f'persistentvolume "{volume.metadata.name}" is not the claim\'s')
-        return _place(volume)
+        return ClaimedVolume(await asyncio.to_thread(_place, volume), shared=volume.spec.local is None)
 
 
 def _place(volume: PersistentVolume) -> Path:

@@ -27,7 +27,7 @@ from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.atomic import write_payload
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
-from podfit.kubelet.volumes.groups import give_to_group, of_group
+from podfit.kubelet.volumes.groups import give_all_to_group, give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads, Room
@@ -101,17 +101,19 @@ class Volumes(msgspec.Struct, frozen=True):
                     raise MountError(_text(volume, problem))
                 return path
             if volume.persistent_volume_claim is not None:
-                return await self._claimed(pod, volume.persistent_volume_claim.claim_name)
+                return await self._claimed(pod, volume.persistent_volume_claim.claim_name, again=again)
             return await self._in_pod_directory(pod, volume, room, again=again)
         except (Missing, Unsupported, Outside, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error
 
-    async def _claimed(self, pod: Pod, claim: str) -> Path:
-        path = await self.claimed.path(pod, claim)
-        group = pod.spec.security_context.fs_group if pod.spec.security_context else None
-        if group is not None:
-            give_to_group(path, group, own=self.mounter.own)
-        return path
+    async def _claimed(self, pod: Pod, claim: str, *, again: bool) -> Path:
+        """A large volume takes long to be given to a group, so that has no limit of time."""
+        volume, context = await self.claimed.find(pod, claim), pod.spec.security_context
+        if context is not None and context.fs_group is not None and not again and not volume.shared:
+            policy = context.fs_group_change_policy or "Always"
+            give = partial(give_all_to_group, volume.path, context.fs_group, policy, own=self.mounter.own)
+            await asyncio.to_thread(give)
+        return volume.path
 
     async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)

@@ -37,7 +37,7 @@ class Mounter(Protocol):
         """Undo every mount exactly there; fine if there is none. Raises OSError."""
 
     def own(self, descriptor: int, user: int, group: int) -> None:
-        """Give an open file to a user and a group, -1 for the one that it has. Raises OSError."""
+        """Give an open file (or path) to a user and a group, -1 for the one that it has. Raises OSError."""
 
 
 class DirectoryMounter:
@@ -93,7 +93,7 @@ class TmpfsMounter:
         raise OSError(errno.EBUSY, f"more than {_MOST_MOUNTS} mounts on one place", str(target))
 
     def own(self, descriptor: int, user: int, group: int) -> None:
-        os.fchown(descriptor, user, group)
+        os.chown(reachable(descriptor), user, group)  # it may be open as a path only
 
     def _check(self, result: int, path: Path) -> None:
         if result != 0:
