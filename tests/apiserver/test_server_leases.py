@@ -9,8 +9,7 @@ import pytest
 from podfit.api.core.v1.services.types import Endpoints
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.apiserver.context import Context
-from podfit.apiserver.housekeeping.live_servers import DEAD_SECONDS
-from podfit.apiserver.housekeeping.server_leases import LOOK_SECONDS, PREFIX, Servers
+from podfit.apiserver.housekeeping.server_leases import DEAD_SECONDS, LOOK_SECONDS, PREFIX, Servers
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
 from podfit.process.stores import passing_store

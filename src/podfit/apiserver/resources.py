@@ -44,7 +44,7 @@ from podfit.apiserver.paths import not_found_page
 from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request.bodies import media_type
 from podfit.apiserver.request.documents import LARGE, is_json
-from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.apiserver.request.yaml_documents import as_json

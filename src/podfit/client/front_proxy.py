@@ -9,9 +9,8 @@ import msgspec
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.rest import Client
-from podfit.net.issuers import Issuers
 from podfit.net.wire import Headers, Identity, Request
-from podfit.net.x509 import certificate_identity
+from podfit.net.x509 import Issuers, certificate_identity
 
 NAME, NAMESPACE = "extension-apiserver-authentication", "kube-system"
 

@@ -11,15 +11,15 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Resize, Tally
-from podfit.decide.autoscaling.groups import Owner
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
-from podfit.decide.autoscaling.updater_conditions import (
+from podfit.decide.autoscaling.conditions import (
     IN_PLACE_BY_DEFAULT,
     MEMORY_IN_USE,
     TOO_FEW_REPLICAS,
     too_few,
     with_conditions,
 )
+from podfit.decide.autoscaling.groups import Owner
+from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

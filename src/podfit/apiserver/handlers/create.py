@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object, ObjectT
+from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.unsupported_warnings import unattended
 from podfit.apiserver.handlers.write_attempts import WarningsOnRefusal, is_large, yield_turn
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
@@ -26,6 +27,7 @@ from podfit.core.fields import refusal
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
+from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, attended, makes_pods, unattended_warning
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
@@ -154,3 +156,13 @@ def _completed(obj: ObjectT, now: str, random: Random) -> ObjectT:
         self_link="",
     )
     return replace(obj, metadata=meta)
+
+
+async def unattended(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
+    """Warnings for a new object."""
+    if not makes_pods(obj) or info.resource in context.attended:
+        return []
+    namespace, name = MANAGER_LEASE
+    if attended(await context.find(Lease, name, namespace), context.clock.now()):
+        return []
+    return [unattended_warning(info.resource)]

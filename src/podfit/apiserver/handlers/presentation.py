@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import yaml
 
-from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.representations import wanted_media
 from podfit.core.errors import ApiError
 from podfit.net.wire import Pieces, Request, Response

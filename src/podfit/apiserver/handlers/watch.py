@@ -14,7 +14,7 @@ from podfit.apiserver.handlers.read import check_reached, too_large
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.watch_lines import WatchLines, error_line
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.media import YAML
+from podfit.apiserver.request.negotiation import YAML
 from podfit.apiserver.request.representations import NO_STREAM, wanted_media, wanted_representation
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.clock import Timer

@@ -7,15 +7,37 @@ when somebody removed it. A store that only one server can open needs none of th
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 import msgspec
 
 from podfit.apiserver.context import Context
 from podfit.apiserver.housekeeping import own_service
-from podfit.apiserver.housekeeping.live_servers import RENEW_SECONDS, Sighting, alive, sighted
 from podfit.apiserver.registry.stored import ROOT
 from podfit.core.errors import ApiError
 from podfit.store.protocol import KeyExists, RevisionConflict, StoreError
+
+RENEW_SECONDS, DEAD_SECONDS = 10.0, 15.0
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """`since` is when this revision of a key was first seen, on the observer's monotonic clock."""
+
+    revision: int
+    since: float
+
+
+def sighted(before: Mapping[str, Sighting], revisions: Mapping[str, int], now: float) -> dict[str, Sighting]:
+    """What an observer knows after it read the keys; who is new begins anew."""
+    return {
+        name: old if (old := before.get(name)) is not None and old.revision == revision else Sighting(revision, now)
+        for name, revision in revisions.items()
+    }
+
+
+def alive(sightings: Mapping[str, Sighting], now: float) -> tuple[str, ...]:
+    return tuple(sorted(name for name, sighting in sightings.items() if now - sighting.since < DEAD_SECONDS))
+
 
 log = logging.getLogger(__name__)
 

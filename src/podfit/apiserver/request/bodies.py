@@ -33,7 +33,7 @@ from podfit.apiserver.request.documents import (
 from podfit.apiserver.request.duplicate_members import merged_repetitions, problems_in_order
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES, OFF, Legacy
 from podfit.apiserver.request.legacy_rules import modern_policies
-from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.write_options import check_write_options
 from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request

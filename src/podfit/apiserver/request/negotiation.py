@@ -11,6 +11,9 @@ import msgspec
 
 from podfit.core.bounded_cache import cached_where_short
 
+JSON, YAML = "application/json", "application/yaml"
+
+
 WATCH = "watch"
 T = TypeVar("T")
 

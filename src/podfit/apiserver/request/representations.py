@@ -13,8 +13,7 @@ import msgspec
 from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.request.media import JSON, YAML
-from podfit.apiserver.request.negotiation import accepts, negotiated, offers
+from podfit.apiserver.request.negotiation import JSON, YAML, accepts, negotiated, offers
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.bounded_cache import cached_where_short
 from podfit.core.errors import ApiError

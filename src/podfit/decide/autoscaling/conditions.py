@@ -1,8 +1,11 @@
-"""Conditions of a VPA that are there while they are true."""
+"""Conditions of a VPA that are there while they are true: those of the updater, and the helper that sets one."""
+
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition, VerticalPodAutoscalerStatus
+from podfit.decide.autoscaling.groups import Owner
 
 
 def with_condition(
@@ -18,3 +21,49 @@ def with_condition(
         )
         kept.append(said)
     return replace(status, conditions=tuple(sorted(kept, key=lambda condition: condition.type)))
+
+
+IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
+"""Its mode says Recreate and its pods are resized in place; once said it stays."""
+TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"
+"""Pods wait since a workload has fewer than `minReplicas`."""
+MEMORY_IN_USE = "podfit.dev/MemoryInUse"
+"""A memory limit is to come down, and the node does not lower it below what is used."""
+REASONS = {IN_PLACE_BY_DEFAULT: "PodResized", TOO_FEW_REPLICAS: "MinReplicas", MEMORY_IN_USE: "LimitBelowUsage"}
+PASSING = (TOO_FEW_REPLICAS, MEMORY_IN_USE)
+IN_PLACE_TEXT = (
+    "Its mode is Recreate or Auto; pods are resized in place where that works, and evicted where it does not. The "
+    "annotation podfit.dev/update-mode: upstream makes the updater evict as the mode says."
+)
+NAMED = 5
+"""How many are named; the others are counted."""
+
+
+def too_few(live: Mapping[Owner, int], minimum: int) -> str:
+    """Of workloads and how many pods each has."""
+    found = _some([f"{owner.kind} {owner.name} has {number}" for owner, number in sorted(live.items())])
+    return (
+        f"Fewer pods than minReplicas, {minimum}: {found}. None is evicted, or resized where that restarts a container."
+    )
+
+
+def memory_in_use(pods: Sequence[str]) -> str:
+    """Of pods by name."""
+    return (
+        f"Memory limits of {_some(pods)} stay: more is used than they are to be. The node tries again; pods are not "
+        "evicted for it, since they would start with that limit."
+    )
+
+
+def _some(every: Sequence[str]) -> str:
+    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
+    return ", ".join(every[:NAMED]) + more
+
+
+def with_conditions(
+    status: VerticalPodAutoscalerStatus, wanted: Mapping[str, str], now: str
+) -> VerticalPodAutoscalerStatus:
+    """With those in `wanted`, by type their message, and without those that have passed. What is said already stays."""
+    for name in (*PASSING, *wanted):
+        status = with_condition(status, name, REASONS[name], wanted.get(name, ""), now)
+    return status

@@ -26,6 +26,7 @@ from podfit.decide.autoscaling.actions import (
     Steps,
     Tally,
 )
+from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of, too_small
@@ -44,7 +45,6 @@ from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
-from podfit.decide.autoscaling.updater_conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 
 UPDATED = "vpaInPlaceUpdated"
 

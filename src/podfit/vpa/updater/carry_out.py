@@ -16,8 +16,8 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
+from podfit.decide.autoscaling.conditions import IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.in_place import restarts_nothing
-from podfit.decide.autoscaling.updater_conditions import IN_PLACE_TEXT, with_conditions
 from podfit.vpa.statuses import write_status
 
 log = logging.getLogger(__name__)

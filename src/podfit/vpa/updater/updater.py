@@ -25,11 +25,11 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
+from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.groups import Owner, owner_of
 from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
 from podfit.decide.autoscaling.update import View
-from podfit.decide.autoscaling.updater_conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.kinds import VPAS

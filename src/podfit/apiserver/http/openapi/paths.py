@@ -11,7 +11,7 @@ from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo, Subresource
 from podfit.apiserver.handlers.patching import JSON_PATCH, PATCHES, STRATEGIC_PATCH
 from podfit.apiserver.http.openapi.schemas import schema_name
-from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.negotiation import JSON, YAML
 
 METHODS = {
     "get": "get",

@@ -12,8 +12,12 @@ from podfit.api.apiextensions.v1.types import (
 )
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.registry.strategies.content_deletion import check_before_contents
-from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, UpdateStrategy
+from podfit.apiserver.registry.strategies.strategy import (
+    DeleteStrategy,
+    Strategy,
+    UpdateStrategy,
+    check_before_contents,
+)
 from podfit.core.features import FeatureGates
 
 _Definition = CustomResourceDefinition

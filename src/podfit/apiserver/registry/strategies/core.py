@@ -16,8 +16,12 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.storage.v1.defaults import with_sources
 from podfit.apiserver.registry.service_allocation import created, updated
 from podfit.apiserver.registry.strategies import pods
-from podfit.apiserver.registry.strategies.content_deletion import check_before_contents
-from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, UpdateStrategy
+from podfit.apiserver.registry.strategies.strategy import (
+    DeleteStrategy,
+    Strategy,
+    UpdateStrategy,
+    check_before_contents,
+)
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 

@@ -13,6 +13,7 @@ from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.apply.sets import Tree
 from podfit.apiserver.request.legacy_options import Legacy
+from podfit.core.errors import conflict
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.net.wire import Identity
@@ -125,3 +126,14 @@ _SUBRESOURCES = {
     "status": UpdateStrategy(prepare=changed_status, validate=status_errors),
     "scale": UpdateStrategy(prepare=changed_scale),
 }
+
+
+def check_before_contents(info: ResourceInfo, meta: ObjectMeta, wanted: Preconditions) -> None:
+    """Looked at by rules of their own, with other words. Raises 409."""
+    for name, asked, known in (
+        ("UID", wanted.uid, meta.uid),
+        ("ResourceVersion", wanted.resource_version, meta.resource_version),
+    ):
+        if asked is not None and asked != known:
+            text = f"Precondition failed: {name} in precondition: {asked}, {name} in object meta: {known}"
+            raise conflict(info.resource, meta.name, text, group=info.group)

@@ -1,6 +1,6 @@
 """Which servers on one store count as alive."""
 
-from podfit.apiserver.housekeeping.live_servers import DEAD_SECONDS, RENEW_SECONDS, Sighting, alive, sighted
+from podfit.apiserver.housekeeping.server_leases import DEAD_SECONDS, RENEW_SECONDS, Sighting, alive, sighted
 
 
 def test_who_renews_stays_and_who_does_not_leaves() -> None:
