@@ -283,7 +283,9 @@ async def test_a_claimed_volume_is_given_to_the_group_once_and_a_shared_one_is_n
 ) -> None:
     place = tmp_path / "place"
     place.mkdir(mode=0o700)
-    claim = {"metadata": {"name": "c", "namespace": "ns", "uid": "u1"}, "spec": {"volumeName": "pv"}}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    meta = {"name": "c", "namespace": "ns", "uid": "u1", "annotations": bound}
+    claim = {"metadata": meta, "spec": {"volumeName": "pv"}}
     api.put("persistentvolumeclaims", claim | {"status": {"phase": "Bound"}})
     spec = {source: {"path": str(place)}, "claimRef": {"uid": "u1", "name": "c", "namespace": "ns"}}
     api.put("persistentvolumes", {"metadata": {"name": "pv"}, "spec": spec})
