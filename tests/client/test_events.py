@@ -113,11 +113,16 @@ async def test_events_about_nodes_live_in_default(
     assert [namespace for namespace, _ in api.objects] == ["default"]
 
 
-async def test_a_full_queue_drops_and_says_so(recorder: EventRecorder, caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(QUEUE_SIZE + 2):
+async def test_a_full_queue_drops_and_says_so_once(
+    recorder: EventRecorder, background: Background, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(QUEUE_SIZE + 20):
         recorder.event(pod(), "Normal", "Pulled", str(number))
-    assert recorder.dropped == 2
-    assert "event dropped object=shop/web reason=Pulled" in caplog.text
+    assert caplog.messages == ["event dropped object=shop/web reason=Pulled message='1000' error=the queue is full"]
+    background(recorder.run())
+    await recorder.flush()
+    assert caplog.messages[1:] == ["events dropped component=kubelet count=19 error=the queue was full"]
+    assert recorder.dropped == 20
 
 
 async def test_a_refused_event_is_dropped_and_the_next_goes_on(
@@ -165,16 +170,19 @@ async def test_events_about_different_objects_travel_together(
         return await api(request)
 
     recorder = EventRecorder(Client(Local(slow, Identity("tester")), user_agent="t"), component="c", clock=clock)
-    for number in range(AT_ONCE + 2):
+    for number in range(AT_ONCE + 1):
         recorder.event(pod(uid=f"u{number}"), "Normal", "Scheduled", "to n1")
-    recorder.event(pod(uid=f"u{AT_ONCE + 1}"), "Normal", "Pulled", "image is there")
+        recorder.event(pod(uid=f"u{number}"), "Normal", "Pulled", "image is there")
     background(recorder.run())
-    for count in (AT_ONCE, 2, 1):
+    for count in (AT_ONCE, AT_ONCE, 1, 1):
         await clock.settle()
         assert len(arrived) == count
         arrived.clear()
         for _ in range(count):
             let_through.release()
     await recorder.flush()
-    assert [obj["reason"] for obj in api.objects.values()][-2:] == ["Scheduled", "Pulled"]
+    told = [(obj["involvedObject"]["uid"], obj["reason"]) for obj in api.objects.values()]
+    assert sorted(told, key=lambda one: one[0]) == [
+        (f"u{number}", reason) for number in range(AT_ONCE + 1) for reason in ("Scheduled", "Pulled")
+    ]
     assert recorder.dropped == 0

@@ -10,7 +10,8 @@ full, or the API refuses, the note is dropped and the log says so.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -52,6 +53,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[Told] = asyncio.Queue(QUEUE_SIZE)
         self._correlator = Correlator()
         self._last_stamp = 0
+        self._not_queued = 0  # since there was room last
         self.dropped = 0
 
     def event(self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "", action: str = "") -> None:
@@ -65,7 +67,9 @@ class EventRecorder:
         try:
             self._queue.put_nowait((note, format_time(self._clock.now()), self._clock.monotonic()))
         except asyncio.QueueFull:
-            self._drop(note, "the queue is full")
+            self._not_queued += 1
+            if self._not_queued == 1:
+                self._drop(note, "the queue is full")
 
     async def run(self) -> None:
         while True:
@@ -73,16 +77,27 @@ class EventRecorder:
             if self._after is not None:
                 await self._after()
             batch += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-            for together in _about_different(batch):
-                async with asyncio.TaskGroup() as group:
-                    for note, when, moment in together:
-                        group.create_task(self._taken(note, when, moment))
+            self._say_not_queued()
+            by_object = _by_object(batch)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(AT_ONCE, len(by_object))):
+                    group.create_task(self._tell_about(by_object))
 
-    async def _taken(self, note: EventDraft, when: str, moment: float) -> None:
-        try:
-            await self._correlated(note, when, moment)
-        finally:
-            self._queue.task_done()
+    async def _tell_about(self, objects: deque[list[Told]]) -> None:
+        """What is told of one after the other of the objects, which several of these share."""
+        while objects:
+            for note, when, moment in objects.popleft():
+                try:
+                    await self._correlated(note, when, moment)
+                finally:
+                    self._queue.task_done()
+
+    def _say_not_queued(self) -> None:
+        """The first is in the log; a line for each of thousands would only make a busy component slower."""
+        more, self._not_queued = self._not_queued - 1, 0
+        if more > 0:
+            self.dropped += more
+            log.warning("events dropped component=%s count=%d error=the queue was full", self._component, more)
 
     async def flush(self) -> None:
         """Wait until everything told so far is delivered or dropped; `run` has to be running."""
@@ -172,16 +187,13 @@ class EventRecorder:
         )
 
 
-def _about_different(batch: Sequence[Told]) -> Iterator[Sequence[Told]]:
-    """The notes in order, so many together as speak each of another object, at most `AT_ONCE`."""
-    start, about = 0, set[str]()
-    for end, (note, _, _) in enumerate(batch):
-        uid = note.regarding.uid
-        if uid in about or end - start == AT_ONCE:
-            yield batch[start:end]
-            start, about = end, set()
-        about.add(uid)
-    yield batch[start:]
+def _by_object(batch: Iterable[Told]) -> deque[list[Told]]:
+    """The notes about each object in order, objects in the order of their first."""
+    found: dict[tuple[str, str], list[Told]] = {}
+    for told in batch:
+        about = told[0].regarding
+        found.setdefault((about.kind, about.uid), []).append(told)
+    return deque(found.values())
 
 
 def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
