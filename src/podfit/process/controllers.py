@@ -124,7 +124,7 @@ def garbage_collection(
 def _room(
     client_of: ClientOf, informers: Informers, how: MakeRoom, gates: FeatureGates, clock: Clock
 ) -> Iterator[Loop]:
-    from podfit.controllers import room, room_notice
+    from podfit.controllers import room, room_notice  # only where room is made
 
     evict = how is MakeRoom.PREEMPT
     client = client_of(controller(room.EVICTING_ACCOUNT if evict else room.ACCOUNT))

@@ -8,6 +8,7 @@ import msgspec
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock
+from podfit.process.cri_runtime import cri_runtime
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import ClusterError, MachineError, UsageError
 from podfit.process.node_runtime import private_containerd
@@ -59,7 +60,5 @@ def _connect(data: DataDir) -> Runtime:
         )
     if not any(node.runtime_endpoint for node in state.nodes):
         raise MachineError("this cluster has no containerd of its own; simulated nodes need no images")
-    from podfit.kubelet.runtime.cri.client import CRIRuntime
-
     containerd = private_containerd(data, SystemClock())
-    return CRIRuntime(containerd.places.socket, containerd.importer)
+    return cri_runtime(containerd.places.socket, containerd.importer)

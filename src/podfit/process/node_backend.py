@@ -7,21 +7,20 @@ from pathlib import Path
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.probes.checks import Checks
-from podfit.kubelet.probes.node_network import NodeReach
+from podfit.kubelet.probes.simulated import SimulatedChecks
 from podfit.kubelet.runtime import images
-from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.container_network import ContainerReach
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.process.cri_runtime import cri_runtime, node_network
 from podfit.process.errors import MachineError
 from podfit.process.node_runtime import PreparedRuntime, containerd_failed
 from podfit.process.options import NodeOptions
-
-log = logging.getLogger(__name__)
-
 
 log = logging.getLogger(__name__)
 
@@ -46,26 +45,26 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     """Wait for our own containerd, or connect to the runtime that was named. Raises MachineError."""
     found, containerd = prepared.cgroups, prepared.containerd
     if containerd is None:
-        runtime = _cri(Path(options.runtime_endpoint))
+        runtime = cri_runtime(Path(options.runtime_endpoint))
         try:
             detail = await _described(runtime, found.described)
             await _check_cgroup_driver(runtime, detail)
         except MachineError:
             await runtime.close()
             raise
-        return NodeBackend(runtime, found.cgroups, detail, _reach(), images=await _image_root(runtime))
+        return NodeBackend(runtime, found.cgroups, detail, node_network(), images=await _image_root(runtime))
     try:
         await containerd.start()
     except ContainerdFailed as error:
         raise containerd_failed(options.data, containerd, error) from error
-    runtime = _cri(containerd.places.socket, containerd.importer)
+    runtime = cri_runtime(containerd.places.socket, containerd.importer)
     try:
         await _until_ready(runtime, containerd, clock)
         await _load_built_in(runtime, containerd.places.root / "images")
         detail = await _described(runtime, found.described)
-        return NodeBackend(runtime, found.cgroups, detail, _reach(), containerd)
+        return NodeBackend(runtime, found.cgroups, detail, node_network(), containerd)
     except MachineError:
-        await _give_up(NodeBackend(runtime, found.cgroups, "", _reach(), containerd))
+        await _give_up(NodeBackend(runtime, found.cgroups, "", node_network(), containerd))
         raise
 
 
@@ -84,18 +83,6 @@ async def _give_up(backend: NodeBackend) -> None:
         await release(backend, end=True)
     except CRIError as error:
         log.warning("containerd is left as it is error=%s", error)
-
-
-def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
-    from podfit.kubelet.runtime.cri.client import CRIRuntime
-
-    return CRIRuntime(socket, importer)
-
-
-def _reach() -> ContainerReach:
-    from podfit.kubelet.runtime.cri.health import check_health
-
-    return NodeReach(check_health)
 
 
 async def _described(runtime: Runtime, cgroups: str) -> str:
@@ -159,10 +146,6 @@ async def release(backend: NodeBackend, *, end: bool) -> None:
 
 
 def simulated_backend(clock: Clock) -> NodeBackend:
-    from podfit.kubelet.cgroup.memory import MemoryCgroups
-    from podfit.kubelet.probes.simulated import SimulatedChecks
-    from podfit.kubelet.runtime.simulated import SimulatedRuntime
-
     cgroups = MemoryCgroups()
     runtime = SimulatedRuntime(clock, cgroups)
     checks = SimulatedChecks.of(runtime)

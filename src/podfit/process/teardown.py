@@ -20,6 +20,7 @@ from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+from podfit.process.cri_runtime import cri_runtime
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
 from podfit.process.leftovers import Traces
@@ -113,9 +114,7 @@ async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
 
 async def _remove_sandboxes(socket: Path) -> None:
     """All of them: a CRI runtime belongs to one kubelet."""
-    from podfit.kubelet.runtime.cri.client import CRIRuntime
-
-    runtime = CRIRuntime(socket)
+    runtime = cri_runtime(socket)
     try:
         for sandbox in await runtime.list_sandboxes():
             await runtime.stop_sandbox(sandbox.id)
