@@ -115,9 +115,7 @@ class HttpsClient:
                 use_dns_cache=resolver is None,
                 socket_factory=self._new_socket,
             )
-            if (
-                not self._trusted
-            ):  # by a private name: nothing public bounds the interim answers that aiohttp keeps
+            if not self._trusted:  # by a private name: nothing public bounds the interim answers that aiohttp keeps
                 guarded: type[ResponseHandler] = _Guarded
                 connector._factory = partial(guarded, loop=asyncio.get_running_loop())
             self._session = aiohttp.ClientSession(
