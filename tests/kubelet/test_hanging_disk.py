@@ -29,14 +29,14 @@ class HangingFile:
     def __init__(self, node: Node, which: str) -> None:
         self._node = node
         self._hanging = Hanging(node.config.root / f"{which}.journal")
-        node.clock.hanging = lambda: being_written(node.kubelet._writer, node.config.root / which)
+        node.clock.hanging = lambda: being_written(node.kubelet._node.writer, node.config.root / which)
 
     async def answer(self) -> None:
         """From now on the clock waits for the thread that hung, too."""
         self._node.clock.hanging = tuple
         self._hanging.answer()
         await self._node.rest()
-        assert not self._node.kubelet._writer.problem
+        assert not self._node.kubelet._node.writer.problem
 
     def close(self) -> None:
         self._hanging.close()

@@ -1,0 +1,243 @@
+"""The parts of a kubelet, put together: each class makes those of one side, from what it stands on and the sides above.
+
+    NodeSide ──▶ ShareSide ──▶ PodSide ──▶ Upkeep
+
+NodeSide    what the node is, and says of itself
+ShareSide   what its pods are promised, and how a promise becomes real
+PodSide     what runs and ends pods
+Upkeep      what is done unasked, so that the node lasts
+"""
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.actuation.guarded_shrink import Guard
+from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.backoff import CrashBackoff
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.writer import DiskWriter, Threads
+from podfit.kubelet.eviction.evictor import Evictor
+from podfit.kubelet.eviction.local_storage import StorageMeter
+from podfit.kubelet.eviction.reclaim import Reclaimer
+from podfit.kubelet.housekeeping import Housekeeper
+from podfit.kubelet.images.collector import ImageCollector
+from podfit.kubelet.images.pull_secrets import PullSecrets
+from podfit.kubelet.images.puller import Puller
+from podfit.kubelet.managers.manager import ResourceManagers
+from podfit.kubelet.managers.shared_pool import SharedPool
+from podfit.kubelet.node.agent import NodeAgent
+from podfit.kubelet.node.events import KubeletEvents
+from podfit.kubelet.node.pressure import Observe, PressureMonitor
+from podfit.kubelet.node.view import NodeViews
+from podfit.kubelet.pods.attempts import Attempts
+from podfit.kubelet.pods.event_delay import EventDelay
+from podfit.kubelet.pods.hooks import Hooks
+from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
+from podfit.kubelet.pods.manager import PodManager
+from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
+from podfit.kubelet.pods.watch import RuntimeWatch
+from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.probes.checks import Checks
+from podfit.kubelet.probes.manager import ProbeManager
+from podfit.kubelet.runtime.container_network import ContainerReach
+from podfit.kubelet.runtime.log_rotation import LogRotation
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.shutdown import GracefulShutdown
+from podfit.kubelet.sources.lookup import Lookup
+from podfit.kubelet.sources.names import NO_NAMES, NodeNames
+from podfit.kubelet.sources.services import ServiceVariables
+from podfit.kubelet.static.directory import ManifestDirectory
+from podfit.kubelet.static.mirrors import Mirrors
+from podfit.kubelet.volumes.claimed import ClaimedVolumes
+from podfit.kubelet.volumes.manager import Volumes
+from podfit.kubelet.volumes.mounter import Mounter
+from podfit.kubelet.volumes.payloads import Payloads
+from podfit.kubelet.volumes.tokens import TokenSource
+from podfit.net.files import write_whole
+from podfit.net.metrics import Metrics
+
+IMAGES = "imagefs.available"
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kubelet stands on; `kubelet.Kubelet` says what each is. `metrics` are its own."""
+
+    client: Client
+    runtime: Runtime
+    cgroups: Cgroups
+    config: KubeletConfig
+    machine: Machine
+    mounter: Mounter
+    clock: Clock
+    reach: ContainerReach
+    checks: Checks
+    runtime_name: str
+    observe: Observe
+    metrics: Metrics
+
+
+class NodeSide:
+    def __init__(self, base: Base) -> None:
+        config, clock = base.config, base.clock
+        self.event_delay = EventDelay(clock)
+        self.events = KubeletEvents(base.client, config.name, clock=clock, after=self.event_delay.wait)
+        threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
+        self.writer = DiskWriter(clock, threads)
+        self.pressure = PressureMonitor(
+            base.observe, config.eviction_hard, clock=clock, transition=config.pressure_transition
+        )
+        self.agent = NodeAgent(
+            base.client,
+            base.runtime,
+            config,
+            clock=clock,
+            gates=base.machine.gates,
+            pressure=self.pressure,
+            writer=self.writer,
+            tell=self.events.node,
+        )
+
+
+class ShareSide:
+    def __init__(self, base: Base, node: NodeSide) -> None:
+        config, clock = base.config, base.clock
+        self.known = KnownPods()
+        journaled = not config.simulated  # a simulated resize waits for no runtime
+        allocated = Checkpoint(config.root / "allocated_pods_state", node.writer, journaled=journaled)
+        actuated = Checkpoint(
+            config.root / "actuated_pods_state", node.writer, write=write_whole, journaled=journaled, durable=False
+        )
+        self.checkpoints = (allocated, actuated)
+        self.managers = ResourceManagers(config.managers, config.root, node.writer)
+        self.pool = SharedPool(base.runtime, self.managers, node=config.name, clock=clock)
+        self.allocation = AllocationManager(
+            allocated=allocated,
+            actuated=actuated,
+            node=NodeViews(config, base.machine, self.managers, node.agent, node.pressure),
+            clock=clock,
+            emit=node.events.pod,
+            sync=lambda uid, _trigger: self.known.resize(uid),
+            end=self.known.preempt,
+            metrics=base.metrics,
+            managers=self.managers,
+        )
+        self.pods = AllocatedPods(self.known, self.allocation)
+        self.guard = Guard(base.cgroups, clock, config.root / "guarded_shrinks")
+        self.actuator = Actuator(
+            runtime=base.runtime,
+            cgroups=base.cgroups,
+            machine=base.machine,
+            record=actuated,
+            clock=clock,
+            metrics=base.metrics,
+            managers=self.managers,
+            guard=self.guard,
+        )
+
+
+class PodSide:
+    def __init__(self, base: Base, node: NodeSide, share: ShareSide) -> None:
+        config, clock, client = base.config, base.clock, base.client
+        self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
+        self.watch = RuntimeWatch(base.runtime, share.known, clock=clock)
+        self.mirrors = Mirrors(self.informer, client, clock=clock, owner=node.agent.reference, shown=share.known.shown)
+        self.manifests = ManifestDirectory(
+            config.manifests,
+            node=config.name,
+            clock=clock,
+            gates=base.machine.gates,
+            listeners=(share.known, self.mirrors),
+        )
+        self.lookup = Lookup(client, clock)
+        self.services = ServiceVariables(client, clock, api_server=config.api_server, follow=not config.simulated)
+        payloads = Payloads(self.lookup, config.allocatable, TokenSource(client, clock))
+        self.volumes = Volumes(config.root, payloads, base.mounter, node.writer, clock.now, ClaimedVolumes(client))
+        self.puller = Puller(base.runtime, clock=clock, retry=RETRY_SECONDS)
+        self.probes = ProbeManager(
+            base.checks,
+            address=config.host_ip,
+            clock=clock,
+            random=client.random,
+            changed=share.known.wake,
+            emit=node.events.pod,
+        )
+        attempts = Attempts(config.root / "unfinished_pods", node.writer)
+        self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
+
+    def _context(self, base: Base, node: NodeSide, share: ShareSide) -> WorkerContext:
+        names = NO_NAMES if base.config.simulated else NodeNames()
+        hooks = Hooks(base.runtime, base.reach, base.clock, base.config.host_ip)
+        killer = Killer(base.runtime, base.clock, node.events.pod, hooks)
+        starter = Starter(
+            base.runtime,
+            share.actuator,
+            self.puller,
+            self.lookup,
+            PullSecrets(self.lookup),
+            self.volumes,
+            base.config.allocatable,
+            base.clock,
+            base.client.random,
+            CrashBackoff(),
+            share.pool,
+            names,
+            hooks,
+            killer,
+            node.events.pod,
+            self.services,
+        )
+        return WorkerContext(
+            client=base.client,
+            runtime=base.runtime,
+            cgroups=base.cgroups,
+            config=base.config,
+            clock=base.clock,
+            machine=base.machine,
+            runtime_name=base.runtime_name,
+            allocation=share.allocation,
+            actuator=share.actuator,
+            volumes=self.volumes,
+            starter=starter,
+            killer=killer,
+            metrics=PodMetrics(base.metrics),
+            probes=self.probes,
+            names=names,
+            emit=node.events.pod,
+            event_delay=node.event_delay,
+            tell=node.events.node,
+            active=share.pods.active,
+        )
+
+
+class Upkeep:
+    def __init__(self, base: Base, node: NodeSide, share: ShareSide, pods: PodSide) -> None:
+        config, clock, runtime, known = base.config, base.clock, base.runtime, share.known
+        log_root = None if config.simulated else config.log_root
+        self.logs = LogRotation(runtime, log_root, node.writer, clock)
+        self.images = ImageCollector(
+            runtime, config.images, clock=clock, disk=lambda: node.pressure.seen.get(IMAGES), tell=node.events.node
+        )
+        self.evictor = Evictor(
+            runtime,
+            node.pressure,
+            known,
+            share.pods,
+            StorageMeter(pods.volumes, log_root, node.writer, clock),
+            Reclaimer(runtime, known, self.images, node.writer),
+            clock,
+            node.events.pod,
+            node.events.node,
+        )
+        self.shutdown = GracefulShutdown(known, clock, config.shutdown)
+        self.housekeeper = Housekeeper(
+            runtime, base.cgroups, pods.volumes, config, clock, share.actuator, known, pods.informer, share.pods
+        )
