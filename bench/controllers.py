@@ -97,7 +97,7 @@ async def until_all(client: Client, version: str, names: set[str], holds: Callab
 async def measured(server: Server, pods: int, work: Callable[[], object]) -> tuple[list[str], Spent]:
     """The row of a phase, and what was spent in it. CPU and requests are those of a while longer."""
     before = await server.spent()
-    await work()  # type: ignore[misc]
+    await work()  # type: ignore[misc]  # a coroutine function of any kind
     seconds = time.perf_counter() - before.at
     await asyncio.sleep(SETTLE_SECONDS)
     spent = (await server.spent()).since(before)
@@ -116,7 +116,7 @@ async def run(data: Path, deployments: int, replicas: int) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(until_all(client, page.resource_version, names, is_ready))
             for number in range(deployments):
-                await change(number)  # type: ignore[misc]
+                await change(number)  # type: ignore[misc]  # a coroutine function of any kind
 
     async def create(number: int) -> None:
         await client.create(deployment(number, replicas))
@@ -126,7 +126,7 @@ async def run(data: Path, deployments: int, replicas: int) -> None:
         await client.patch(Deployment, f"web-{number}", NAMESPACE, patch)
 
     for name, what in (("ready", create), ("rolled out", change)):
-        row, spent = await measured(server, pods, lambda what=what: together(what))  # type: ignore[misc]
+        row, spent = await measured(server, pods, lambda what=what: together(what))  # type: ignore[misc]  # bound in the loop
         rows.append([name, *row])
         print(f"{name}: requests for each pod")
         for request, count in spent.requests.most_common(FREQUENT):

@@ -6,7 +6,7 @@ from podfit.client.resource import Resource
 
 
 @pytest.mark.parametrize("kind", [PODS, NODES, LIMIT_RANGES, QUOTAS, NAMESPACES, CLAIMS, CLASSES, LEASES, BUDGETS])
-def test_what_is_asked_for_is_where_the_table_of_kinds_has_it(kind: Resource) -> None:  # type: ignore[type-arg]
+def test_what_is_asked_for_is_where_the_table_of_kinds_has_it(kind: Resource) -> None:  # type: ignore[type-arg]  # of any kind
     info = info_for(kind.type)
     for args in ((), ("shop",), ("shop", "web"), ("shop", "web", "status")):
         assert kind.info.path(*args) == info.path(*args)

@@ -19,7 +19,7 @@ from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 
 
-def pod(*containers: dict, **spec: object) -> Pod:  # type: ignore[type-arg]
+def pod(*containers: dict, **spec: object) -> Pod:  # type: ignore[type-arg]  # of any kind
     return convert({"metadata": {"name": "web"}, "spec": {"containers": containers, **spec}}, Pod)
 
 

@@ -57,7 +57,7 @@ async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> 
         assert (answer.status, answer.headers["content-type"]) == (200, "text/plain")
         assert not isinstance(answer.body, bytes), "streamed, not gathered"
         assert await anext(answer.body) == b"one\n"
-        await answer.body.aclose()  # type: ignore[attr-defined]
+        await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
         assert kubelet.closed, "who stops listening stops the kubelet"
     asked = kubelet.asked[0]
     assert (asked.method, asked.path) == ("GET", "/containerLogs/default/p/c")

@@ -139,7 +139,7 @@ async def test_a_watch_shows_it_in_every_event(legacy: Server) -> None:
     assert await event() == ("MODIFIED", "Proposed")
     await report(legacy, "1500m", IN_PROGRESS, seen=2)
     assert await event() == ("MODIFIED", "InProgress")
-    await answer.body.aclose()  # type: ignore[attr-defined]
+    await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
     with pytest.raises(StopAsyncIteration):
         await anext(events)
 

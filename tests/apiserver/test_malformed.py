@@ -318,7 +318,7 @@ def test_no_query_makes_the_server_fail(query: dict[str, str], method: str, path
                 text = "&".join(f"{name}={value}" for name, value in query.items())
                 answer = await server.ask(method, f"{path}?{text}", b"{}" if method != "GET" else b"")
                 if not isinstance(answer.body, bytes):
-                    await answer.body.aclose()  # type: ignore[attr-defined]
+                    await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
                 return answer.status
 
     status = asyncio.run(send())

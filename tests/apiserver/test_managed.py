@@ -18,7 +18,7 @@ async def send(
     server: Server, method: str, path: str, body: Any, *, who: str = "kubectl", kind: str = "application/json"
 ) -> Any:
     headers = {"user_agent": f"{who}/v1.36 (linux/amd64)"}
-    answer = await server.ask(method, path, json.dumps(body).encode(), content_type=kind, **headers)  # type: ignore[arg-type]
+    answer = await server.ask(method, path, json.dumps(body).encode(), content_type=kind, **headers)  # type: ignore[arg-type]  # keywords of several types
     assert answer.status < 300, await answer.read()
     return document(await answer.read())
 

@@ -250,7 +250,7 @@ async def test_a_watch_that_is_closed_lets_go_of_the_store_and_the_clock(server:
     before = clock(server).pending
     watching = await watch(server, "allowWatchBookmarks=true")
     assert len(clock(server).pending) == len(before) + 2
-    await watching._body.aclose()  # type: ignore[attr-defined]
+    await watching._body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
     assert clock(server).pending == before
 
 

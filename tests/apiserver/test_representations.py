@@ -55,7 +55,7 @@ async def test_a_watch_of_metadata(server: Server) -> None:
         "type": "ADDED",
         "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]},
     }
-    await answer.body.aclose()  # type: ignore[attr-defined]
+    await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
 
 
 @pytest.mark.parametrize(

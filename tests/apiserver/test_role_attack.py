@@ -137,7 +137,7 @@ async def test_what_a_role_may_read_it_reaches(server: Server) -> None:
 async def test_nobody_acts_as_somebody_else(server: Server, role: str, headers: dict[str, str]) -> None:
     await tenants(server)
     path = f"/api/v1/namespaces/{THEIRS}/secrets/{TARGET}"
-    answer = await server.ask("GET", path, identity=ROLES[role], **headers)  # type: ignore[arg-type]
+    answer = await server.ask("GET", path, identity=ROLES[role], **headers)  # type: ignore[arg-type]  # keywords of several types
     assert answer.status == 403
     assert SECRET.encode() not in await answer.read()
 

@@ -153,7 +153,7 @@ async def test_while_the_store_is_away_nobody_is_dead(
     store: Store, context: Context, clock: FakeClock, closing: AsyncExitStack
 ) -> None:
     flaky = Flaky(store)
-    await begun(closing, Context(flaky, clock, FeatureGates(), lambda _: None), A)  # type: ignore[arg-type]
+    await begun(closing, Context(flaky, clock, FeatureGates(), lambda _: None), A)  # type: ignore[arg-type]  # a fake
     second = await begun(closing, context, B)
     kill(second)
     await clock.advance(LOOK_SECONDS)
@@ -171,7 +171,7 @@ async def test_servers_that_begin_together_are_all_named_at_once(
 ) -> None:
     flaky = Flaky(store)
     flaky.meanwhile.append(lambda: begun(closing, context, B))
-    await begun(closing, Context(flaky, clock, FeatureGates(), lambda _: None), A)  # type: ignore[arg-type]
+    await begun(closing, Context(flaky, clock, FeatureGates(), lambda _: None), A)  # type: ignore[arg-type]  # a fake
     assert await told(context) == {A, B}
 
 

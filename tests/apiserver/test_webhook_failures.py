@@ -144,7 +144,7 @@ async def test_a_patch_that_does_not_fit_fails_whatever_the_policy(server: Serve
     await stored(server)
     await register(server, "mutating", hooks.webhook("/m", "pods/resize", failurePolicy=policy))
     for wrong in (setting("/spec/nowhere/x", 1), setting("/spec", "text")):
-        hooks.answers["/m"] = lambda _, wrong=wrong: wrong  # type: ignore[misc]
+        hooks.answers["/m"] = lambda _, wrong=wrong: wrong  # type: ignore[misc]  # bound in the loop
         code, body = await resize(server, asking(c="1500m"))
         assert (code, body["reason"]) == (500, "InternalError")
 

@@ -53,7 +53,7 @@ def test_wrong_usage_is_exit_2_with_one_message(
     assert "Traceback" not in text
 
 
-def test_status_without_a_cluster_is_exit_1(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+def test_status_without_a_cluster_is_exit_1(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]  # fixtures
     assert run(["status", "--data", str(tmp_path)]) == exits.REFUSED
     assert "no cluster is running" in capsys.readouterr().out
     assert run(["status", "--data", str(tmp_path), "-o", "json"]) == exits.REFUSED

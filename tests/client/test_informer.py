@@ -192,7 +192,7 @@ async def test_a_handler_that_fails_does_not_stop_the_others(
     api: FakeApi, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = informer_of(client, clock)
-    informer.add_handler(add=lambda obj: 1 / 0)  # type: ignore[arg-type]
+    informer.add_handler(add=lambda obj: 1 / 0)  # type: ignore[arg-type]  # it raises
     told = record(informer)
     background(informer.run())
     await clock.settle()

@@ -20,7 +20,7 @@ GUARANTEED = {"cpu": "1", "memory": "1Gi"}
 
 def node(**changes: object) -> NodeView:
     fields = {"allocatable": NODE.allocatable, "machine": MACHINE, **changes}
-    return NodeView(**fields)  # type: ignore[arg-type]
+    return NodeView(**fields)  # type: ignore[arg-type]  # keywords of several types
 
 
 @pytest.mark.row("R-096")

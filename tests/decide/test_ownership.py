@@ -76,4 +76,4 @@ def test_blocking_and_forgetting() -> None:
 def test_what_a_deletion_waits_for(
     options: dict[str, str], present: tuple[str, ...], default: str, wanted: tuple[str, ...]
 ) -> None:
-    assert wanted_finalizers(DeleteOptions(**options), present, default=default) == wanted  # type: ignore[arg-type]
+    assert wanted_finalizers(DeleteOptions(**options), present, default=default) == wanted  # type: ignore[arg-type]  # keywords of several types

@@ -169,7 +169,7 @@ def test_restart_policy_is_per_resource(changed: object, restart: tuple[str, ...
     before = placed(
         pod(container("c1", {"cpu": "100m"}, limits, resize_policy=(RESTART_MEMORY,)), container("c2", {}, limits))
     )
-    assert restarts(resized(before, c1=changed), actuated(before), {"c1", "c2"}, GATES) == restart  # type: ignore[arg-type]
+    assert restarts(resized(before, c1=changed), actuated(before), {"c1", "c2"}, GATES) == restart  # type: ignore[arg-type]  # states of the table
 
 
 def test_pod_is_not_lowered_while_a_container_to_be_restarted_still_runs() -> None:

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("no
 
 
 @pytest.fixture
-def web(cluster: Up):  # type: ignore[no-untyped-def]
+def web(cluster: Up):  # type: ignore[no-untyped-def]  # fixtures
     """A Guaranteed pod that runs; gone afterwards."""
     cluster.apply(manifest("web", {"name": "app", "resources": resources("100m", "64Mi")}))
     cluster.ok("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")

@@ -57,7 +57,7 @@ def test_a_service_is_applied_again(server: Up) -> None:
     server.ok("apply", "-f", "-", stdin=json.dumps(body))
     address = server.get("service", "s")["spec"]["clusterIP"]
     assert "unchanged" in server.ok("apply", "-f", "-", stdin=json.dumps(body))
-    body["spec"]["ports"] = [{"port": 81}]  # type: ignore[index]
+    body["spec"]["ports"] = [{"port": 81}]  # type: ignore[index]  # an object in JSON
     assert "configured" in server.ok("apply", "-f", "-", stdin=json.dumps(body))
     spec = server.get("service", "s")["spec"]
     assert (spec["clusterIP"], [port["port"] for port in spec["ports"]]) == (address, [81])

@@ -15,7 +15,7 @@ from support.up import PODFIT, Up, manifest, resources, run, running, settled
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
 
 
-def _first(pod: dict) -> tuple[str, int]:  # type: ignore[type-arg]
+def _first(pod: dict) -> tuple[str, int]:  # type: ignore[type-arg]  # of any kind
     status = pod["status"]["containerStatuses"][0]
     return status["containerID"], status["restartCount"]
 

@@ -113,7 +113,7 @@ def test_aggregated_backends(victim: Victim, tmp_path: Path, figure: Figure) -> 
                 figure,
                 victim.measure(
                     f"backend, {name}",
-                    lambda path=path, got=got: got.append(  # type: ignore[misc]
+                    lambda path=path, got=got: got.append(  # type: ignore[misc]  # bound in the loop
                         victim.ask("GET", path, headers=spoofing).status
                     ),
                 ),

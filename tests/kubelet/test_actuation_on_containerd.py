@@ -52,7 +52,7 @@ async def start(node: RealNode) -> AsyncIterator[Start]:
 
     async def begin(name: str, *containers: object, **spec: object) -> Pod:
         started.append(name)
-        return await node.runs(name, *containers, **spec)  # type: ignore[arg-type]
+        return await node.runs(name, *containers, **spec)  # type: ignore[arg-type]  # keywords of several types
 
     yield begin
     for name in started:

@@ -19,7 +19,7 @@ FILES = "allocated_pods_state", "actuated_pods_state"
 def disk(monkeypatch: pytest.MonkeyPatch) -> "Disk":
     """Set before the node is made: a checkpoint keeps the writer that it was given."""
     made = Disk()
-    defaults: dict[str, object] = checkpoint.Checkpoint.__init__.__kwdefaults__  # type: ignore[assignment]
+    defaults: dict[str, object] = checkpoint.Checkpoint.__init__.__kwdefaults__  # type: ignore[assignment]  # they are a dict
     monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__kwdefaults__", {**defaults, "write": made.write})
     monkeypatch.setattr(Journal, "_write", made.wrap(Journal._write))
     return made

@@ -38,7 +38,7 @@ async def test_the_promise_is_on_disk_before_the_pod_begins(node: Node, monkeypa
 
     async def looked(*args: object, **options: object) -> str:
         found.append(set(load(read())))
-        return await make(*args, **options)  # type: ignore[arg-type]
+        return await make(*args, **options)  # type: ignore[arg-type]  # keywords of several types
 
     monkeypatch.setattr(node.runtime, "run_sandbox", looked)
     node.add(containers=[sized()])

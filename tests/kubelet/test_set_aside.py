@@ -23,7 +23,7 @@ class Killing:
     def __init__(self, node: Node, *names: str) -> None:
         self._node, self.held = node, set(names)
         self._create = node.runtime.create_container
-        node.runtime.create_container = self._held_up  # type: ignore[method-assign]
+        node.runtime.create_container = self._held_up  # type: ignore[method-assign]  # a fault put in
         self.begun: list[str] = []
 
     async def _held_up(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:

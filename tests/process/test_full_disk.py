@@ -44,7 +44,7 @@ def fill(root: Path) -> Path:
 
 async def refusal(client: Client, method: str, path: str, **more: object) -> ApiError:
     with pytest.raises(ApiError) as refused:
-        await client.request(method, path, **more)  # type: ignore[arg-type]
+        await client.request(method, path, **more)  # type: ignore[arg-type]  # keywords of several types
     return refused.value
 
 

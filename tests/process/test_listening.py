@@ -113,7 +113,7 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
     data = DataDir.at(tmp_path)
 
     async def start(**given: object) -> ApiServerProcess:
-        options = ApiServerOptions(data=data, port=0, listening=Listening(bind=("0.0.0.0",), **given))  # type: ignore[arg-type]
+        options = ApiServerOptions(data=data, port=0, listening=Listening(bind=("0.0.0.0",), **given))  # type: ignore[arg-type]  # keywords of several types
         return await ApiServerProcess.start(options, announce=lambda _: None, clock=SystemClock())
 
     certificate = data.pki / "apiserver-0.0.0.0.crt"

@@ -77,9 +77,9 @@ async def test_a_containerd_that_cannot_be_used_is_ended_unless_something_may_ru
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool
 ) -> None:
     runtime, prepared = Runtime(sandboxes), Prepared(tmp_path)
-    monkeypatch.setattr(node_backend, "_cri", lambda *_: runtime)
+    monkeypatch.setattr(node_backend, "cri_runtime", lambda *_: runtime)
     with pytest.raises(MachineError, match="no space left on device"):
-        await node_backend.real_backend(prepared, None, FakeClock())  # type: ignore[arg-type]
+        await node_backend.real_backend(prepared, None, FakeClock())  # type: ignore[arg-type]  # a fake
     assert (prepared.containerd.stopped, runtime.closed) == (stopped, True)
 
 
@@ -88,10 +88,10 @@ async def test_a_runtime_with_the_other_cgroup_driver_is_refused(
 ) -> None:
     runtime, prepared = Theirs([]), Prepared(tmp_path)
     monkeypatch.setattr(prepared, "containerd", None)  # as where a runtime is named
-    monkeypatch.setattr(node_backend, "_cri", lambda *_: runtime)
+    monkeypatch.setattr(node_backend, "cri_runtime", lambda *_: runtime)
     options = SimpleNamespace(runtime_endpoint="/run/theirs.sock")
     with pytest.raises(MachineError, match=r"\(cri-o 1.33, cgroup v1\) has the cgroup driver systemd") as refused:
-        await node_backend.real_backend(prepared, options, FakeClock())  # type: ignore[arg-type]
+        await node_backend.real_backend(prepared, options, FakeClock())  # type: ignore[arg-type]  # a fake
     assert "cgroup_manager" in refused.value.fix[0]
     assert runtime.closed
 

@@ -222,7 +222,7 @@ async def test_other_errors_are_a_problem_until_a_write_is_done(
 
         executemany = execute
 
-    log: SqliteLog = store._log  # type: ignore[assignment]
+    log: SqliteLog = store._log  # type: ignore[assignment]  # it is SQLite here
     with monkeypatch.context() as patch:
         patch.setattr(
             log,

@@ -17,7 +17,7 @@ async def send(
     raw = b"" if body is None else json.dumps(body).encode()
     got = await server.ask(method, path, raw, identity=who, content_type=kind or "application/json")
     if not isinstance(got.body, bytes):
-        await got.body.aclose()  # type: ignore[attr-defined]
+        await got.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
         return got.status, None
     text = await got.read()
     return got.status, document(text) if text.startswith(b"{") else text
@@ -51,6 +51,6 @@ async def pod(server: Server, name: str = "p", node: str = "", **spec: Any) -> N
 
 async def as_other(server: Server, path: str, *, who: Identity = ADMIN, **other: str) -> tuple[int, Any]:
     headers = {f"impersonate_{name}": value for name, value in other.items()}
-    got = await server.ask("GET", path, identity=who, **headers)  # type: ignore[arg-type]
+    got = await server.ask("GET", path, identity=who, **headers)  # type: ignore[arg-type]  # keywords of several types
     text = await got.read()
     return got.status, document(text) if text.startswith(b"{") else text

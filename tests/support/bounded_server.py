@@ -73,7 +73,7 @@ def _set_clock(shared: mmap.mmap) -> None:
     from podfit.net.system import SystemClock
 
     now = SystemClock.now
-    SystemClock.now = lambda self: now(self) + timedelta(seconds=CLOCK.unpack_from(shared, CLOCK_AT)[0])  # type: ignore[method-assign]
+    SystemClock.now = lambda self: now(self) + timedelta(seconds=CLOCK.unpack_from(shared, CLOCK_AT)[0])  # type: ignore[method-assign]  # a fault put in
 
 
 def _let_disk_hang(sign: Path) -> None:
@@ -90,7 +90,7 @@ def _let_disk_hang(sign: Path) -> None:
 
         return await run(self, path, late)
 
-    DiskWriter.run = waiting  # type: ignore[method-assign]
+    DiskWriter.run = waiting  # type: ignore[method-assign]  # a fault put in
 
 
 def _end_at(name: str) -> None:

@@ -39,7 +39,7 @@ class Certified:
         answer = await self._client(user, groups).send(Request(method, path, parameters, headers, data))
         if isinstance(answer.body, bytes):
             return answer.status, json.loads(answer.body) if answer.body.startswith(b"{") else answer.body
-        await answer.body.aclose()  # type: ignore[attr-defined]
+        await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
         return answer.status, None
 
     def _client(self, user: str, groups: tuple[str, ...]) -> HttpsClient:

@@ -171,8 +171,8 @@ class Scenario:
             )
             informer.add_handler(
                 add=lambda new, of=resource: self._seen(of, new, new),  # type: ignore[misc]  # bound now
-                update=lambda _, new, of=resource: self._seen(of, new, new),  # type: ignore[misc]
-                delete=lambda old, of=resource: self._seen(of, old, None),  # type: ignore[misc]
+                update=lambda _, new, of=resource: self._seen(of, new, new),  # type: ignore[misc]  # bound in the loop
+                delete=lambda old, of=resource: self._seen(of, old, None),  # type: ignore[misc]  # bound in the loop
             )
             self._tasks.append(asyncio.get_running_loop().create_task(informer.run()))
 

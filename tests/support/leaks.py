@@ -28,7 +28,7 @@ def say_where_sockets_are_opened() -> None:
     def shown(self: socket.socket) -> str:
         return f"{show(self)} opened in {_opened.get(id(self), '?')}"
 
-    socket.socket.__init__ = opened  # type: ignore[method-assign]
+    socket.socket.__init__ = opened  # type: ignore[method-assign]  # a fault put in
     socket.socket.__repr__ = shown  # type: ignore[assignment,method-assign]
 
 

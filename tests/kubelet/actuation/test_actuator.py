@@ -297,7 +297,7 @@ async def test_unreadable_usage_and_cgroup(node: Node) -> None:
     def broken(path: str) -> int:
         raise CgroupError("EIO")
 
-    node.memory_usage = broken  # type: ignore[method-assign]
+    node.memory_usage = broken  # type: ignore[method-assign]  # a fault put in
     assert (await node.actuator.resize(smaller, LIVE)).error == (
         'cannot decrease memory limits: unable to read memory usage for pod "web_default(web)"'
     )

@@ -30,7 +30,7 @@ def held(given: Pod, **sizes: object) -> dict[str, LinuxResources]:
     """What a runtime shows that was told these sizes."""
     by_name = {container.name: container for container in given.spec.containers}
     return {
-        name: LinuxResources(**asdict(container_resources(given, by_name[name], MACHINE, size)))  # type: ignore[arg-type]
+        name: LinuxResources(**asdict(container_resources(given, by_name[name], MACHINE, size)))  # type: ignore[arg-type]  # keywords of several types
         for name, size in sizes.items()
     }
 

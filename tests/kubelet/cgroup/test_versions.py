@@ -110,7 +110,7 @@ def test_v2_hands_controllers_down(tmp_path: Path) -> None:
 def test_memory_refuses_what_v1_refuses_and_v2_does_not() -> None:
     child = f"{POD}/c"
     for version, refuses in (("v1", True), ("v2", False)):
-        made = MemoryCgroups(LAYOUT, version=version)  # type: ignore[arg-type]
+        made = MemoryCgroups(LAYOUT, version=version)  # type: ignore[arg-type]  # an int of the table
         made.create(POD, CgroupConfig())
         made.create(child, CgroupConfig(cpu_quota=50_000))
         made.usage[child] = 100 << 20

@@ -34,7 +34,7 @@ class Api:
 
 async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what_is_there() -> None:
     api = Api()
-    writer = StatusWriter(api, pod(1, "Pending"), clock=FakeClock())  # type: ignore[arg-type]
+    writer = StatusWriter(api, pod(1, "Pending"), clock=FakeClock())  # type: ignore[arg-type]  # a fake
     running = asyncio.create_task(writer.run())
     writer.set(replace(writer.status, phase="Running"))
     await asyncio.wait_for(api.asked.get(), 5)

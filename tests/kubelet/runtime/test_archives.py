@@ -109,7 +109,7 @@ async def test_a_cut_archive_is_refused(tmp_path: Path) -> None:
 
 def _with(path: Path, *members: tarfile.TarInfo, mode: str = "w") -> Path:
     """An image archive with one member more."""
-    with tarfile.open(path, mode) as tar:  # type: ignore[call-overload]
+    with tarfile.open(path, mode) as tar:  # type: ignore[call-overload]  # a mode of the table
         data = msgspec.json.encode(_index({SHORT_NAME: "a:1"}))
         entry = tarfile.TarInfo("index.json")
         entry.size = len(data)

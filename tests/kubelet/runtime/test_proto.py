@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from grpc_tools import protoc  # type: ignore[import-untyped]
+from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
 import podfit.kubelet.runtime.cri as package
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb

@@ -199,7 +199,7 @@ async def test_a_flood_of_tokens_is_bounded(tmp_path: Path) -> None:
 async def test_without_the_api_server_nobody_is_let_through(tmp_path: Path) -> None:
     reviews, behind = Reviews(), Asked()
     reviews.fails = True
-    check = NodeAccess(behind, DelegatedAccess(reviews, FakeClock()), node="n1")  # type: ignore[arg-type]
+    check = NodeAccess(behind, DelegatedAccess(reviews, FakeClock()), node="n1")  # type: ignore[arg-type]  # a fake
     answer = await check(Request("GET", "/metrics", peer_certificate=der(tmp_path, "jane")))
     assert (answer.status, answer.body) == (
         500,

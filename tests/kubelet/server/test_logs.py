@@ -29,7 +29,7 @@ async def ended() -> bool:
 
 
 async def read(path: Path, **options: object) -> str:
-    body = stream(path, LogOptions(**options), ended=ended, sleep=FakeClock().sleep)  # type: ignore[arg-type]
+    body = stream(path, LogOptions(**options), ended=ended, sleep=FakeClock().sleep)  # type: ignore[arg-type]  # keywords of several types
     return b"".join([chunk async for chunk in body]).decode()
 
 

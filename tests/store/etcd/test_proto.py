@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from grpc_tools import protoc  # type: ignore[import-untyped]
+from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
 import podfit.store.etcd as package
 
