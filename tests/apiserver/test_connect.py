@@ -1,5 +1,6 @@
 """Logs and metrics through the node's kubelet."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from podfit.apiserver.handlers.subresources.node_proxy import LONGEST_REFUSAL
+from podfit.apiserver.http.priority_levels import GLOBAL_DEFAULT
 from podfit.core.errors import ApiError
 from podfit.net.guard import status_response
 from podfit.net.wire import Duplex, Identity, Request, Response
@@ -233,21 +235,58 @@ async def test_another_protocol_is_refused_in_the_kubelets_words(tmp_path: Path)
         assert asked[0].headers == {}
 
 
+async def grant(server: Server, *verbs: str) -> None:
+    """To the user `reader`, on pods/exec."""
+    rules = [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": verbs}]
+    subjects = [{"kind": "User", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}]
+    role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+    for kind, body in (
+        ("clusterroles", {"rules": rules}),
+        ("clusterrolebindings", {"roleRef": role, "subjects": subjects}),
+    ):
+        text = json.dumps({"metadata": {"name": "r"}, **body}).encode()
+        assert (await server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}", text)).status == 201
+
+
 async def test_who_may_only_get_a_connection_may_not_have_one(tmp_path: Path) -> None:
     """A WebSocket is opened with GET, and reading is not speaking to a process."""
     async with running_server(tmp_path, kubelet={"n1": changed}.get) as server:
         await pod(server)
-        rules = [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}]
-        subjects = [{"kind": "User", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}]
-        role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
-        for kind, body in (
-            ("clusterroles", {"rules": rules}),
-            ("clusterrolebindings", {"roleRef": role, "subjects": subjects}),
-        ):
-            text = json.dumps({"metadata": {"name": "r"}, **body}).encode()
-            assert (await server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}", text)).status == 201
+        await grant(server, "get")
         asked = Request("GET", f"{PODS}/p/exec", {"command": ("x",), "stdout": ("1",)}, HANDSHAKE)
         answer = await server.api.handler(asked.with_identity(Identity("reader", ("system:authenticated",))))
         refused = document(await answer.read())
         assert (answer.status, answer.upgrade) == (403, None)
         assert 'cannot create resource "pods/exec"' in refused["message"]
+
+
+async def test_who_has_too_many_streams_open_begins_no_command(tmp_path: Path) -> None:
+    """The kubelet begins it when it is asked, so the refusal has to come before."""
+    asked = 0
+
+    async def waits(request: Request) -> Response:
+        nonlocal asked
+        asked += 1
+
+        async def serve(duplex: Duplex) -> None:
+            await asyncio.Event().wait()
+
+        return Response(101, {}, upgrade=serve)
+
+    async with running_server(tmp_path, kubelet={"n1": waits}.get) as server:
+        await pod(server)
+        await grant(server, "get", "create")
+        request = Request("GET", f"{PODS}/p/exec", {"command": ("x",), "stdout": ("1",)}, HANDSHAKE)
+        request = request.with_identity(Identity("reader", ("system:authenticated",)))
+        sessions = []
+        for _ in range(GLOBAL_DEFAULT.watches):
+            answer = await server.api.handler(request)
+            assert answer.upgrade is not None
+            sessions.append(asyncio.ensure_future(answer.upgrade(Pipe())))
+            await asyncio.sleep(0)
+        answer = await server.api.handler(request)
+        assert (answer.status, asked) == (429, GLOBAL_DEFAULT.watches)
+        for session in sessions:
+            session.cancel()
+        await asyncio.gather(*sessions, return_exceptions=True)
+        assert (await server.api.handler(request)).status == 101

@@ -132,3 +132,20 @@ async def test_a_server_that_stops_ends_what_it_carries(serving: Serving, dial: 
         await wire.send(get("/", **{**HANDSHAKE, "Sec-WebSocket-Protocol": "echo"}))
         await wire.reader.readuntil(b"\r\n\r\n")
     await ended.wait()
+
+
+async def test_an_upgrade_that_the_connection_does_not_ask_for_is_none(serving: Serving, dial: Dial) -> None:
+    """RFC 9110, 7.8. What a handler would do for it, such as to begin a command, is not begun."""
+    asked: list[Request] = []
+
+    async def seen(request: Request) -> Response:
+        asked.append(request)
+        return Response(200)
+
+    async with serving(seen) as port:
+        wire = await dial(port)
+        await wire.send(b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n")
+        assert (await wire.answer())[0] == 200
+        await wire.send(get("/", **HANDSHAKE))
+        assert (await wire.answer())[0] == 200
+    assert ["upgrade" in request.headers for request in asked] == [False, True]

@@ -41,6 +41,7 @@ from podfit.apiserver.request.request_info import RequestInfo, target_of
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
+from podfit.net.websocket import is_websocket
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
 
@@ -174,7 +175,7 @@ class ApiServer:
         if trail is not None:
             trail.acting_as(identity)
         async with self._flow_control.taken(identity, target, request) as level:
-            if target is not None and target.verb == "watch":
+            if (target is not None and target.verb == "watch") or is_websocket(request):
                 self._flow_control.check_streams(level, identity)
             await self._authorizer.require(identity, question)
             answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))

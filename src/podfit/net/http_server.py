@@ -104,6 +104,8 @@ class HttpsServer:
         path, query = split_target(message.path)
         headers = join_headers(message.headers.items())
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
+        if not connection.may_change:  # nor does the word count without `Connection: Upgrade`, or behind a body
+            headers.pop("upgrade", None)
         return await answer(
             self._handler,
             Request(message.method, path, query, headers, body, connection.peer_certificate, connection.remote),

@@ -77,9 +77,8 @@ class FlowControl:
             self._turn()
 
     def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
-        """The answer, counted while it streams. Raises 429 when the user has too many streams open."""
+        """The answer, counted while it streams. What it streams has begun already, so nothing is refused any more."""
         if answer.upgrade is not None and level.watches:
-            self.check_streams(level, identity)
             return replace(answer, upgrade=partial(self._changed, identity.user, answer.upgrade))
         if isinstance(answer.body, bytes | Pieces) or not level.watches:
             return answer

@@ -94,6 +94,8 @@ class Spdy:
         body = await self._reader.readexactly(size)
         if kind == PING and size == 4 and body[3] & 1 == 0:  # even numbers are the server's own
             self._dialled.write(struct.pack(">II", _CONTROL | PING, 4) + body)
+            if not self._dialled.ready:
+                await self._dialled.drained()
         if kind == GOAWAY:
             raise OSError("the runtime has ended the connection")
         if kind == RST_STREAM and size >= 4:
