@@ -166,6 +166,10 @@ class World:
         recommendation = {"containerName": container, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
         condition = {"type": "RecommendationProvided", "status": "True"}
         status = {"recommendation": {"containerRecommendations": [recommendation]}, "conditions": [condition]}
+        await self.say_status(name, status)
+
+    async def say_status(self, name: str, status: dict[str, Any]) -> None:
+        """Of a VPA, as another recommender would."""
         await self.client.patch(
             VPAS, name, NAMESPACE, {"status": status}, content_type=MERGE_PATCH, subresource="status"
         )

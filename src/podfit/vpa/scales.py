@@ -5,6 +5,7 @@ Which kinds have one is asked of the server and remembered for 5 minutes; a scal
 
 from collections.abc import AsyncIterator
 from typing import TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
@@ -47,11 +48,16 @@ class Scales:
         """None when the server has no such kind that can be scaled.
 
         ApiError, ConnectionError: it was not read, and it is asked again the next time; 404: there is no such object.
+        ValueError: there can be none, or it cannot be read.
         """
-        template = await self._template(api_version.rpartition("/")[0], kind)
+        group = api_version.rpartition("/")[0]
+        for text in (group, name):
+            if text in (".", "..") or "/" in text or "%" in text:
+                raise ValueError(f"{text} can be no part of a path")
+        template = await self._template(group, kind)
         if not template:
             return None
-        path = template.format(namespace=namespace, name=name)
+        path = template.format(namespace=namespace, name=quote(name, safe=""))
         now = self._clock.monotonic()
         until, scale = self._scales.get(path, (now, None))
         if scale is None or until <= now:
@@ -59,10 +65,16 @@ class Scales:
             self._scales[path] = now + SCALE_SECONDS, scale
         return scale
 
+    @property
+    def remembered(self) -> int:
+        """How many kinds and scales."""
+        return len(self._templates) + len(self._scales)
+
     def forget_old(self) -> None:
         """Drop what would be read again anyway."""
         now = self._clock.monotonic()
         self._scales = {path: kept for path, kept in self._scales.items() if kept[0] > now}
+        self._templates = {kind: kept for kind, kept in self._templates.items() if kept[0] > now}
 
     async def _template(self, group: str, kind: str) -> Template:
         """Empty when there is none; the first version of the group that has it counts."""
@@ -85,7 +97,7 @@ class Scales:
         if not group:
             return ("/api/v1",)
         try:
-            found = codec.decode(await self._client.request("GET", f"/apis/{group}"), _Group)
+            found = codec.decode(await self._client.request("GET", f"/apis/{quote(group, safe='')}"), _Group)
         except ApiError as error:
             if error.code == NOT_FOUND:
                 return ()

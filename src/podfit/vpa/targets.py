@@ -15,7 +15,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.selectors import Selector
+from podfit.core.selectors import MOST_TERMS, Selector
 from podfit.vpa.scales import NOT_FOUND, Scales
 from podfit.vpa.workloads import WELL_KNOWN, Workload
 
@@ -122,7 +122,10 @@ class Targets:
         if found is None:
             raise _Unread(f"{ref.kind} {namespace}/{ref.name} does not exist")
         try:
-            return _Controller(found.selector(), found.metadata.owner_references)
+            selector = found.selector()
+            if sum(1 + len(requirement.values) for requirement in selector.requirements) > MOST_TERMS:
+                raise ValueError(f"its selector has more than {MOST_TERMS} terms and values")
+            return _Controller(selector, found.metadata.owner_references)
         except ValueError as error:
             raise _Unread(f"{ref.kind} {namespace}/{ref.name}: {error}") from error
 

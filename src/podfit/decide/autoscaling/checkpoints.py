@@ -22,6 +22,11 @@ from podfit.decide.autoscaling.model import Aggregates
 
 VERSION = "v3"
 """Of the form; others are refused."""
+LARGEST_WEIGHT = 2**32 - 1
+LARGEST_TOTAL = 1e60
+"""A sample counts at most 2^101, so no number of them comes near."""
+AHEAD = 3600.0
+"""Seconds by which the clock of whoever wrote a checkpoint may be ahead."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,9 +69,11 @@ def read(checkpoint: HistogramCheckpoint) -> SavedHistogram:
     """ValueError for what is no bucket, weight or time."""
     weights: dict[int, int] = {}
     for index, weight in checkpoint.bucket_weights.items():
-        if not isinstance(weight, int) or isinstance(weight, bool) or weight < 0:
-            raise ValueError(f"bucketWeights[{index}] must be a whole number of at least 0, not {weight!r}")
+        if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST_WEIGHT:
+            raise ValueError(f"bucketWeights[{index}] must be a whole number from 0 to {LARGEST_WEIGHT}")
         weights[int(index)] = weight
+    if not 0 <= checkpoint.total_weight <= LARGEST_TOTAL:
+        raise ValueError(f"totalWeight must be a number from 0 to {LARGEST_TOTAL:g}, not {checkpoint.total_weight}")
     return SavedHistogram(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
 
 
@@ -100,13 +107,35 @@ def named(
     )
 
 
-def restore(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus) -> None:
+def restore(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
     """Into an empty aggregate. ValueError says why it cannot be used; the row may then hold a part of it."""
     if status.version != VERSION:
         raise ValueError(f"unsupported checkpoint version {status.version!r}: only {VERSION} can be loaded")
+    _check_times(aggregates, status, now)
+    if status.total_samples_count < 0:
+        raise ValueError(f"totalSamplesCount must be at least 0, not {status.total_samples_count}")
     load(aggregates.cpu, row, status.cpu_histogram)
     load(aggregates.memory, row, status.memory_histogram)
     aggregates.count[row] = status.total_samples_count
     if status.total_samples_count:
         aggregates.first[row] = time_seconds(status.first_sample_start)
         aggregates.last[row] = time_seconds(status.last_sample_start)
+
+
+def _check_times(aggregates: Aggregates, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
+    """ValueError for times to come: beside them all that is known would weigh nothing, and nothing would ever expire.
+
+    A reference is rounded, so it may be half of a half-life ahead.
+    """
+    times = {
+        "firstSampleStart": (status.first_sample_start, 0.0),
+        "lastSampleStart": (status.last_sample_start, 0.0),
+        "cpuHistogram.referenceTimestamp": (status.cpu_histogram.reference_timestamp, aggregates.cpu.half_life),
+        "memoryHistogram.referenceTimestamp": (
+            status.memory_histogram.reference_timestamp,
+            aggregates.memory.half_life + aggregates.flags.memory.interval,
+        ),
+    }
+    for name, (text, more) in times.items():
+        if text is not None and time_seconds(text) > now + AHEAD + more:
+            raise ValueError(f"{name} {text} is yet to come")

@@ -277,7 +277,7 @@ class ClusterState:
         vpa = self._vpas[VpaKey(checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name)]
         (row,) = self.model.aggregates.new(1, now).tolist()
         try:
-            checkpoints.restore(self.model.aggregates, row, checkpoint.status)
+            checkpoints.restore(self.model.aggregates, row, checkpoint.status, now)
         except ValueError:
             self.model.aggregates.free(np.array([row]))
             raise

@@ -24,6 +24,8 @@ from podfit.decide.autoscaling.policies import (
     UPDATE_MODES,
 )
 
+MOST_POLICIES = 1000
+"""They are gone through for every container; upstream has no bound."""
 CONTAINER_MODES = ("Auto", "Off")
 FACTOR, QUANTITY = "Factor", "Quantity"
 NEEDS_PER_VPA_CONFIG = "not supported when feature flag PerVPAConfig is disabled"
@@ -94,6 +96,9 @@ def _errors(vpa: VerticalPodAutoscaler, allowed: Allowed, *, creates: bool) -> I
         yield required("spec.targetRef", "the workload whose pods are scaled")
     if spec.update_policy is not None:
         yield from _update_errors(spec.update_policy, allowed)
+    if len(_policies(vpa)) > MOST_POLICIES:
+        yield too_many("spec.resourcePolicy.containerPolicies", len(_policies(vpa)), MOST_POLICIES)
+        return
     for index, policy in enumerate(_policies(vpa)):
         yield from _policy_errors(policy, f"spec.resourcePolicy.containerPolicies[{index}]", allowed)
     if spec.startup_boost is not None:

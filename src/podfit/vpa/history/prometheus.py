@@ -7,6 +7,7 @@ from math import isfinite
 import msgspec
 
 from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.model import LARGEST
 from podfit.vpa.history.promql import PromQL, QueryFailed, Series
 
 log = logging.getLogger(__name__)
@@ -64,14 +65,15 @@ async def read_history(server: PromQL, settings: HistorySettings, now: float) ->
     cpu, memory = queries(settings)
     when = now - settings.length, now, settings.resolution
     return History(
-        cpu=tuple(_amounts(await server.range(cpu, *when), settings)),
-        memory=tuple(_amounts(await server.range(memory, *when), settings)),
+        cpu=tuple(_amounts(await server.range(cpu, *when), settings, now)),
+        memory=tuple(_amounts(await server.range(memory, *when), settings, now)),
         labels=await _labels(server, settings),
     )
 
 
-def _amounts(every: tuple[Series, ...], settings: HistorySettings) -> Iterator[Amount]:
-    """What is no number, as where a counter began anew, is no sample."""
+def _amounts(every: tuple[Series, ...], settings: HistorySettings, now: float) -> Iterator[Amount]:
+    """What is no amount, as where a counter began anew, is no sample; nor is what was not asked for."""
+    begin = now - settings.length - settings.resolution
     found = []
     for series in every:
         names = [series.metric.get(name, "") for name in (settings.namespace_label, settings.pod_label)]
@@ -79,8 +81,20 @@ def _amounts(every: tuple[Series, ...], settings: HistorySettings) -> Iterator[A
         if not all(names) or not container:
             continue
         pod = PodKey(*names)
-        found += [Amount(pod, container, time, float(text)) for time, text in series.samples if isfinite(float(text))]
+        for time, text in series.samples:
+            amount = _number(text)
+            if amount is not None and begin <= time <= now:
+                found.append(Amount(pod, container, time, amount))
     return iter(sorted(found, key=lambda amount: amount.time))
+
+
+def _number(text: str) -> float | None:
+    """None for what is not finite and at least 0; the rest at most as much as is counted."""
+    try:
+        amount = float(text)
+    except ValueError:
+        return None
+    return min(amount, LARGEST) if isfinite(amount) and amount >= 0 else None
 
 
 async def _labels(server: PromQL, settings: HistorySettings) -> dict[PodKey, dict[str, str]]:

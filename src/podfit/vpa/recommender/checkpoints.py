@@ -3,19 +3,31 @@
 import logging
 from collections.abc import Callable, Collection, Mapping
 
+import msgspec
+
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.api.meta import codec
 from podfit.client.backoff import Backoff
 from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
-from podfit.vpa.kinds import CHECKPOINTS
+from podfit.vpa.kinds import CHECKPOINTS, GROUP
 from podfit.vpa.recommender.workers import each_by_workers
 
 log = logging.getLogger(__name__)
 NOT_FOUND = 404
 AT_ONCE = 100
 """VPAs whose checkpoints are made together; after each of these parts the time is looked at."""
+
+
+class _ListMeta(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
 
 
 class Checkpoints:
@@ -74,13 +86,15 @@ class Checkpoints:
 
     async def _list(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
         found: list[VerticalPodAutoscalerCheckpoint] = []
-        continue_ = ""
+        where = f"namespaces/{self._namespace}/" if self._namespace else ""
+        query = {"limit": "500"}
         while True:
-            page = await self._client.list(CHECKPOINTS, self._namespace, limit=500, continue_=continue_)
-            found += page.items
-            continue_ = page.continue_
-            if not continue_:
+            path = f"/apis/{GROUP}/v1/{where}{CHECKPOINTS.info.resource}"
+            page = codec.decode(await self._client.request("GET", path, query=query), _Page)
+            found += (checkpoint for each in page.items if (checkpoint := _read(each)) is not None)
+            if not page.metadata.continue_:
                 return tuple(found)
+            query["continue"] = page.metadata.continue_
 
     async def _store(self, checkpoint: VerticalPodAutoscalerCheckpoint) -> None:
         meta = checkpoint.metadata
@@ -94,6 +108,15 @@ class Checkpoints:
                 await self._client.create_in(CHECKPOINTS, checkpoint, meta.namespace)
         except (ApiError, ConnectionError) as error:
             log.warning("checkpoint not written checkpoint=%s error=%s", _name(checkpoint), error)
+
+
+def _read(item: msgspec.Raw) -> VerticalPodAutoscalerCheckpoint | None:
+    """One that cannot be read keeps the others from nothing."""
+    try:
+        return codec.decode(bytes(item), VerticalPodAutoscalerCheckpoint)
+    except ValueError as error:
+        log.warning("checkpoint cannot be read error=%s", error)
+        return None
 
 
 def _owner(checkpoint: VerticalPodAutoscalerCheckpoint) -> VpaKey:

@@ -23,6 +23,8 @@ from podfit.decide.autoscaling.quality import Quality
 from podfit.vpa.recommender.usage import Sample
 
 BY_NAMESPACE = "namespace"
+AHEAD = 300.0
+"""Seconds by which the clock of who tells of usage may be ahead: after a sample of next year none would be newer."""
 MOST_OOMS = 5000
 """That wait for the next pass; more push the oldest out."""
 
@@ -71,8 +73,11 @@ class Pods:
 
     def count(self, samples: Iterable[Sample]) -> int:
         """Says how many are of containers that are known."""
+        latest = self._clock.now().timestamp() + AHEAD
         found = [
-            (slot, sample) for sample in samples if (slot := self._state.slot(sample.pod, sample.container)) is not None
+            (slot, sample)
+            for sample in samples
+            if sample.time <= latest and (slot := self._state.slot(sample.pod, sample.container)) is not None
         ]
         cpu = [(slot, sample.cpu, sample.time) for slot, sample in found if sample.cpu is not None]
         memory = [(slot, sample.memory, sample.time) for slot, sample in found if sample.memory is not None]
@@ -95,7 +100,8 @@ class Pods:
     def _ran_out(self, slot: int, event: OutOfMemory) -> None:
         model = self._state.model
         needed = model.needed_after_oom(slot, event.memory)
-        if model.add_oom(slot, event.memory, event.time.timestamp()):
+        time = min(event.time.timestamp(), self._clock.now().timestamp())
+        if model.add_oom(slot, event.memory, time):
             rows = model.containers.aggregate[np.array([slot])]
             self._quality.used(MEMORY, rows, np.array([needed]), oom=True)
 
