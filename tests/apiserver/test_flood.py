@@ -27,7 +27,7 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
 from podfit.net.wire import Identity, Request, Response
-from support.clock import FakeClock
+from support.clock import FakeClock, at_rest
 from support.server import Server, running_server
 
 JANE, JOHN = (Identity(name, ("system:authenticated",)) for name in ("jane", "john"))
@@ -38,11 +38,6 @@ TIMES = 25.0  # as much may be done until a patch is answered in the flood; 3 to
 
 def asking(who: Identity = JANE) -> tuple[Identity, None, Request]:
     return who, None, Request("GET", "/version")
-
-
-async def turns(count: int = 50) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
 
 
 class Crowd:
@@ -69,9 +64,9 @@ async def test_a_full_level_lets_others_wait_and_then_refuses() -> None:
     flow_control = FlowControl(FakeClock())
     crowd = Crowd(flow_control)
     tasks = [crowd.come() for _ in range(GLOBAL_DEFAULT.seats)]
-    await turns()
+    await at_rest()
     tasks += [crowd.come() for _ in range(GLOBAL_DEFAULT.waiting)]
-    await turns()
+    await at_rest()
     assert len(crowd.let_in) == GLOBAL_DEFAULT.seats
     with pytest.raises(ApiError) as refused:
         await crowd.come()
@@ -90,7 +85,7 @@ async def test_flows_take_turns() -> None:
     tasks = [crowd.come(JANE) for _ in range(40)]
     await asyncio.sleep(0)
     tasks += [crowd.come(JOHN) for _ in range(3)]
-    await turns()
+    await at_rest()
     assert len(crowd.let_in) == 43
     assert max(index for index, name in enumerate(crowd.let_in) if name == "john") < 15
     crowd.go()
@@ -106,7 +101,7 @@ async def test_few_start_in_a_turn_of_the_loop() -> None:
     await asyncio.sleep(0)
     assert before == GLOBAL_DEFAULT.starts
     assert len(crowd.let_in) <= 2 * GLOBAL_DEFAULT.starts
-    await turns()
+    await at_rest()
     assert len(crowd.let_in) == 20
     crowd.go()
     await asyncio.gather(*tasks)
@@ -118,9 +113,9 @@ async def test_nobody_waits_for_ever_and_who_leaves_leaves_no_trace() -> None:
     crowd = Crowd(flow_control)
     anonymous = Identity("system:anonymous", ("system:unauthenticated",))
     sitting = [crowd.come(anonymous) for _ in range(CATCH_ALL.seats)]
-    await turns()
+    await at_rest()
     gone, late = crowd.come(anonymous), crowd.come(anonymous)
-    await turns()
+    await at_rest()
     gone.cancel()
     await clock.advance(LONGEST_WAIT + 1)
     with pytest.raises(ApiError, match="waited too long"):

@@ -12,7 +12,7 @@ from podfit.net.streams import close
 from podfit.net.wire import SelfWriting
 from podfit.store import hub
 from podfit.store.protocol import Record
-from support.clock import FakeClock
+from support.clock import FakeClock, at_rest
 from support.server import Server, document
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -99,8 +99,7 @@ async def test_pieces_for_a_slow_client_are_bounded(server: Server, monkeypatch:
         for name in "abc":
             await make(server, name)
         client.room.set()
-        for _ in range(6):
-            await asyncio.sleep(0)
+        await at_rest()
         assert client.seen() == [["a"], ["b"], ["c"]]
 
 

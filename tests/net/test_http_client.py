@@ -14,6 +14,7 @@ from podfit.net.reachability import ConnectionRoute, Unreachable
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
+from support.clock import at_rest
 from support.proxy import proxy
 from support.wire import HOST
 
@@ -141,7 +142,7 @@ async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
         assert between.heads[0].startswith(f"CONNECT {HOST}:{port} HTTP/1.")
         assert "proxy-authorization: basic bwu6c2uvy3jldA==".casefold() in between.heads[0].casefold()
         between.drop()
-        await asyncio.sleep(0.05)  # the goodbye is on its way through two sockets
+        await at_rest()  # the goodbye has gone through two sockets
         assert await (await client.send(Request("GET", "/"))).read() == b"whole"
         assert len(between.heads) == 2
         await client.close()

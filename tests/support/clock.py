@@ -3,4 +3,9 @@
 from podfit.testing.clock import EPOCH
 from podfit.testing.clock import VirtualClock as FakeClock
 
-__all__ = ["EPOCH", "FakeClock"]
+__all__ = ["EPOCH", "FakeClock", "at_rest"]
+
+
+async def at_rest() -> None:
+    """Nothing of this loop can run, in its threads neither, and nothing has arrived on its sockets."""
+    await FakeClock().settle()

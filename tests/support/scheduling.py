@@ -6,21 +6,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
 from support.clock import FakeClock
 from support.server import Server, running_server
-
-MOMENT, MOMENTS = 0.001, 5000  # seconds of real time, and how many of them at most
-QUIET = 3  # writes of ours in a row after which nothing more is expected
 
 
 class World:
@@ -84,13 +79,11 @@ class World:
         return (await self.client.get(Pod, name, "default")).spec.node_name
 
     async def until(self, name: str, holds: Callable[[Pod], bool]) -> Pod:
-        """The store writes in a thread, so what is waited for needs real moments, though no timer."""
-        for _ in range(MOMENTS):
-            pod = await self.client.get(Pod, name, "default")
-            if holds(pod):
-                return pod
-            await asyncio.sleep(MOMENT)
-        raise AssertionError(f"{name} never got there")
+        """The pod, which is so when the cluster is at rest."""
+        await self.clock.settle()
+        pod = await self.client.get(Pod, name, "default")
+        assert holds(pod), f"{name} never got there"
+        return pod
 
     async def waits(self, name: str) -> str:
         """The reason on a pod that fits nowhere."""
@@ -98,17 +91,8 @@ class World:
         return pod.status.conditions[0].message
 
     async def rest(self) -> None:
-        """Let everything happen that can without time passing: until only our own writes have gone through the store.
-
-        A write of ours cannot overtake one that is on its way, however slow the machine.
-        """
-        quiet = 0
-        while quiet < QUIET:
-            before = self.server.context.store.revision
-            await self.client.patch(ConfigMap, "rest", "default", {"data": {"after": str(before)}})
-            await self.clock.settle()
-            await self.recorder.flush()
-            quiet = quiet + 1 if self.server.context.store.revision == before + 1 else 0
+        """Let everything happen that can without time passing."""
+        await self.clock.settle()
 
     async def stays(self, name: str) -> None:
         """Nothing that happened let the pod in, and nothing that passes with time will."""
@@ -135,7 +119,6 @@ async def running_scheduler(directory: Path, **options: Any) -> AsyncIterator[Wo
         recorder = EventRecorder(client, component=NAME, clock=clock)
         scheduler = Scheduler(client, recorder=recorder, clock=clock, gates=FeatureGates(), metrics=metrics, **options)
         tasks = [asyncio.create_task(scheduler.run()), asyncio.create_task(recorder.run())]
-        await server.client.create(ConfigMap(metadata=ObjectMeta(name="rest", namespace="default")))
         yield World(server, clock, metrics, recorder)
         for task in tasks:
             task.cancel()

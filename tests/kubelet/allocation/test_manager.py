@@ -1,7 +1,6 @@
 """Admission, the queue of resizes, events and restarts of the kubelet, as stories on a node of four CPUs."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,8 @@ async def test_whatever_makes_room_helps(node: Allocating, trigger: str) -> None
             await node.clock.advance(179)
             assert node.cpu(web) == 500
             await node.clock.advance(1)
-            await until(lambda: node.synced[-1] == "web periodic_retry")
+            await node.clock.settle()
+            assert node.synced[-1] == "web periodic_retry"
     assert node.cpu(web) == 2000
     assert node.synced[-1] == f"web {trigger}"
     assert node.metric(f'kubelet_pod_deferred_accepted_resizes_total{{retry_trigger="{trigger}"}}') == 1
@@ -228,7 +228,8 @@ async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:
     assert event.startswith("web Warning ResizeDeferred Pod resize CheckpointUnwritable: ")
     disk.full = False
     await node.clock.advance(10)
-    await until(lambda: node.condition(web) is None)
+    await node.clock.settle()
+    assert node.condition(web) is None
     assert node.cpu(web) == 2000
 
 
@@ -451,10 +452,3 @@ class Disk:
         if self.full:
             raise OSError(28, "No space left on device")
         path.write_bytes(data)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """What a timer started involves a thread, so the loop has to turn for a while."""
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0)
