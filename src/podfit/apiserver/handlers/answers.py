@@ -1,12 +1,11 @@
 """Responses: objects, lists and Status objects as bytes, and warning headers."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Any
 
 import msgspec
 
 from podfit.api.meta import codec
-from podfit.api.meta.base import Document
+from podfit.api.meta.base import Document, Object
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
@@ -66,7 +65,7 @@ def record_response(info: ResourceInfo, record: Record, *, status: int = 200, wa
     return Response(status, _headers(warnings), stored.whole(info, record))
 
 
-def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
+def object_response(obj: Object | Document, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     """An object that is not in the store in this form: a dry run, a derived answer."""
     return Response(status, _headers(warnings), codec.encode(obj) + b"\n")
 

@@ -165,7 +165,7 @@ async def change(
     return await chain.written(attributes, new, store)
 
 
-def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Any, old: Any, *, exact: bool) -> None:
+def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Object, old: Object, *, exact: bool) -> None:
     """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
     sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
@@ -180,7 +180,7 @@ def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Any, old: A
         raise conflict(info.resource, target.name, group=info.group)
 
 
-def check_uid(info: ResourceInfo, target: RequestInfo, meta: Any, old: Any) -> None:
+def check_uid(info: ResourceInfo, target: RequestInfo, meta: ObjectMeta, old: ObjectMeta) -> None:
     """Who replaces an object and says which one means no other of its name. Raises 409."""
     if meta.uid and meta.uid != old.uid:
         where = _upstreams_key(info, target)
@@ -238,7 +238,7 @@ def _managers(made: PatchedObject, target: RequestInfo, old: Object) -> Entries:
     return () if wanted == NO_MANAGERS else given(wanted) or kept
 
 
-def _kept(meta: Any, old: Any, managers: Entries) -> Any:
+def _kept(meta: ObjectMeta, old: ObjectMeta, managers: Entries) -> ObjectMeta:
     """What the server gave to the object stays: silently for times, generation and link; another uid, grace period or a
     deletion that nobody asked for is named by validation."""
     return replace(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -53,7 +52,7 @@ async def create_object(
     target: RequestInfo,
     request: Request,
     identity: Identity,
-    obj: Any,
+    obj: Object,
     *,
     warnings: list[str],
     entries: Entries | None = None,

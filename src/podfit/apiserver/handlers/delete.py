@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -62,7 +61,7 @@ async def _delete_once(
 
 
 async def remove(
-    context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
+    context: Context, info: ResourceInfo, obj: Object, record: Record, options: DeleteOptions, *, dry: bool
 ) -> Response:
     """Take an object away, at once or, when something has to happen first, by and by."""
     strategy = strategy_of(info.type).delete

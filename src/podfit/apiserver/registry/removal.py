@@ -4,8 +4,6 @@ Most go at once. One with finalizers is marked and waits until they are gone. A 
 which it must have ended; its kubelet deletes it for good when it has. A namespace waits for its contents.
 """
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object, ObjectT
@@ -37,7 +35,7 @@ def check_preconditions(info: ResourceInfo, obj: Object, options: DeleteOptions)
         raise conflict(info.kind, meta.name, text, group=info.group)
 
 
-def marked(context: Context, obj: Object, grace: int) -> Any:
+def marked(context: Context, obj: ObjectT, grace: int) -> ObjectT:
     """The object on its way out; the same object when it already has to be gone by then."""
     meta = obj.metadata
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
@@ -45,7 +43,8 @@ def marked(context: Context, obj: Object, grace: int) -> Any:
     when = format_time(seconds_later(context.clock.now(), grace))
     generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
-    return strategy_of(type(obj)).delete.mark(replace(obj, metadata=meta))
+    leaving: ObjectT = strategy_of(type(obj)).delete.mark(replace(obj, metadata=meta))
+    return leaving
 
 
 def propagating(info: ResourceInfo, obj: ObjectT, options: DeleteOptions) -> ObjectT:

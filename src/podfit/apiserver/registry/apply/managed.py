@@ -64,7 +64,9 @@ def manager_of(request: Request) -> str:
     return name.encode()[:LONGEST_NAME].decode(errors="ignore") or "unknown"
 
 
-def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource: str, now: str) -> Any:
+def tracked(
+    info: ResourceInfo, new: ObjectT, old: ObjectT | None, *, manager: str, subresource: str, now: str
+) -> ObjectT:
     """The object with the managers of its fields; `old` is what was stored, None for a new object.
 
     A new object has the managers that its client names, and the client. One whose managers were forgotten has none
