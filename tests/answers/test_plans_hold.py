@@ -28,7 +28,7 @@ from podfit.controllers.room_notice import keep_notice
 from podfit.kubelet.runtime.types import ContainerState
 from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller
-from podfit.scheduler.scheduler import NAME, Scheduler
+from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from podfit.store.memory import memory_store
 from podfit.testing.loop import TestLoop
 from support.server import Server, running_server
@@ -133,7 +133,7 @@ async def fulfilled(seed: int, directory: Path) -> str:
 def controllers(seed: int, node: Node, server: Server) -> Iterator[Coroutine[Any, Any, None]]:
     """A scheduler, and on half of the clusters one that makes room, some of them by evicting."""
     recorder = EventRecorder(server.client, component=NAME, clock=node.clock)
-    yield Scheduler(server.client, recorder=recorder, clock=node.clock, gates=server.context.gates).run()
+    yield Scheduler(server.client, profiles=[Profile(recorder)], clock=node.clock, gates=server.context.gates).run()
     mode = ("", "shrink", "", "preempt")[seed % 4]
     if mode:
         client = server.as_identity(controller(EVICTING_ACCOUNT if mode == "preempt" else ACCOUNT))

@@ -29,7 +29,7 @@ from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
-from podfit.scheduler.scheduler import Scheduler
+from podfit.scheduler.scheduler import Profile, Scheduler
 from support import behaviour
 from support.golden import Case, needs
 from support.lives import FILE, Life, duration, lives
@@ -57,7 +57,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     )
     async with running_server(tmp_path, clock=clock, certificate=True) as served:
         recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
-        scheduler = Scheduler(served.client, recorder=recorder, clock=clock, gates=FeatureGates())
+        scheduler = Scheduler(served.client, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
         parts = [asyncio.create_task(coroutine) for coroutine in (recorder.run(), scheduler.run())]
         kubelet = Kubelet(
             client=Client(Local(served.api.handler, NODE)),

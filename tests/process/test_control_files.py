@@ -9,7 +9,7 @@ from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.process.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
 from podfit.process.errors import UsageError
-from podfit.process.options import ControllersOptions, SchedulerOptions
+from podfit.process.options import ControllersOptions, SchedulerOptions, SchedulerProfile
 
 
 def scheduler(tmp_path: Path, **fields: object) -> Path:
@@ -37,12 +37,21 @@ def fit(**strategy: object) -> list[object]:
 def test_a_scheduler_that_fills_nodes(tmp_path: Path) -> None:
     resources = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
     path = scheduler(tmp_path, profiles=fit(type="MostAllocated", resources=resources))
-    assert read_scheduler(path)[0].weights == {"MostAllocated": 1, "NodeResourcesFit": 0}
+    assert read_scheduler(path)[0].profiles[0].weights == {"MostAllocated": 1, "NodeResourcesFit": 0}
+
+
+def test_several_profiles_in_one_file(tmp_path: Path) -> None:
+    profiles = [{}, *fit(type="MostAllocated")]
+    path = scheduler(tmp_path, profiles=[profiles[0], {"schedulerName": "full", **profiles[1]}])  # type: ignore[dict-item]
+    assert read_scheduler(path)[0].profiles == (
+        SchedulerProfile(),
+        SchedulerProfile(name="full", weights={"MostAllocated": 1, "NodeResourcesFit": 0}),
+    )
 
 
 def test_without_a_file_everything_is_as_upstream() -> None:
     options, common = read_scheduler(None)
-    assert options == SchedulerOptions(name="default-scheduler", weights={})
+    assert options == SchedulerOptions(profiles=(SchedulerProfile(name="default-scheduler", weights={}),))
     assert (common.elect, common.pace, common.lease, common.rate) == (
         True,
         LeaseTiming(15, 10, 2),
@@ -63,12 +72,10 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
         profiles=[{"schedulerName": "mine", "plugins": {"score": score}}],
     )
     options, common = read_scheduler(path)
-    assert options.name == "mine"
-    assert {name: weight for name, weight in options.weights.items() if weight} == {
-        "ImageLocality": 7,
-        "NodeAffinity": 2,
-    }
-    assert options.weights["NodeResourcesFit"] == 0
+    (found,) = options.profiles
+    assert found.name == "mine"
+    assert {name: weight for name, weight in found.weights.items() if weight} == {"ImageLocality": 7, "NodeAffinity": 2}
+    assert found.weights["NodeResourcesFit"] == 0
     assert (common.pace, common.lease) == (LeaseTiming(90, 20, 0.5), "other")
     assert (common.kubeconfig, common.rate) == (Path("/k"), Rate(5, 10))
 
@@ -81,7 +88,9 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
         ({"profiles": fit(type="RequestedToCapacityRatio")}, "LeastAllocated or MostAllocated"),
         ({"profiles": fit(resources=[{"name": "nvidia.com/gpu"}])}, "are cpu and memory, with weight 1"),
         ({"profiles": [{"plugins": {"filter": {}}}]}, "unknown field `filter`"),
-        ({"profiles": [{}, {}]}, "profiles: there is one, not 2"),
+        ({"profiles": []}, "profiles: there are 0; from 1 to 16"),
+        ({"profiles": [{}, {}]}, "profiles: 'default-scheduler' is the schedulerName of 2; each needs its own"),
+        ({"profiles": [{"schedulerName": ""}]}, "profiles: schedulerName must not be empty"),
         ({"profiles": profile(enabled=[{"name": "Mine"}])}, "there is no plugin 'Mine' that scores"),
         ({"profiles": profile(enabled=[{"name": "NodeAffinity", "weight": 101}])}, "the weight of NodeAffinity is 101"),
         ({"percentageOfNodesToScore": 50}, "percentageOfNodesToScore: all nodes are looked at; leave it out"),

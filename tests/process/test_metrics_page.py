@@ -10,7 +10,7 @@ from podfit.core.features import FeatureGates
 from podfit.metrics.scraper import ScrapeSettings
 from podfit.metrics.server import MetricsServer
 from podfit.net.metrics import Metrics
-from podfit.scheduler.scheduler import NAME, Scheduler
+from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
@@ -42,7 +42,7 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
     node, clock = Node(tmp_path / "node"), FakeClock()
     async with running_server(tmp_path) as server:
         recorder = EventRecorder(server.client, component=NAME, clock=clock)
-        scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
+        scheduler = Scheduler(server.client, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
         recommender = Recommender(server.client, clock=clock, settings=RecommenderSettings())
         updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
         admission = AdmissionController(server.client, clock=clock, settings=AdmissionSettings())

@@ -1,9 +1,10 @@
 """The scheduler beside a real API server, time moved by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from podfit.api.core.v1.events.types import Event
@@ -13,7 +14,7 @@ from podfit.api.meta.codec import convert
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
-from podfit.scheduler.scheduler import NAME, Scheduler
+from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -111,14 +112,19 @@ class World:
 
 
 @asynccontextmanager
-async def running_scheduler(directory: Path, **options: Any) -> AsyncIterator[World]:
-    """`options` are the scheduler's own."""
+async def running_scheduler(
+    directory: Path, profiles: Mapping[str, Mapping[str, int]] = MappingProxyType({NAME: MappingProxyType({})})
+) -> AsyncIterator[World]:
+    """With the weights of each of its profiles; the world's recorder is the first one's."""
     clock, metrics = FakeClock(), Metrics()
     async with running_server(directory, clock=clock) as server:
         client = server.as_user("system:kube-scheduler")
-        recorder = EventRecorder(client, component=NAME, clock=clock)
-        scheduler = Scheduler(client, recorder=recorder, clock=clock, gates=FeatureGates(), metrics=metrics, **options)
-        tasks = [asyncio.create_task(scheduler.run()), asyncio.create_task(recorder.run())]
+        recorders = {name: EventRecorder(client, component=name, clock=clock) for name in profiles}
+        given = [Profile(recorders[name], name, weights) for name, weights in profiles.items()]
+        scheduler = Scheduler(client, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)
+        runs = [scheduler.run(), *(recorder.run() for recorder in recorders.values())]
+        tasks = [asyncio.create_task(run) for run in runs]
+        recorder = next(iter(recorders.values()))
         yield World(server, clock, metrics, recorder)
         for task in tasks:
             task.cancel()

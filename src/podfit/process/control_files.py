@@ -4,6 +4,7 @@ KubeSchedulerConfiguration            kubescheduler.config.k8s.io/v1
 KubeControllerManagerConfiguration    kubecontrollermanager.config.k8s.io/v1alpha1, whose fields begin in capitals
 """
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -16,11 +17,17 @@ from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.process import config_file
 from podfit.process.config_file import Rejected, Strict, only, seconds
 from podfit.process.errors import UsageError
-from podfit.process.options import CONTROLLERS, DEFAULT_SCHEDULER, ControllersOptions, SchedulerOptions
+from podfit.process.options import (
+    CONTROLLERS,
+    DEFAULT_SCHEDULER,
+    ControllersOptions,
+    SchedulerOptions,
+    SchedulerProfile,
+)
 
 SCHEDULER = "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"
 MANAGER = "kubecontrollermanager.config.k8s.io/v1alpha1", "KubeControllerManagerConfiguration"
-MOST_WEIGHT = 100
+MOST_WEIGHT, MOST_PROFILES = 100, 16
 FIT, LEAST_ALLOCATED = "NodeResourcesFit", "LeastAllocated"
 
 
@@ -113,7 +120,7 @@ class Profile(Strict, frozen=True, kw_only=True):
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
 
-    def options(self) -> SchedulerOptions:
+    def options(self) -> SchedulerProfile:
         """Raises Rejected."""
         score, weights = self.plugins.score, dict[str, int]()
         for plugin in score.disabled:
@@ -125,7 +132,7 @@ class Profile(Strict, frozen=True, kw_only=True):
             weights[plugin.name] = weight
         if any(config.prefers_full() for config in self.plugin_config):
             weights |= {MOST_ALLOCATED: weights.get(FIT, DEFAULT_WEIGHTS[FIT]), FIT: 0}
-        return SchedulerOptions(name=self.scheduler_name, weights=weights)
+        return SchedulerProfile(name=self.scheduler_name, weights=weights)
 
 
 class SchedulerFile(Strict, frozen=True, kw_only=True):
@@ -139,9 +146,14 @@ class SchedulerFile(Strict, frozen=True, kw_only=True):
     def options(self) -> SchedulerOptions:
         """Raises Rejected."""
         only("percentageOfNodesToScore", self.percentage_of_nodes_to_score, 100, "all nodes are looked at")
-        if len(self.profiles) != 1:
-            raise Rejected(f"profiles: there is one, not {len(self.profiles)}; start a scheduler for each")
-        return self.profiles[0].options()
+        if not 0 < len(self.profiles) <= MOST_PROFILES:
+            raise Rejected(f"profiles: there are {len(self.profiles)}; from 1 to {MOST_PROFILES}")
+        named = Counter(profile.scheduler_name for profile in self.profiles)
+        if twice := [name for name, count in named.items() if count > 1]:
+            raise Rejected(f"profiles: {twice[0]!r} is the schedulerName of {named[twice[0]]}; each needs its own")
+        if "" in named:
+            raise Rejected("profiles: schedulerName must not be empty")
+        return SchedulerOptions(profiles=tuple(profile.options() for profile in self.profiles))
 
 
 class Generic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="pascal", kw_only=True):

@@ -168,11 +168,17 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
         return next(said, name if "*" in self.controllers else "") == name
 
 
-class SchedulerOptions(msgspec.Struct, frozen=True, kw_only=True):
+class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The pods that name `name` are its own. `weights` are those of scores that differ from the defaults; 0 is off."""
 
     name: str = DEFAULT_SCHEDULER
     weights: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+
+class SchedulerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """At least one profile, each of another name; they share a queue."""
+
+    profiles: tuple[SchedulerProfile, ...] = (SchedulerProfile(),)
 
 
 class NodeOptions(Protocol):

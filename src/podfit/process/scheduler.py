@@ -10,15 +10,17 @@ from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
 from podfit.process.identities import SCHEDULER
 from podfit.process.options import SchedulerOptions
-from podfit.scheduler.scheduler import Scheduler
+from podfit.scheduler.scheduler import Profile, Scheduler
 
 
 def scheduler_loops(
     client_of: ClientOf, options: SchedulerOptions, gates: FeatureGates, clock: Clock, metrics: Metrics
 ) -> Iterator[Loop]:
     client = client_of(Identity(SCHEDULER))
-    recorder = EventRecorder(client, component=options.name, clock=clock)
-    yield recorder.run()
-    yield Scheduler(
-        client, recorder=recorder, clock=clock, gates=gates, metrics=metrics, name=options.name, weights=options.weights
-    ).run()
+    profiles = tuple(
+        Profile(EventRecorder(client, component=profile.name, clock=clock), profile.name, profile.weights)
+        for profile in options.profiles
+    )
+    for profile in profiles:
+        yield profile.recorder.run()
+    yield Scheduler(client, profiles=profiles, clock=clock, gates=gates, metrics=metrics).run()

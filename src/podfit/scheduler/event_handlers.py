@@ -3,6 +3,8 @@
 The handlers are synchronous: when a watch event arrives, the cache and the queue are right before anything else runs.
 """
 
+from collections.abc import Collection
+
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
@@ -24,16 +26,18 @@ from podfit.decide.placement.requeue import (
 )
 from podfit.decide.pod.requests import pod_requests
 from podfit.scheduler.cache import TERMINAL, ClusterCache, Key
+from podfit.scheduler.names import NAME, scheduler_of
 from podfit.scheduler.queue import SchedulingQueue
-
-NAME = "default-scheduler"
 
 
 class Follower:
-    def __init__(self, cache: ClusterCache, queue: SchedulingQueue, gates: FeatureGates, name: str = NAME) -> None:
+    def __init__(
+        self, cache: ClusterCache, queue: SchedulingQueue, gates: FeatureGates, names: Collection[str] = (NAME,)
+    ) -> None:
+        """`names` are those by which pods ask for this scheduler."""
         self._cache = cache
         self._queue = queue
-        self._gates, self._name = gates, name
+        self._gates, self._names = gates, names
         self.gated: set[Key] = set()
 
     def pod_added(self, pod: Pod) -> None:
@@ -42,7 +46,7 @@ class Follower:
             self._assigned(key, None, pod)
             return
         self._gate(key, pod)
-        if _is_of(self._name, pod):
+        if _is_of(self._names, pod):
             if pod.status.nominated_node_name:
                 self._cache.nominate(pod, pod.status.nominated_node_name)
             self._queue.add(key, pod)
@@ -53,7 +57,7 @@ class Follower:
             self._assigned(key, old, new)
             return
         self._gate(key, new)
-        if not _is_of(self._name, new):
+        if not _is_of(self._names, new):
             self._leave_queue(key, new)
             return
         self._follow_nomination(key, old, new)
@@ -149,11 +153,11 @@ def key_of(pod: Pod) -> Key:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _is_of(name: str, pod: Pod) -> bool:
-    """Whether the pod waits for the scheduler of this name to place it."""
+def _is_of(names: Collection[str], pod: Pod) -> bool:
+    """Whether the pod waits for a scheduler of these names to place it."""
     if pod.status.phase in TERMINAL or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
         return False
-    return pod.spec.scheduler_name == name or (name == NAME and not pod.spec.scheduler_name)
+    return scheduler_of(pod) in names
 
 
 def _matters(node: Node) -> tuple[object, ...]:

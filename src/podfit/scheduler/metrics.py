@@ -1,7 +1,8 @@
 """Metrics of scheduling, under upstream's names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import product
 
 from podfit.decide.placement.view import FILTERS
 from podfit.net.metrics import Metrics
@@ -16,9 +17,12 @@ class SchedulerMetrics:
     """The gauges read the queue when they are scraped, so they cannot drift from it."""
 
     def __init__(
-        self, metrics: Metrics, pending: Callable[[], dict[str, int]], refused: Callable[[str], int], *, profile: str
+        self,
+        metrics: Metrics,
+        pending: Callable[[], dict[str, int]],
+        refused: Callable[[str, str], int],
+        profiles: Iterable[str],
     ) -> None:
-        self._profile = profile
         queues = metrics.gauge("scheduler_pending_pods", "Pods without a node, by where they wait.", ("queue",))
         for name in pending():
             queues.labels(name).set_function(partial(_one, pending, name))
@@ -51,13 +55,13 @@ class SchedulerMetrics:
             "Pods that wait, by the filter that refused them somewhere.",
             ("plugin", "profile"),
         )
-        for name in FILTERS:
-            refusing.labels(name, profile).set_function(partial(refused, name))
+        for name, profile in product(FILTERS, profiles):
+            refusing.labels(name, profile).set_function(partial(refused, name, profile))
 
-    def attempt(self, result: str, seconds: float) -> None:
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
         """`result` is scheduled, unschedulable or error."""
-        self._attempts.labels(result, self._profile).inc()
-        self._attempt_seconds.labels(result, self._profile).observe(seconds)
+        self._attempts.labels(result, profile).inc()
+        self._attempt_seconds.labels(result, profile).observe(seconds)
 
     def placed(self, seconds: float, tries: int) -> None:
         self._placed_after.labels(str(min(tries, 16))).observe(seconds)

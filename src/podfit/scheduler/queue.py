@@ -21,6 +21,7 @@ from podfit.core.clock import Clock, Timer
 from podfit.decide.placement.place import NO_NAMESPACES
 from podfit.decide.placement.requeue import Change, Waiting, worth_retrying
 from podfit.decide.placement.view import NamespaceLabels
+from podfit.scheduler.names import scheduler_of
 
 FIRST_PAUSE = 1.0  # seconds between the first two tries, doubling
 LONGEST_PAUSE = 10.0
@@ -93,9 +94,12 @@ class SchedulingQueue:
     def sizes(self) -> dict[str, int]:
         return {"active": len(self._active), "backoff": len(self._pauses), "unschedulable": len(self._parked)}
 
-    def refused_by(self, name: str) -> int:
-        """How many wait after this filter refused some node."""
-        return sum(name in parked.why.verdict.filters for parked in self._parked.values())
+    def refused_by(self, name: str, scheduler: str) -> int:
+        """How many of those that ask for this scheduler wait after the filter of this name refused some node."""
+        return sum(
+            name in parked.why.verdict.filters and scheduler_of(parked.why.subject.pod) == scheduler
+            for parked in self._parked.values()
+        )
 
     def park(self, key: Key, why: Waiting) -> None:
         """It was tried and fits nowhere."""

@@ -6,7 +6,7 @@ evictions run beside it, since the cache already counts the pod where it will go
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
@@ -15,7 +15,6 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.api.storage.v1.types import StorageClass
-from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -24,19 +23,18 @@ from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.preempt import CannotPreempt, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.requeue import PodGone, Waiting
-from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.decide.placement.view import Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
-from podfit.scheduler.event_handlers import NAME, Follower
+from podfit.scheduler.event_handlers import Follower
 from podfit.scheduler.metrics import SchedulerMetrics
+from podfit.scheduler.names import NAME, scheduler_of
+from podfit.scheduler.profiles import Profile, Profiles
 from podfit.scheduler.queue import SchedulingQueue
-from podfit.scheduler.ranking import Rankings
 from podfit.scheduler.volumes import NotBound, VolumeBinder
-from podfit.scheduler.writes import Writes
 
-__all__ = ["NAME", "Scheduler"]
+__all__ = ["NAME", "Profile", "Scheduler"]
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY = 30.0  # seconds
@@ -49,28 +47,24 @@ class Scheduler:
         self,
         client: Client,
         *,
-        recorder: EventRecorder,
+        profiles: Sequence[Profile],
         clock: Clock,
         gates: FeatureGates,
         metrics: Metrics | None = None,
-        name: str = NAME,
-        weights: Mapping[str, int] = DEFAULT_WEIGHTS,
     ) -> None:
-        """`name` is what pods say that are its own; `weights` say what each score counts for."""
+        """Pods that name one of `profiles` are its own; at least one, each of another name."""
         self._clock = clock
         self._gates = gates
-        self._weights = {**DEFAULT_WEIGHTS, **weights}
         self._cache = ClusterCache(gates)
-        self._rankings = Rankings(self._cache, self._weights)
         self._queue = SchedulingQueue(clock)
-        self._writes = Writes(client, recorder, clock, name=name)
+        self._profiles = Profiles(profiles, client, self._cache, clock)
         self._evicting: set[Key] = set()
         self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
         self._namespaces = Informer(client, Namespace, clock=clock)
         self._budgets = Informer(client, PodDisruptionBudget, clock=clock)
-        follow = self._follow = Follower(self._cache, self._queue, gates, name)
+        follow = self._follow = Follower(self._cache, self._queue, gates, self._profiles.names)
         self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
         self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
         self._namespaces.add_handler(
@@ -96,7 +90,7 @@ class Scheduler:
             self._volumes.list,
         )
         self.metrics = metrics or Metrics()
-        self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by, profile=name)
+        self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by, self._profiles.names)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
@@ -131,14 +125,14 @@ class Scheduler:
 
     async def _guarded(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
         """One pod that cannot be decided about keeps no other from being placed."""
-        began = self._clock.monotonic()
+        began, profile = self._clock.monotonic(), self._profiles.of(pod)
         try:
             subject = Resident.of(pod, gates=self._gates, placed=False)
-            await self._rankings.prepare(key, subject)
+            await profile.rankings.prepare(key, subject)
             if self._queue.knows(key):
                 self._attempt(group, key, subject)
         except Exception:
-            self._measured.attempt("error", self._clock.monotonic() - began)
+            self._measured.attempt("error", profile.name, self._clock.monotonic() - began)
             log.exception("placing failed pod=%s/%s", *key)
             self._queue.retry_later(key)
 
@@ -153,15 +147,16 @@ class Scheduler:
             group.create_task(self._bind(key, pod, verdict.node, began))
             return
         self._queue.park(key, Waiting(subject, verdict))
-        self._measured.attempt("unschedulable", self._clock.monotonic() - began)
+        self._measured.attempt("unschedulable", scheduler_of(pod), self._clock.monotonic() - began)
         if key not in self._evicting:
             self._refused(group, key, subject, verdict)
 
     def _decided(self, key: Key, subject: Resident) -> Placed | Unschedulable:
-        if not claims_of(subject.pod) and (verdict := self._rankings.place(key, subject)) is not None:
+        profile = self._profiles.of(subject.pod)
+        if not claims_of(subject.pod) and (verdict := profile.rankings.place(key, subject)) is not None:
             return verdict
         views = self._cache.views()
-        return place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=self._weights)
+        return place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=profile.weights)
 
     def _refused(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable) -> None:
         views = self._cache.views()
@@ -197,30 +192,31 @@ class Scheduler:
             if pod.spec.volumes:
                 await self._binder.bind(pod, node)
             async with self._under_way:
-                await self._writes.bind(pod, node)
+                await self._profiles.of(pod).writes.bind(pod, node)
         except (ApiError, ConnectionError, NotBound) as error:
-            self._measured.attempt("error", self._clock.monotonic() - began)
+            self._measured.attempt("error", scheduler_of(pod), self._clock.monotonic() - began)
             log.warning("binding failed pod=%s/%s node=%s error=%s", *key, node, error)
             self._cache.forget(key)
             self._freed(pod)
             self._queue.retry_later(key)
             return
         now = self._clock.monotonic()
-        self._measured.attempt("scheduled", now - began)
+        self._measured.attempt("scheduled", scheduler_of(pod), now - began)
         self._measured.placed(now - arrived, tries)
 
     async def _explain(self, pod: Pod, message: str, nominated: str) -> None:
         try:
-            await self._writes.explain(pod, message, nominated=nominated)
+            await self._profiles.of(pod).writes.explain(pod, message, nominated=nominated)
         except (ApiError, ConnectionError) as error:
             log.info("reason not written pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
 
     async def _evict(self, key: Key, pod: Pod, message: str, eviction: Eviction, displaced: list[Pod]) -> None:
         """Until the last victim has been asked to go, no second eviction is made for the same pod."""
         try:
-            await self._writes.explain(pod, message, nominated=eviction.node)
-            await self._writes.evict(pod, eviction)
-            await self._writes.withdraw(displaced)
+            writes = self._profiles.of(pod).writes
+            await writes.explain(pod, message, nominated=eviction.node)
+            await writes.evict(pod, eviction)
+            await writes.withdraw(displaced)
         except (ApiError, ConnectionError) as error:
             log.warning("preemption failed pod=%s/%s node=%s error=%s", *key, eviction.node, error)
             self._cache.withdraw(key)

@@ -10,7 +10,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.placement.preempt import PREEMPTED, Eviction
-from podfit.scheduler.event_handlers import NAME
+from podfit.scheduler.names import NAME
 
 GONE = (404, 409)  # the pod left, or another took its name
 
