@@ -20,12 +20,12 @@ pytestmark = [
     pytest.mark.xdist_group("node"),
     pytest.mark.timeout(120),
 ]
-BUSY = r"v=$(head -c 60000000 /dev/zero | tr '\0' a); trap 'exit 0' TERM; while :; do :; done"
+BUSY = r"v=$(head -c 30000000 /dev/zero | tr '\0' a); trap 'exit 0' TERM; while :; do :; done"
 HISTORY = (
-    *("--recommender-name=history", "--no-leader-elect", "--storage=prometheus"),
-    *("--history-length=10m", "--history-resolution=15s"),
+    *("--storage=prometheus", "--history-length=10m", "--history-resolution=15s"),
     *("--container-pod-name-label=pod", "--container-name-label=container"),
 )
+OTHER = ("--recommender-name=history", "--no-leader-elect")
 MARGIN, GROWTH = 1.15, 0.05
 FIRST = {"cpu": 0.01, "memory": 1e7}
 """A bucket of the histograms is so wide, in cores and bytes, and 5 % of where it begins."""
@@ -45,6 +45,11 @@ def up(cluster_dir: Up, tmp_path: Path) -> Iterator[Up]:
     assert down.code == 0, down.err
 
 
+def amount(text: str) -> float:
+    """Cores or bytes."""
+    return Quantity.parse(text).milli() / 1000
+
+
 def target(up: Up, name: str, seconds: float) -> dict[str, float]:
     """The first recommendation of a VPA that has CPU and memory."""
     end = time.monotonic() + seconds
@@ -52,7 +57,7 @@ def target(up: Up, name: str, seconds: float) -> dict[str, float]:
         status = up.get("vpa", name).get("status", {})
         for recommended in status.get("recommendation", {}).get("containerRecommendations", []):
             if len(recommended["target"]) == 2:
-                return {name: Quantity.parse(amount).milli() / 1000 for name, amount in recommended["target"].items()}
+                return {name: amount(text) for name, text in recommended["target"].items()}
         assert time.monotonic() < end, json.dumps(status) + logs(up)
         time.sleep(0.2)
 
@@ -61,19 +66,27 @@ def test_vpa_recommends_from_history_what_it_recommends_from_living_samples(up: 
     """Within one bucket of the histogram, for each resource."""
     up.ok("apply", "-f", str(DEFINITIONS))
     up.ok("wait", "--for=condition=Established", "crd/verticalpodautoscalers.autoscaling.k8s.io", "--timeout=30s")
-    resources = {"requests": {"cpu": "10m", "memory": "10Mi"}, "limits": {"cpu": "200m", "memory": "256Mi"}}
+    resources = {"requests": {"cpu": "100m", "memory": "10Mi"}, "limits": {"cpu": "100m", "memory": "256Mi"}}
     with prometheus(up, tmp_path / "prometheus") as url:
         up.apply(deployment("busy", BUSY, resources), vpa("busy"))
-        past = vpa("busy", recommenders=[{"name": "history"}])
-        up.apply({**past, "metadata": {"name": "past"}})
+        other = vpa("busy", recommenders=[{"name": "history"}])
+        up.apply({**other, "metadata": {"name": "past"}})
         with vpa_process(up, "recommender", RECOMMENDER):
             living = target(up, "busy", 45)
+        past = (*HISTORY, "--prometheus-address", url)
         scraped = ask(url, f'container_cpu_usage_seconds_total{{job="{JOB}",container="app"}}')
         assert len(scraped) == 1, ask(url, "up")
-        with vpa_process(up, "recommender", (*RECOMMENDER, *HISTORY, "--prometheus-address", url)):
+        with vpa_process(up, "recommender", (*RECOMMENDER, *OTHER, *past)):
             told = target(up, "past", 20)
             assert "history read samples=" in logs(up)
+        up.ok("delete", "vpa", "busy", "past")
+        asked = run(PODFIT, "recommend", "deployment/busy", "-o", "json", "--kubeconfig", str(up.kubeconfig), *past)
+        assert asked.code == 0, asked.err
+        sizes = {size["resource"]: size for size in json.loads(asked.out)["workloads"][0]["sizes"]}
     for name, width in FIRST.items():
-        assert abs(told[name] - living[name]) <= MARGIN * (width + GROWTH * max(told[name], living[name])), name
-    assert 0.19 < told["cpu"] < 0.35
-    assert 60e6 < told["memory"] < 90e6
+        bucket = MARGIN * (width + GROWTH * living[name])
+        assert abs(told[name] - living[name]) <= bucket, name
+        assert abs(amount(sizes[name]["recommended"]) - living[name]) <= bucket, name
+        assert sizes[name]["source"] == "Prometheus"
+    assert 0.1 < told["cpu"] < 0.2, "its limit is 100m"
+    assert 30e6 < told["memory"] < 70e6

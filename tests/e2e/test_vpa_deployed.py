@@ -4,7 +4,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "deploy" / "vpa"
+NOBODY = 65534
 PROCESSES = ("recommender", "updater", "admission-controller")
 BUSY = "trap 'exit 0' TERM; while :; do :; done"
 Pod = dict[str, Any]
@@ -67,6 +69,14 @@ def told(up: Up) -> str:
     )
 
 
+def users() -> Iterator[int]:
+    """Of the processes in containers of the image."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # one that has ended meanwhile
+            if b"-m\0podfit.cli\0vpa\0" in (process / "cmdline").read_bytes():
+                yield process.stat().st_uid
+
+
 def requested(pod: Pod) -> int:
     """Millicores."""
     return Quantity.parse(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]).milli()
@@ -76,12 +86,13 @@ def test_vpa_deployed_by_kustomize_recommends_resizes_and_admits(cluster_dir: Up
     up, archive = cluster_dir, tmp_path / "podfit.tar"
     up.start("--no-vpa")
     up.apply(deployment("busy", BUSY, {"requests": {"cpu": "10m", "memory": "250Mi"}, "limits": {"cpu": "200m"}}))
-    subprocess.run([sys.executable, ROOT / "scripts" / "image.py", archive], check=True, timeout=100)
+    subprocess.run([sys.executable, ROOT / "scripts" / "image.py", "--unpacked", archive], check=True, timeout=100)
     loaded = run(PODFIT, "image", "load", str(archive), "--data", str(up.root))
     assert loaded.code == 0, loaded.err
     up.ok("apply", "-k", str(overlay(tmp_path / "vpa", recommender=RECOMMENDER, updater=SOON)))
     for name in PROCESSES:
         up.ok("rollout", "status", "-n", "kube-system", f"deployment/vpa-{name}", "--timeout=60s", timeout=70)
+    assert sorted(users()) == [NOBODY] * len(PROCESSES)
     up.apply(vpa("busy"))
     resized = until(up, lambda pod: requested(pod) > 100, 30)
     assert resized["status"]["containerStatuses"][0]["restartCount"] == 0

@@ -52,7 +52,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 @pytest.fixture(scope="module")
 def begun(up: Up) -> Up:
     """Everything that the short tests look at, begun together: most of their time they wait for usage to be told."""
-    apply_pair(up, 39, 0.6)
+    apply_pair(up, 39, 0.8)
     up.apply(deployment("oom", grows(30, 0.01), sizes("50m", "64Mi", "64Mi")), vpa("oom"))
     return up
 
