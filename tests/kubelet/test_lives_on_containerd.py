@@ -80,8 +80,6 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 BEYOND = {
-    "sidecar-restarts": "it comes again as its back-off ends, 1.5 s before upstream looks, so its next end is seen too",
-    "two-liveness-http-ok-redirect": "whether it is probed before it listens is a matter of milliseconds",
     "service-env-hosts-resolv": "there are no services",
     "restart-all-containers": "the node does not declare the feature",
     "command-not-executable": "the image has no /etc/passwd",
@@ -94,6 +92,20 @@ def on_its_own_port(case: Case, port: int) -> Case:
     """Recorded pods had addresses of their own; ours share the network of the host."""
     moved: Case = json.loads(re.sub(r"\b8080\b", str(port), json.dumps(case)))
     return moved
+
+
+def at_a_surer_pace(case: Case) -> Case:
+    """Two lives depend on when upstream happened to look. Its look at a back-off that was over came 2.5 s late, so the
+    recorder deleted the pod before the container ended again: here it looks away as much sooner. And the first probe
+    came before the server listened: here the server surely takes longer to begin.
+    """
+    match case["id"]:
+        case "sidecar-restarts":
+            return {**case, "cleanupDelete_t_ms": 17_000}
+        case "two-liveness-http-ok-redirect":
+            slower: Case = json.loads(json.dumps(case).replace("mkdir -p /w/d;", "sleep 0.5; mkdir -p /w/d;"))
+            return slower
+    return case
 
 
 async def lived(server: Server, case: Case, gate: asyncio.Semaphore) -> str:
@@ -113,7 +125,7 @@ async def lived(server: Server, case: Case, gate: asyncio.Semaphore) -> str:
 async def test_recorded_lives(server: Server) -> None:
     wanted = os.environ.get("PODFIT_LIVES", "").split()
     cases = [case for case in lives() if (case["id"] in wanted if wanted else case["id"] not in BEYOND)]
-    cases = [on_its_own_port(case, 18080 + number) for number, case in enumerate(cases)]
+    cases = [at_a_surer_pace(on_its_own_port(case, 18080 + number)) for number, case in enumerate(cases)]
     cases.sort(key=duration, reverse=True)
     # What these say depends on who else is on the node.
     alone = [case for case in cases if case["pod"]["spec"].get("nodeName")]
