@@ -8,7 +8,7 @@ import pytest
 from kubelet.harness import Node, container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.kubelet.pods.configs import MASKED, READ_ONLY
+from podfit.kubelet.pods.configs import MASKED, READ_ONLY, has_end
 from podfit.kubelet.runtime.configs import SecurityContext, SecurityProfile
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.sources.services import ServiceVariables
@@ -177,3 +177,16 @@ async def test_a_recursive_mount_that_the_runtime_cannot_make_is_refused(node: N
         "message": 'failed to resolve recursive read-only mode: volume "v" requested recursive read-only mode, '
         "but it is not supported by the runtime",
     }
+
+
+async def test_the_runtime_is_told_that_init_containers_have_an_end(node: Node) -> None:
+    node.add(initContainers=[container("first")])
+    await node.until(lambda: node.runtime.calls[-1:] == ["start first"])
+    assert node.runtime.config("first").has_end
+
+
+def test_containers_of_a_job_have_an_end_and_their_sidecars_none() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    spec = {"containers": [container("c")], "initContainers": [container("s", restartPolicy="Always")]}
+    pod = convert({"metadata": {"name": "j-1", "ownerReferences": [owner]}, "spec": spec}, Pod)
+    assert [has_end(pod, one) for one in (*pod.spec.containers, *pod.spec.init_containers)] == [True, False]

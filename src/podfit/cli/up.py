@@ -48,6 +48,7 @@ def up(
         kubelet=node.over(KubeletOptions()),
         node=nodes.node,
         nodes=nodes.nodes,
+        programs_end=True,
         metrics_server=nodes.metrics_server,
         runtime_endpoint=nodes.container_runtime_endpoint.removeprefix("unix://"),
         vpa=nodes.vpa,

@@ -128,7 +128,9 @@ class KubeletProcess:
         if renewal := node_client.renewal(options.name, clock):
             self._supervisor.run(renewal.run(), name="client certificate")
         port = await self._listen(address, self._client_authorities(access.authorities))
-        self._backend = await real_backend(prepared, options, clock) if prepared else simulated_backend(clock)
+        self._backend = (
+            await real_backend(prepared, options, clock) if prepared else simulated_backend(clock, programs_end=True)
+        )
         self._node = node = ClusterNode(
             options.name,
             options.kind,

@@ -145,8 +145,10 @@ async def release(backend: NodeBackend, *, end: bool) -> None:
         await backend.runtime.close()
 
 
-def simulated_backend(clock: Clock) -> NodeBackend:
+def simulated_backend(clock: Clock, *, programs_end: bool) -> NodeBackend:
+    """With `programs_end` init containers and Jobs end well, as no program says otherwise."""
     cgroups = MemoryCgroups()
-    runtime = SimulatedRuntime(clock, cgroups)
+    runtime = SimulatedRuntime(clock, cgroups, programs_end=programs_end)
     checks = SimulatedChecks.of(runtime)
-    return NodeBackend(runtime, cgroups, "containers do not run", checks.reach, checks=checks)
+    detail = "containers do not run" + ("; init containers and Jobs end after a second" if programs_end else "")
+    return NodeBackend(runtime, cgroups, detail, checks.reach, checks=checks)

@@ -241,6 +241,8 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     sizes: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
     """Of simulated nodes, by name, where they are not to have 4 CPUs and 8 GiB."""
+    programs_end: bool = False
+    """On simulated nodes init containers and Jobs end well by themselves; a test ends them."""
     runtime_endpoint: str = ""
     metrics_server: bool = True
     vpa: bool = True

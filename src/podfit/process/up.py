@@ -186,7 +186,8 @@ class Cluster:
 
         if prepared is not None:
             return [await real_backend(prepared, self.options, self._clock)]
-        return [simulated_backend(self._clock) for _ in node_names(choice, self.options.nodes)]
+        ends = self.options.programs_end
+        return [simulated_backend(self._clock, programs_end=ends) for _ in node_names(choice, self.options.nodes)]
 
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
         from podfit.process.node import ClusterNode

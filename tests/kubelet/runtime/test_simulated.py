@@ -189,3 +189,19 @@ async def test_removal_is_idempotent(world: World) -> None:
     with pytest.raises(NotFound):
         await world.runtime.container_status(container_id)
     assert not world.cgroups.exists(f"{PARENT}/{container_id}")
+
+
+@pytest.mark.parametrize(("programs_end", "has_end"), [(True, True), (True, False), (False, True)])
+async def test_unknown_programs_that_have_an_end_come_to_it_where_nobody_ends_them(
+    programs_end: bool, has_end: bool, tmp_path: Path
+) -> None:
+    world = World(tmp_path)
+    runtime = SimulatedRuntime(world.clock, world.cgroups, programs_end=programs_end)
+    sandbox_id = await runtime.run_sandbox(world.sandbox)
+    config = ContainerConfig(name="c", image="any", command=("migrate",), has_end=has_end)
+    container_id = await runtime.create_container(sandbox_id, config, world.sandbox)
+    await runtime.start_container(container_id)
+    await world.clock.advance(2)
+    status = await runtime.container_status(container_id)
+    ended = status.state is ContainerState.EXITED and status.exit_code == 0
+    assert ended == (programs_end and has_end)

@@ -12,6 +12,8 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.workload.claims import controller_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (
     ContainerConfig,
@@ -120,8 +122,17 @@ def container_config(
         tty=container.tty,
         stop_signal=container.lifecycle.stop_signal if container.lifecycle is not None else "",
         resources=resources,
+        has_end=has_end(pod, container),
         security=replace(security_context(pod, container, profiles), target_id=target_id),
     )
+
+
+def has_end(pod: Pod, container: Container) -> bool:
+    """Whether its program is to end by itself: an init container's, or one of a Job's pod. A sidecar's is not."""
+    sidecar = any(is_sidecar(other) and other.name == container.name for other in pod.spec.init_containers)
+    initial = any(other.name == container.name for other in pod.spec.init_containers)
+    owner = controller_of(pod.metadata)
+    return not sidecar and (initial or (owner is not None and owner.kind == "Job"))
 
 
 def security_context(pod: Pod, container: Container, profiles: Path = Path()) -> SecurityContext:

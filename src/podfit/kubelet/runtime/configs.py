@@ -113,3 +113,5 @@ class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     security: SecurityContext = SecurityContext()
     stop_signal: str = ""
     """Such as SIGUSR1 or SIGRTMIN+1; empty for the image's."""
+    has_end: bool = False
+    """Its program is to end by itself: an init container, or one of a Job. Only a simulated runtime has to know."""

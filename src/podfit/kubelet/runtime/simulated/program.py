@@ -21,6 +21,10 @@ class Ending(msgspec.Struct, frozen=True):
     code: int
 
 
+WELL = Ending(1, 0)
+"""Of a program that nobody knows, and that is to end."""
+
+
 def ending(command: Sequence[str]) -> Ending | None:
     """None when the command runs until it is stopped."""
     match _words(command):

@@ -12,6 +12,7 @@ on every run.
 import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import fields, replace
@@ -22,7 +23,7 @@ from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
-from podfit.kubelet.runtime.simulated.program import ending, has_to_be_killed
+from podfit.kubelet.runtime.simulated.program import WELL, ending, has_to_be_killed
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
@@ -50,10 +51,14 @@ NOTHING_RUNS = "a container of a simulated node runs nothing: there is no proces
 
 class SimulatedRuntime(SimulatedState):
     """`faults` and `delays` make calls fail or take longer, by the call's name or `*` for all. The delay `run` is how
-    long a command that ends by itself runs, whatever it says."""
+    long a command that ends by itself runs, whatever it says.
 
-    def __init__(self, clock: Clock, cgroups: MemoryCgroups) -> None:
+    With `programs_end` init containers and containers of Jobs end well after a second, unless their command says more.
+    """
+
+    def __init__(self, clock: Clock, cgroups: MemoryCgroups, *, programs_end: bool = False) -> None:
         super().__init__(clock, cgroups)
+        self._programs_end = programs_end
         self.faults: dict[str, CRIError] = {}
         self.delays: dict[str, float] = {}
 
@@ -149,9 +154,12 @@ class SimulatedRuntime(SimulatedState):
         self._cgroups.create(self._path(container_id), group_of(status.resources or LinuxResources()))
         self._change(container_id, state=ContainerState.RUNNING, started_at=self._now())
         self._tell(container_id, EventKind.STARTED)
-        if (plan := ending([*config.command, *config.args])) is not None:
+        plan = ending([*config.command, *config.args])
+        if plan is None and self._programs_end and config.has_end:
+            plan = WELL
+        if plan is not None:
             seconds = self.delays.get("run", plan.seconds)
-            self._timers[container_id] = self._clock.call_later(seconds, lambda: self.end(container_id, plan.code))
+            self._timers[container_id] = self._clock.call_later(seconds, partial(self.end, container_id, plan.code))
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         await self._may("stop_container")
