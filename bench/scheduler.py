@@ -23,7 +23,7 @@ from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.rest import Client
+from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.transport import Local
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import Quantity
@@ -91,6 +91,8 @@ async def one(size: int, count: int, kinds: int, directory: Path) -> tuple[float
     try:
         await admin.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
         await in_batches([*nodes(size)], admin)
+        for number in range(size):  # as the node lifecycle controller does when a node is ready
+            await admin.patch(Node, f"n{number}", "", {"spec": {"taints": []}}, content_type=MERGE_PATCH)
         await in_batches([*pods(count, kinds)], admin)
         waits: list[float] = []
         page = await admin.list(Pod, "default", limit=1)

@@ -32,6 +32,7 @@ from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from podfit.store.memory import memory_store
 from podfit.testing.loop import TestLoop
 from support.server import Server, running_server
+from support.untaint import untaint
 
 ROOM_MADE = f"room made, {FITS}"
 KINDS = {FITS, DEFERRED, REFUSED, UNCHANGED, UNSCHEDULABLE, ENDED, ERROR, CRASH, ROOM_MADE, f"repeated {DEFERRED}"}
@@ -118,6 +119,7 @@ async def fulfilled(seed: int, directory: Path) -> str:
         for name, value in (("low", 10), ("high", 1000)):
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         await node.start()
+        await untaint(server.client)
         beside = [asyncio.create_task(controller) for controller in controllers(seed, node, server)]
         try:
             situation = Situation(seed, Fake(node, server))

@@ -13,7 +13,9 @@ from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget, PodDisruptionBudgetStatus
 from podfit.core.errors import ApiError
+from podfit.core.times import parse_time
 from podfit.decide.workload.lost_pods import MOST_ENDED, lost
+from podfit.decide.workload.stale_disruptions import stale_in
 from podfit.testing.cluster import Cluster
 
 SPEC = {"containers": [{"name": "c", "image": "busybox:1.36"}]}
@@ -130,3 +132,42 @@ def test_which_pods_are_lost() -> None:
     ]
     ended = [pod(number, phase="Succeeded") for number in range(MOST_ENDED + 2)]
     assert len(lost(ended, there, [])) == 2
+
+
+def marked(**more: Any) -> dict[str, Any]:
+    return {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", **more}
+
+
+@pytest.mark.parametrize(
+    ("condition", "phase", "going", "left"),
+    [
+        (marked(lastTransitionTime="2026-01-01T00:00:00Z"), "Running", False, 30.0),
+        (marked(lastTransitionTime="2025-12-31T23:00:00Z"), "Running", False, 0.0),
+        (marked(), "Pending", False, 0.0),
+        (marked(lastTransitionTime="2026-01-01T00:00:00Z"), "Running", True, None),
+        (marked(lastTransitionTime="2026-01-01T00:00:00Z"), "Failed", False, None),
+        (marked(status="False"), "Running", False, None),
+        (marked(reason="TerminationByKubelet"), "Running", False, None),
+    ],
+)
+def test_when_a_mark_is_stale(condition: dict[str, Any], phase: str, going: bool, left: float | None) -> None:
+    meta = {"name": "p"} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if going else {})
+    pod = codec.convert({"metadata": meta, "status": {"phase": phase, "conditions": [condition]}}, Pod)
+    assert stale_in(pod, parse_time("2026-01-01T00:01:30Z")) == left
+
+
+def test_a_pod_that_was_to_go_and_stays_says_so_no_more(cluster: Cluster) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": SPEC})
+    cluster.settle()
+    when = cluster.run(cluster.client.get(Pod, "p", "default")).metadata.creation_timestamp
+    mark = marked(lastTransitionTime=when)
+    cluster.run(cluster.client.patch(Pod, "p", "default", {"status": {"conditions": [mark]}}, subresource="status"))
+
+    def told() -> tuple[str, str]:
+        pod = cluster.run(cluster.client.get(Pod, "p", "default"))
+        return next((each.status, each.reason) for each in pod.status.conditions if each.type == "DisruptionTarget")
+
+    cluster.clock.advance(118)
+    assert told() == ("True", "PreemptionByScheduler")
+    cluster.clock.advance(3)
+    assert told() == ("False", "")

@@ -34,6 +34,7 @@ from support import behaviour
 from support.golden import Case, needs
 from support.lives import FILE, Life, duration, lives
 from support.server import Server, running_server
+from support.untaint import untaint
 
 pytestmark = [pytest.mark.node, pytest.mark.campaign, needs(FILE), needs(behaviour.FILE)]
 AT_ONCE = 10
@@ -70,6 +71,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
             reach=NodeReach(check_health),
         )
         await kubelet.start()
+        await untaint(served.client)
         yield served
         for part in parts:
             part.cancel()

@@ -20,6 +20,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.scheduling.v1.types import PriorityClass
 from support.golden import Case, golden_folder, replaying
 from support.scheduling import World
+from support.untaint import untaint
 
 NS = "golden"
 PRIORITIES = {"hi": 1000, "mid": 500, "nev": 1000}
@@ -73,6 +74,7 @@ class Replay:
             "spec": {"taints": taints, "unschedulable": given.get("unsched", False)},
         }
         await self.world.client.create(convert(document, Node))
+        await untaint(self.world.client, name, taints=taints)
         amounts = {"cpu": given.get("cpu", "4"), "memory": given.get("mem", "8Gi"), **extra}
         status = {"allocatable": amounts, "capacity": amounts, "images": given.get("images", [])}
         await self.world.client.patch(Node, name, "", {"status": status}, subresource="status")

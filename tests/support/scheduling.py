@@ -17,6 +17,7 @@ from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from support.clock import FakeClock
 from support.server import Server, running_server
+from support.untaint import untaint
 
 
 class World:
@@ -37,6 +38,7 @@ class World:
     ) -> None:
         document = {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
         await self.client.create(convert(document, Node))
+        await untaint(self.client, name, taints=spec.get("taints", ()))
         await self.allocatable(name, cpu=cpu, memory=memory, pods="110", **(extra or {}), features=features)
 
     async def allocatable(self, name: str, *, features: tuple[str, ...] = (), **amounts: str) -> None:

@@ -7,6 +7,7 @@ from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
 from podfit.apiserver.admission.networking import DefaultIngressClass
 from podfit.apiserver.admission.node_restriction import NodeRestriction
+from podfit.apiserver.admission.node_taints import TaintNodesByCondition
 from podfit.apiserver.admission.pod_resize import NodeChecks
 from podfit.apiserver.admission.pod_security import PodSecurity
 from podfit.apiserver.admission.pods import DefaultTolerations, PodTopologyLabels, PriorityAdmission
@@ -23,6 +24,7 @@ BUILT_IN = (
     LimitRanger,
     ServiceAccountAdmission,
     NodeRestriction,
+    TaintNodesByCondition,
     PodSecurity,
     PriorityAdmission,
     DefaultTolerations,

@@ -1,7 +1,11 @@
-"""The disruption controller: the status of PodDisruptionBudgets, from which evictions take."""
+"""The disruption controller: the status of PodDisruptionBudgets, from which evictions take.
+
+And pods that were marked as going and did not go: the mark is taken back.
+"""
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
@@ -22,6 +26,7 @@ from podfit.core.times import format_time
 from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.disruption import covers
+from podfit.decide.workload.stale_disruptions import stale_in, unmarked
 
 COMPONENT = "controllermanager"
 UNKNOWN_AGAIN = 20.0
@@ -37,7 +42,14 @@ class NoScale(Exception):
     """How many pods are meant to be is not known; the message says of which."""
 
 
-class DisruptionController(Controller[Key]):
+class Marked(msgspec.Struct, frozen=True):
+    """A pod that says that it is to be disrupted."""
+
+    namespace: str
+    name: str
+
+
+class DisruptionController(Controller[Key | Marked]):
     def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
         self._client, self._clock, self._recorder = client, clock, recorder
         self._budgets, self._pods = informers.of(PodDisruptionBudget), informers.of(Pod)
@@ -51,6 +63,8 @@ class DisruptionController(Controller[Key]):
         self._pods.add_handler(add=self._about, update=self._changed, delete=self._about)
 
     def _about(self, pod: Pod) -> None:
+        if stale_in(pod, self._clock.now()) is not None:
+            self.queue.add(Marked(pod.metadata.namespace, pod.metadata.name))
         for budget in self._budgets.list(pod.metadata.namespace):
             if covers(budget, pod):
                 self.queue.add(key_of(budget))
@@ -60,7 +74,9 @@ class DisruptionController(Controller[Key]):
         if old.metadata.labels != new.metadata.labels:
             self._about(old)
 
-    async def reconcile(self, key: Key) -> float | None:
+    async def reconcile(self, key: Key | Marked) -> float | None:
+        if isinstance(key, Marked):
+            return await self._unmark(key)
         namespace, name = key
         budget = self._budgets.get(name, namespace)
         if budget is None or budget.metadata.deletion_timestamp:
@@ -90,6 +106,18 @@ class DisruptionController(Controller[Key]):
         )
         await self._write(budget, status)
         return evicted.again
+
+    async def _unmark(self, key: Marked) -> float | None:
+        pod, now = self._pods.get(key.name, key.namespace), self._clock.now()
+        left = stale_in(pod, now) if pod is not None else None
+        if pod is None or left is None or left > 0:
+            return left
+        try:
+            await self._client.update_status(unmarked(pod, now))
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+        return None
 
     async def _write(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
         if status != budget.status:
