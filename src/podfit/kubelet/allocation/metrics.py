@@ -88,7 +88,9 @@ class SizeMetrics:
 
     def __init__(self, metrics: Metrics, pods: Callable[[], Iterable[Pod]], allocated: Callable[[Pod], Pod]) -> None:
         self._pods, self._allocated = pods, allocated
-        text = "by state: desired (the spec), allocated (what the node has set aside), actual (what the runtime enforces)."
+        text = (
+            "by state: desired (the spec), allocated (what the node has set aside), actual (what the runtime enforces)."
+        )
         metrics.collected(
             "podfit_container_resource",
             f"CPU cores or bytes of memory of a container, {text}",
