@@ -78,7 +78,7 @@ async def test_a_missing_config_map_that_is_made_later_lets_the_container_start(
     node.api.put("configmaps", {"metadata": {"name": "late", "namespace": "default"}, "data": {"k": "v"}})
     await node.advance(16)
     await node.runs()
-    assert node.runtime.config("c1").envs == (("A", "v"),)
+    assert node.runtime.config("c1").envs == (("HOSTNAME", "web"), ("A", "v"))
 
 
 async def test_a_missing_volume_source_keeps_the_pod_creating_and_is_tried_again(node: Node) -> None:

@@ -1,5 +1,6 @@
 """Names, confinement, groups and files of pods, as the runtime is told of them."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,28 @@ def test_containers_of_a_job_have_an_end_and_their_sidecars_none() -> None:
     spec = {"containers": [container("c")], "initContainers": [container("s", restartPolicy="Always")]}
     pod = convert({"metadata": {"name": "j-1", "ownerReferences": [owner]}, "spec": spec}, Pod)
     assert [has_end(pod, one) for one in (*pod.spec.containers, *pod.spec.init_containers)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ({}, "web"),
+        ({"hostname": "db-0"}, "db-0"),
+        ({"hostname": "db-0", "subdomain": "db"}, "db-0"),
+        ({"hostname": "db-0", "subdomain": "db", "setHostnameAsFQDN": True}, "db-0.db.default.svc.cluster.local"),
+        ({"hostNetwork": True, "hostname": "db-0"}, ""),
+    ],
+)
+async def test_a_container_is_told_its_pods_name(node: Node, spec: dict[str, Any], name: str) -> None:
+    node.add(**spec)
+    await node.runs()
+    config = node.runtime.config("c1")
+    assert dict(config.envs).get("HOSTNAME", "") == name
+    files = [mount.host_path for mount in config.mounts if mount.container_path == "/etc/hostname"]
+    assert [await asyncio.to_thread(Path(file).read_text) for file in files] == ([f"{name}\n"] if name else [])
+
+
+async def test_a_variable_of_its_own_counts_more(node: Node) -> None:
+    node.add(containers=[container("c1", env=[{"name": "HOSTNAME", "value": "mine"}])])
+    await node.runs()
+    assert dict(node.runtime.config("c1").envs)["HOSTNAME"] == "mine"

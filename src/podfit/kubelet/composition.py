@@ -43,6 +43,7 @@ from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.own_files import OwnFiles
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
@@ -186,10 +187,9 @@ class PodSide:
             self.volumes,
             base.config.allocatable,
             base.clock,
-            base.client.random,
             CrashBackoff(),
             share.pool,
-            names,
+            OwnFiles(self.volumes, names, base.client.random, base.config.host_ip),
             hooks,
             killer,
             node.events.pod,

@@ -1,4 +1,4 @@
-"""/etc/hosts and resolv.conf of pods, which are on their node's network.
+"""/etc/hosts, hostname and resolv.conf of pods, which are on their node's network.
 
 /etc/hosts     the node's own lines, the pod's name if it is not the node's, then hostAliases
 resolv.conf    dnsPolicy None: dnsConfig alone; any other: the node's, with what dnsConfig adds
@@ -44,6 +44,14 @@ def names_of(pod: Pod) -> tuple[str, ...]:
     if spec.hostname_override or not spec.subdomain:
         return (short,)
     return f"{short}.{spec.subdomain}.{pod.metadata.namespace}.svc.{DOMAIN}", short
+
+
+def hostname_of(pod: Pod) -> str:
+    """What the pod is told to be called; empty where it is called as its node."""
+    if pod.spec.host_network:
+        return ""
+    names = names_of(pod)
+    return names[0] if pod.spec.set_hostname_as_fqdn else names[-1]
 
 
 def resolver(pod: Pod, node_file: str) -> Resolver | None:

@@ -20,7 +20,10 @@ def _of_pod(pod: Pod) -> Iterator[str]:
     names += ["setHostnameAsFQDN"] if spec.set_hostname_as_fqdn else []
     names += ["hostnameOverride"] if spec.hostname_override else []
     for field in names:
-        yield f"spec.{field}: pods share their node's hostname; the name is in /etc/hosts of the pod only"
+        yield (
+            f"spec.{field}: the kernel tells the node's name, as pods share its network; HOSTNAME, /etc/hostname and "
+            "/etc/hosts have the pod's"
+        )
     if spec.host_users is False:
         yield "spec.hostUsers: podfit gives pods no user namespace of their own"
     if spec.resource_claims:

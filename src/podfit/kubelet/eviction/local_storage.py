@@ -14,10 +14,10 @@ from podfit.kubelet.disk.usage import usage
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.volumes.manager import HOSTS_FILE, MESSAGES, Volumes
+from podfit.kubelet.volumes.manager import HOSTNAME_FILE, HOSTS_FILE, MESSAGES, Volumes
 
-OWN = (HOSTS_FILE, MESSAGES)
-"""Of the kubelet's in a pod's directory: /etc/hosts and termination messages, which containers have mounted."""
+OWN = (HOSTS_FILE, HOSTNAME_FILE, MESSAGES)
+"""Of the kubelet's in a pod's directory: names in /etc and termination messages, which containers have mounted."""
 MEASURE_SECONDS = 5.0
 """For one directory; what was not reached until then is not counted."""
 

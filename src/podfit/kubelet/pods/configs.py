@@ -1,7 +1,8 @@
 """Translates a pod into the runtime's sandbox and container configurations.
 
 Every sandbox is on the host's network: podfit has no pod network yet, so a pod's address is its node's and two pods of
-a node cannot listen on one port. The hostname is left to the runtime, which refuses one without an own UTS namespace.
+a node cannot listen on one port. A sandbox on that network has no UTS namespace of its own, and the runtime refuses a
+hostname then: what the kernel tells is the node's name, while HOSTNAME and /etc/hostname are the pod's.
 """
 
 from pathlib import Path
@@ -13,6 +14,7 @@ from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.naming import hostname_of
 from podfit.decide.workload.claims import controller_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (
@@ -112,7 +114,7 @@ def container_config(
         command=words.command,
         args=words.args,
         working_dir=container.working_dir,
-        envs=tuple(words.environment.items()),
+        envs=tuple({**_hostname(pod), **words.environment}.items()),
         mounts=(*mounts, message_mount),
         labels=labels.container_labels(pod, container),
         annotations=labels.container_annotations(pod, container, attempt=attempt, message_file=str(message_file)),
@@ -133,6 +135,12 @@ def has_end(pod: Pod, container: Container) -> bool:
     initial = any(other.name == container.name for other in pod.spec.init_containers)
     owner = controller_of(pod.metadata)
     return not sidecar and (initial or (owner is not None and owner.kind == "Job"))
+
+
+def _hostname(pod: Pod) -> dict[str, str]:
+    """What runtimes set from a sandbox's hostname; the container's own word counts more."""
+    name = hostname_of(pod)
+    return {"HOSTNAME": name} if name else {}
 
 
 def security_context(pod: Pod, container: Container, profiles: Path = Path()) -> SecurityContext:

@@ -21,13 +21,11 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.randomness import Random
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
-from podfit.decide.pod.naming import hosts_file
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.backoff import CrashBackoff, Key
-from podfit.kubelet.disk.files import delete_file, new_file, write_in_place
+from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
@@ -35,10 +33,11 @@ from podfit.kubelet.managers.shared_pool import SharedPool
 from podfit.kubelet.pods.configs import confinement_problem, container_config, root_problem
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.own_files import OwnFiles
 from podfit.kubelet.pods.pod_actions import Kill
 from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.log_rotation import delete_log
 from podfit.kubelet.runtime.protocol import Runtime
@@ -46,13 +45,11 @@ from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
-from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.sources.services import ServiceVariables
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.containers import POST_START_ERROR
-from podfit.kubelet.volumes.manager import HOSTS_FILE, MESSAGES, Paths, Volumes, asks_for_recursive
+from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
 
-HOSTS = "/etc/hosts"
 RETRY_SECONDS = 10.0
 OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
 STOP_SIGNAL_IGNORED = "the runtime does not know lifecycle.stopSignal: the container is stopped with its image's signal"
@@ -84,10 +81,9 @@ class Starter(msgspec.Struct, frozen=True):
     volumes: Volumes
     allocatable: ResourceList
     clock: Clock
-    random: Random
     backoff: CrashBackoff
     pool: SharedPool
-    names: NodeNames
+    own_files: OwnFiles
     hooks: Hooks
     killer: Killer
     emit: Callable[[Pod, str, str, str, str], None]
@@ -192,9 +188,8 @@ class Starter(msgspec.Struct, frozen=True):
         )
         logs, directory = Path(place.sandbox.log_directory), component(container.name)
         await self.volumes.writer.run(logs, partial(make_directory, logs, directory))
-        message_file = await self._message_file(pod, container)
-        if not any(mount.container_path == HOSTS for mount in mounts):
-            mounts += (Mount(container_path=HOSTS, host_path=str(await self._hosts_file(pod))),)
+        message_file = await self.own_files.message(pod, container)
+        mounts += await self.own_files.mounts(pod, {mount.container_path for mount in mounts})
         return container_config(
             pod,
             container,
@@ -207,27 +202,6 @@ class Starter(msgspec.Struct, frozen=True):
             profiles=self.volumes.root / "seccomp",
             target_id=target_id(facts, target(pod, container.name)),
         )
-
-    async def _hosts_file(self, pod: Pod) -> Path:
-        """One for all containers of the pod, written anew with each start."""
-        text = hosts_file(pod, await self.names.hosts_file(), pod.status.pod_ip or self.hooks.address)
-        path = self.volumes.pod_directory(pod.metadata.uid) / HOSTS_FILE
-
-        def write() -> None:
-            self.volumes.make_directory(pod.metadata.uid)
-            write_in_place(path, text.encode(), mode=0o644)
-
-        await self.volumes.writer.run(path, write)
-        return path
-
-    async def _message_file(self, pod: Pod, container: Container) -> Path:
-        uid = pod.metadata.uid
-
-        def make() -> Path:
-            directory = self.volumes.make_directory(uid, MESSAGES, container.name)
-            return new_file(directory / self.random.uuid()[:8], mode=0o666)
-
-        return await self.volumes.writer.run(self.volumes.pod_directory(uid) / MESSAGES / container.name, make)
 
     async def _attempt(self, pod: Pod, container: Container, last: ContainerStatus | None) -> int:
         """The restart count of the instance to be made. One that was created and never started does not count."""

@@ -37,8 +37,8 @@ _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container
 
 POD_BYTES, POD_FILES = 128 << 20, 20_000  # of all volumes whose files the kubelet writes
 MOST_MOUNTS = 1000  # of one container
-HOSTS_FILE, MESSAGES = "etc-hosts", "containers"
-"""In a pod's directory: its /etc/hosts, and a directory for each container with its termination messages."""
+HOSTS_FILE, HOSTNAME_FILE, MESSAGES = "etc-hosts", "etc-hostname", "containers"
+"""In a pod's directory: its /etc/hosts and /etc/hostname, and a directory for each container's termination messages."""
 BREATH = 16  # mounts between two turns of the event loop
 
 Paths = Mapping[str, Path]

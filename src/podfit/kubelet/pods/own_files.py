@@ -1,0 +1,61 @@
+"""Files of the kubelet's own that containers have mounted: names in /etc, and the place of a termination message."""
+
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.randomness import Random
+from podfit.decide.pod.naming import hostname_of, hosts_file
+from podfit.kubelet.disk.files import new_file, write_in_place
+from podfit.kubelet.runtime.configs import Mount
+from podfit.kubelet.sources.names import NodeNames
+from podfit.kubelet.volumes.manager import HOSTNAME_FILE, HOSTS_FILE, MESSAGES, Volumes
+
+HOSTS, HOSTNAME = "/etc/hosts", "/etc/hostname"
+
+
+class OwnFiles(msgspec.Struct, frozen=True):
+    """`address` is the node's. One of each in /etc for all containers of a pod, written anew with each start."""
+
+    volumes: Volumes
+    names: NodeNames
+    random: Random
+    address: str
+
+    async def mounts(self, pod: Pod, taken: Collection[str]) -> tuple[Mount, ...]:
+        """Of those places in /etc that no volume has `taken`. Raises OSError."""
+        texts = {}
+        if HOSTS not in taken:
+            text = hosts_file(pod, await self.names.hosts_file(), pod.status.pod_ip or self.address)
+            texts[HOSTS] = (HOSTS_FILE, text)
+        if HOSTNAME not in taken and (name := hostname_of(pod)):
+            texts[HOSTNAME] = (HOSTNAME_FILE, f"{name}\n")
+        return tuple(
+            [
+                Mount(container_path=place, host_path=str(await self._written(pod, file, text)))
+                for place, (file, text) in texts.items()
+            ]
+        )
+
+    async def message(self, pod: Pod, container: Container) -> Path:
+        """A new and empty file. Raises OSError."""
+        uid = pod.metadata.uid
+
+        def make() -> Path:
+            directory = self.volumes.make_directory(uid, MESSAGES, container.name)
+            return new_file(directory / self.random.uuid()[:8], mode=0o666)
+
+        return await self.volumes.writer.run(self.volumes.pod_directory(uid) / MESSAGES / container.name, make)
+
+    async def _written(self, pod: Pod, file: str, text: str) -> Path:
+        path = self.volumes.pod_directory(pod.metadata.uid) / file
+        await self.volumes.writer.run(path, partial(self._write, pod, path, text))
+        return path
+
+    def _write(self, pod: Pod, path: Path, text: str) -> None:
+        self.volumes.make_directory(pod.metadata.uid)
+        write_in_place(path, text.encode(), mode=0o644)
