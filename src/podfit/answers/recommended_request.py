@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import OFF, update_mode
 from podfit.decide.autoscaling.status import provided
@@ -52,7 +53,7 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         """Of every container of the pod; those without a recommendation keep what they have."""
         wanted = recommended_resources(pod, self.vpa, limit_ranges)
         found = {}
-        for container in pod.spec.containers:
+        for container, *_ in every_container(pod):
             own, to = container.resources, wanted.get(container.name)
             if to is not None:
                 requests, limits = {**own.requests, **to.requests}, {**own.limits, **to.limits}

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from podfit.answers.commands import Commands
 from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import Target
+from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.client.kubeconfig import Access, current_context, default_paths, find
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
@@ -103,6 +103,13 @@ async def _nearer(client: Client, namespace: str, error: ApiError) -> ApiError:
     if error.code != 404 or not namespace:
         return error
     return await missing_namespace(client, namespace) or error
+
+
+def narrowed(target: str, name: str, *, everywhere: bool, selector: str) -> Target | None:
+    """The pod or workload that a question is about; None for all that there are. Raises TargetError."""
+    if target and (everywhere or selector):
+        raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
+    return parse_target(target, POD, *WORKLOADS, name=name) if target else None
 
 
 async def missing_namespace(client: Client, namespace: str) -> ApiError | None:

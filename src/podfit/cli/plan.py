@@ -6,15 +6,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.answers.effects import RESOURCES, Change, ResourceChange
-from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
+from podfit.answers.read_plan import Wanted, read_plan
 from podfit.answers.readable import amounts_in
-from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several_targets import plan_several, sized_in
-from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.template import TemplatePlan, read_workload, template_plan
+from podfit.answers.template import TemplatePlan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, documents_of
@@ -61,12 +59,10 @@ def plan(
     about = parse_target(target, POD, *WORKLOADS, name=name)
     given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=from_vpa)
     check_template(about, also_template=also_template)
+    wanted = Wanted(about=about, request=given, also_template=also_template)
 
     async def read(client: Client, where: str) -> Plan:
-        seen = await Reader(client, where).read(about, usage=True)
-        request = given or (await RecommendingVpa.find(client, about, where)).request(seen)
-        workload = await read_workload(client, about, where) if also_template else None
-        return planned(seen, request, template_plan(workload, request, commands()) if workload else None)
+        return (await read_plan(client, where, wanted, commands())).plan
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)

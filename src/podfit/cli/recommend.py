@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from podfit.answers.readable import readable_amount
 from podfit.answers.recommend import Recommendations, Size, recommend
 from podfit.answers.recommended_facts import Facts, FactsReader, UsageWindow
-from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     AllNamespaces,
@@ -20,6 +19,7 @@ from podfit.cli.cluster_questions import (
     Selector,
     asked,
     missing_namespace,
+    narrowed,
 )
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.vpa_common import duration
@@ -59,9 +59,7 @@ def recommend_sizes(
 
     From VPAs and their checkpoints, from Prometheus, else from usage that is watched for a while. Nothing is written.
     """
-    if target and (everywhere or selector):
-        raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
-    about = parse_target(target, POD, *WORKLOADS, name=name) if target else None
+    about = narrowed(target, name, everywhere=everywhere, selector=selector)
     watching = UsageWindow(0.0 if watch in ("0", "0s") else duration(watch, "--for"), duration(interval, "--interval"))
     flags, clock, history = _flags(percentile, margin, min_cpu, min_memory), SystemClock(), history or VpaHistoryFlags()
     history.check()

@@ -7,18 +7,16 @@ from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from podfit.actions.change_template import rehearse, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
 from podfit.answers.effects import RESOURCES, ResourceChange
-from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
+from podfit.answers.read_plan import Planned, Wanted, read_plan
 from podfit.answers.readable import amounts_in
-from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import OptionError
-from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.template import read_workload, template_plan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
@@ -95,48 +93,60 @@ def resize(
     check_template(about, also_template=also_template)
     longest = _longest(timeout)
     given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=to_recommendation)
+    wanted = Wanted(about=about, request=given, also_template=also_template)
+    options = Options(
+        wait=wait, dry_run=dry_run, timeout=longest, guarded=shrink == "guarded", disrupt=allow_disruption
+    )
 
     async def act(client: Client, where: str) -> Done:
-        options = Options(
-            wait=wait,
-            dry_run=dry_run,
-            timeout=longest,
-            guarded=shrink == "guarded",
-            disrupt=allow_disruption,
-            commands=commands(),
-        )
-        snapshot = await Reader(client, where).read(about, usage=True)
-        request = given or (await RecommendingVpa.find(client, about, where)).request(snapshot)
-        workload = await read_workload(client, about, where) if also_template else None
-        plan = planned(snapshot, request, template_plan(workload, request, commands()) if workload else None)
-        against = objection(plan, options)
-        if against[0] or not all(may_begin(pod, guarded=options.guarded) for pod in plan.pods):
-            return Done(plan, against=against)
-        changes = plan.template is not None and plan.template.changes
-        if workload and changes and (text := await rehearse(client, workload, request, where)):
-            return Done(plan, against=(f"the template of {about} would be refused: {text}", ""))
+        planned = await read_plan(client, where, wanted, commands())
+        now = replace(options, commands=commands())
+        against = await _objection(client, where, planned, about, now)
+        if against is not None:
+            return Done(planned.plan, against=against)
         if undo and output.for_people:
-            show(plan)
-        progress, clock = Progress(), SystemClock()
-        outcomes = progress.outcomes
-        async with watched(progress, plan, about, clock):
-            async for outcome in carry_out(client, snapshot, request, plan, options, clock, progress=progress):
-                if output.for_people:
-                    planned_pod = plan.pods[len(outcomes) - 1]
-                    which = f"{len(outcomes)}/{len(plan.pods)}"
-                    _progress(_foretold(outcome, planned_pod), which, planned_pod.sizes, dry_run=dry_run)
-        if not workload or not plan.template:
-            return Done(plan, outcomes)
-        if any(outcome.ends for outcome in outcomes):
-            return Done(plan, outcomes, Outcome(pod=str(about), state="refused", text="not every pod was resized"))
-        template = await retemplate(client, workload, request, plan.template, where, options)
-        if output.for_people:
-            _progress(template, "template", plan.template.sizes, dry_run=dry_run)
-        return Done(plan, outcomes, template)
+            show(planned.plan)
+        return await _carried_out(client, where, planned, about, now, output)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(done, about, output, dry_run=dry_run)
     return exits.DONE if done.good else exits.REFUSED
+
+
+async def _objection(
+    client: Client, where: str, planned: Planned, about: Target, options: Options
+) -> tuple[str, str] | None:
+    """What speaks against beginning, and what helps, empty where the plan says it; None when nothing does."""
+    plan, workload = planned.plan, planned.workload
+    against = objection(plan, options)
+    if against[0] or not all(may_begin(pod, guarded=options.guarded) for pod in plan.pods):
+        return against
+    changes = plan.template is not None and plan.template.changes
+    if workload and changes and (text := await rehearse(client, workload, planned.request, where)):
+        return f"the template of {about} would be refused: {text}", ""
+    return None
+
+
+async def _carried_out(
+    client: Client, where: str, planned: Planned, about: Target, options: Options, output: Output
+) -> Done:
+    """Pod by pod, then the template; each is told of when it is over."""
+    plan, request, progress, clock = planned.plan, planned.request, Progress(), SystemClock()
+    outcomes = progress.outcomes
+    async with watched(progress, plan, about, clock):
+        async for outcome in carry_out(client, planned.snapshot, request, plan, options, clock, progress=progress):
+            if output.for_people:
+                planned_pod = plan.pods[len(outcomes) - 1]
+                which = f"{len(outcomes)}/{len(plan.pods)}"
+                _progress(_foretold(outcome, planned_pod), which, planned_pod.sizes, dry_run=options.dry_run)
+    if not planned.workload or not plan.template:
+        return Done(plan, outcomes)
+    if any(outcome.ends for outcome in outcomes):
+        return Done(plan, outcomes, Outcome(pod=str(about), state="refused", text="not every pod was resized"))
+    template = await retemplate(client, planned.workload, request, plan.template, where, options)
+    if output.for_people:
+        _progress(template, "template", plan.template.sizes, dry_run=options.dry_run)
+    return Done(plan, outcomes, template)
 
 
 def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
@@ -169,7 +179,7 @@ def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:
     """What was accepted and has no room yet is said to wait."""
     if outcome.state != "accepted" or planned.verdict != DEFERRED:
         return outcome
-    return msgspec.structs.replace(outcome, text=f"it has to wait: {planned.text}")
+    return replace(outcome, text=f"it has to wait: {planned.text}")
 
 
 def _progress(outcome: Outcome, which: str, sizes: tuple[ResourceChange, ...], *, dry_run: bool) -> None:

@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.answers.top import Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
@@ -18,6 +17,7 @@ from podfit.cli.cluster_questions import (
     Selector,
     asked,
     missing_namespace,
+    narrowed,
 )
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.tables import Cell
@@ -51,9 +51,7 @@ def top(
 
     A request that is not granted yet is shown as allocated→desired. Exit code 4: no usage is available.
     """
-    if target and (everywhere or selector):
-        raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
-    about = parse_target(target, POD, *WORKLOADS, name=name) if target else None
+    about = narrowed(target, name, everywhere=everywhere, selector=selector)
     clock = SystemClock()
 
     async def read(client: Client, where: str) -> Top:

@@ -1,0 +1,39 @@
+"""What a plan is made of, read of a cluster, for those who only show it and those who carry it out."""
+
+import msgspec
+
+from podfit.answers.commands import Commands
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import Plan
+from podfit.answers.recommended_request import RecommendingVpa
+from podfit.answers.resize_request import ResizeRequest
+from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.target import Target
+from podfit.answers.template import Workload, read_workload, template_plan
+from podfit.client.rest import Client
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A resize of `about`: the `request`, or None for what its VPA recommends."""
+
+    about: Target
+    request: ResizeRequest | None
+    also_template: bool = False
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan and what it was made from; `workload` where its template changes too."""
+
+    snapshot: Snapshot
+    request: ResizeRequest
+    workload: Workload | None
+    plan: Plan
+
+
+async def read_plan(client: Client, namespace: str, wanted: Wanted, commands: Commands) -> Planned:
+    """Raises ApiError, and NoRecommendation."""
+    snapshot = await Reader(client, namespace).read(wanted.about, usage=True)
+    request = wanted.request or (await RecommendingVpa.find(client, wanted.about, namespace)).request(snapshot)
+    workload = await read_workload(client, wanted.about, namespace) if wanted.also_template else None
+    template = template_plan(workload, request, commands) if workload else None
+    return Planned(snapshot=snapshot, request=request, workload=workload, plan=plan(snapshot, request, template))
