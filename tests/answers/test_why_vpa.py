@@ -178,6 +178,15 @@ async def test_without_a_recommendation_its_conditions_speak() -> None:
     assert "there is no recommendation" in found.notes[0]
 
 
+async def test_who_ran_out_of_memory_is_named() -> None:
+    killed = pod("web-1")
+    ended = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+    for status in killed["status"]["containerStatuses"]:
+        status["lastState"] = ended
+    (note,) = (await asked(cluster(vpa(), killed, pod("web-2")))).notes
+    assert note.startswith("app of web-1 ran out of memory: ")
+
+
 async def test_what_is_missing_is_said_and_the_rest_answered() -> None:
     found = await asked(cluster(vpa(policy={"controlledValues": "RequestsOnly"}), forbidden=(DEPLOYMENT, LIMITS)))
     assert (len(found.chains), found.pods) == (2, 0)

@@ -18,11 +18,12 @@ def troubles(pod: Pod) -> Iterator[str]:
         if waiting is not None and waiting.reason not in STARTING:
             why = ": ".join(filter(None, (waiting.reason, waiting.message)))
             yield f'container "{status.name}": {why}{_last(status)}'
-        elif _killed(status):
+        elif ran_out_of_memory(status):
             yield f'container "{status.name}" was killed: OOMKilled{_counted(status)}'
 
 
-def _killed(status: ContainerStatus) -> bool:
+def ran_out_of_memory(status: ContainerStatus) -> bool:
+    """Whether that is how it ended the last time."""
     ended = status.state.terminated or status.last_state.terminated
     return ended is not None and ended.reason == "OOMKilled"
 

@@ -18,6 +18,7 @@ from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
 from podfit.answers.why_vpa_next import next_steps
+from podfit.answers.why_vpa_notes import notes
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
@@ -166,7 +167,7 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
         conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
-        notes=tuple(_notes(facts)),
+        notes=tuple(notes(vpa, facts.pods, facts.age, facts.unread)),
     )
 
 
@@ -267,26 +268,6 @@ def _held(limit_ranges: Sequence[LimitRange], resource: str, recommended: Recomm
             if least is not None and target < least:
                 return f"LimitRange {limit_range.metadata.name} asks of a container {least} at least"
     return ""
-
-
-def _notes(facts: VpaFacts) -> Iterator[str]:
-    vpa = facts.vpa
-    if facts.age.caveat and vpa.mode.startswith("InPlace"):
-        yield facts.age.caveat
-    if not vpa.status.recommendation.container_recommendations:
-        yield "there is no recommendation: its recommender has not seen these pods long enough, or does not run"
-    if facts.pods == ():
-        yield f"no pod of {vpa.spec.target_ref} runs"
-    only = sorted(
-        {
-            policy.container_name
-            for policy in vpa.spec.resource_policy.container_policies
-            if policy.controlled_values == "RequestsOnly"
-        }
-    )
-    if only:
-        yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
-    yield from (f"not read: {line}" for line in facts.unread)
 
 
 def _told(condition: Condition) -> str:
