@@ -43,7 +43,7 @@ def waiting(pod: dict[str, Any]) -> dict[str, str]:
 
 def told(up: Up, pod: str) -> list[tuple[str, str]]:
     events = json.loads(up.ok("get", "events", "--field-selector", f"involvedObject.name={pod}", "-o", "json"))["items"]
-    return [(each["reason"], each["message"]) for each in events]
+    return [(event["reason"], event["message"]) for event in events]
 
 
 def test_an_image_is_pulled_with_the_credentials_of_a_pods_secret(cluster: Up, served: Served) -> None:

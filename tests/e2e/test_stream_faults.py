@@ -155,7 +155,7 @@ def test_fifty_kubectl_port_forwards_at_once_leave_nothing(box: Up) -> None:
     before = held(box, "box")
     with ExitStack() as stack:
         forwards = [stack.enter_context(begun(box, "port-forward", "pod/box", ":28473")) for _ in range(FORWARDS)]
-        ports = [int(line_of(each, b"127.0.0.1:").split(b":")[1].split()[0]) for each in forwards]
+        ports = [int(line_of(forward, b"127.0.0.1:").split(b":")[1].split()[0]) for forward in forwards]
         for port in ports:
             with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=20) as answer:
                 assert answer.read() == b"hello\n"

@@ -116,7 +116,7 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
             str(row.pods),
             size.container,
             size.resource,
-            ", ".join(readable_amount(size.resource, each) for each in size.request.split(", ")) or "none",
+            ", ".join(readable_amount(size.resource, amount) for amount in size.request.split(", ")) or "none",
             readable_amount(size.resource, size.recommended),
             readable_amount(size.resource, size.saves),
             _sure(size),

@@ -91,7 +91,7 @@ class Checkpoints:
         while True:
             path = f"/apis/{GROUP}/v1/{where}{CHECKPOINTS.info.resource}"
             page = codec.decode(await self._client.request("GET", path, query=query), _Page)
-            found += (checkpoint for each in page.items if (checkpoint := _read(each)) is not None)
+            found += (checkpoint for item in page.items if (checkpoint := _read(item)) is not None)
             if not page.metadata.continue_:
                 return tuple(found)
             query["continue"] = page.metadata.continue_
