@@ -165,7 +165,11 @@ def test_a_pod_that_was_to_go_and_stays_says_so_no_more(cluster: Cluster) -> Non
 
     def told() -> tuple[str, str]:
         pod = cluster.run(cluster.client.get(Pod, "p", "default"))
-        return next((each.status, each.reason) for each in pod.status.conditions if each.type == "DisruptionTarget")
+        return next(
+            (condition.status, condition.reason)
+            for condition in pod.status.conditions
+            if condition.type == "DisruptionTarget"
+        )
 
     cluster.clock.advance(118)
     assert told() == ("True", "PreemptionByScheduler")

@@ -32,15 +32,15 @@ def unmarked(pod: Pod, now: datetime) -> Pod:
     """The condition stays, as False and without a reason."""
     conditions = tuple(
         replace(
-            each,
+            condition,
             status="False",
             reason="",
             message="",
             last_transition_time=format_time(now),
             observed_generation=pod.metadata.generation,
         )
-        if each.type == TARGET
-        else each
-        for each in pod.status.conditions
+        if condition.type == TARGET
+        else condition
+        for condition in pod.status.conditions
     )
     return replace(pod, status=replace(pod.status, conditions=conditions))
