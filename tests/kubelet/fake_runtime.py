@@ -83,6 +83,7 @@ class FakeRuntime:
         self.streaming = ""  # the URL of its streaming server
         self.knows_signals = True
         self.recursive_read_only = True
+        self.told_version = Version(runtime_name="fake", runtime_version="1", api_version="v1")
         self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
         self.removed: Callable[[], object] = lambda: None  # what an image that goes comes to
@@ -327,7 +328,7 @@ class FakeRuntime:
         return ()
 
     async def version(self) -> Version:
-        return Version(runtime_name="fake", runtime_version="1", api_version="v1")
+        return self.told_version
 
     async def status(self) -> RuntimeStatus:
         ready = RuntimeCondition(type="RuntimeReady", status=self.ready)

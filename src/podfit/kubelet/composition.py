@@ -28,6 +28,7 @@ from podfit.kubelet.eviction.local_storage import StorageMeter
 from podfit.kubelet.eviction.reclaim import Reclaimer
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.collector import ImageCollector
+from podfit.kubelet.images.image_volumes import ImageVolumes
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
@@ -182,6 +183,7 @@ class PodSide:
             base.runtime,
             share.actuator,
             self.puller,
+            ImageVolumes(base.runtime, self.puller),
             self.lookup,
             PullSecrets(self.lookup),
             self.volumes,

@@ -75,7 +75,7 @@ async def test_the_check_of_a_host_path_is_given_up(volumes: Volumes, clock: Fak
 async def test_the_search_for_a_sub_path_is_given_up(volumes: Volumes, clock: FakeClock, tmp_path: Path) -> None:
     web = pod(tmp_path)
     place = volumes.pod_directory("u") / "volume-subpaths/v/c/0"
-    mounts = volumes.container_mounts(web, web.spec.containers[0], {"v": tmp_path}, {}, recursive=False)
+    mounts = volumes.container_mounts(web, web.spec.containers[0], {"v": tmp_path}, {}, images={}, recursive=False)
     error = await given_up(volumes, clock, place, mounts)
     assert isinstance(error, Hung)
     assert f"{place}: the disk does not answer" in str(error)

@@ -154,13 +154,13 @@ async def test_host_path_is_made_when_asked_for(volumes: Volumes, tmp_path: Path
 async def test_a_sub_path_stays_inside_of_its_volume(volumes: Volumes) -> None:
     pod = pod_with({"emptyDir": {}}, subPath="a/b", readOnly=True)
     paths = await volumes.mount(pod)
-    mount = (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, recursive=False))[0]
+    mount = (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, images={}, recursive=False))[0]
     assert (mount.host_path, mount.readonly) == (str(paths["v"] / "a" / "b"), True)
     (paths["v"] / "link").symlink_to("/etc")
     for wrong in ("../x", "link/passwd", "/etc"):
         bad = pod_with({"emptyDir": {}}, subPath=wrong)
         with pytest.raises(Unsupported, match="outside of its volume"):
-            await volumes.container_mounts(bad, bad.spec.containers[0], paths, {}, recursive=False)
+            await volumes.container_mounts(bad, bad.spec.containers[0], paths, {}, images={}, recursive=False)
 
 
 async def test_everything_of_a_pod_can_be_removed(volumes: Volumes) -> None:
@@ -255,7 +255,9 @@ def test_a_payload_stays_inside_of_its_volume(tmp_path: Path) -> None:
 async def test_keys_and_tokens_are_read_only_and_their_directory_is_the_kubelets(volumes: Volumes) -> None:
     pod = pod_with({"configMap": {"name": "cm"}})
     paths = await volumes.mount(pod)
-    assert (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, recursive=False))[0].readonly
+    assert (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, images={}, recursive=False))[
+        0
+    ].readonly
     modes = [path.stat().st_mode & 0o777 for path in (volumes.root / "pods", volumes.pod_directory("u"))]
     assert modes == [0o750, 0o750]
 
@@ -274,7 +276,7 @@ async def test_a_container_has_at_most_a_thousand_mounts(volumes: Volumes) -> No
     )
     paths = await volumes.mount(pod)
     with pytest.raises(Unsupported, match="1001 volume mounts, podfit makes at most 1000"):
-        await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, recursive=False)
+        await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}, images={}, recursive=False)
 
 
 @pytest.mark.parametrize(("source", "mode"), [("local", 0o2770), ("hostPath", 0o700)])

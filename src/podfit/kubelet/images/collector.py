@@ -22,6 +22,7 @@ from podfit.decide.node.image_gc import (
 from podfit.decide.node.pressure import Observation
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.images import BUILT_IN
+from podfit.kubelet.runtime.labels import IMAGE_VOLUMES
 from podfit.kubelet.runtime.protocol import Runtime
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,8 @@ class ImageCollector:
         """Raises CRIError."""
         images, containers = await self._runtime.list_images(), await self._runtime.list_containers()
         named = {name for container in containers for name in (container.image_id, container.image) if name}
+        for container in containers:
+            named.update(container.annotations.get(IMAGE_VOLUMES, "").split())
         used = {image.id for image in images if not named.isdisjoint((image.id, *image.tags, *image.digests))}
         stored = (
             StoredImage(image.id, image.size, image.pinned or not BUILT_IN.keys().isdisjoint(image.tags))

@@ -9,7 +9,7 @@ postStart  PostStartHookError            its hook failed, and it was ended
 before all CrashLoopBackOff              it keeps ending
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.backoff import CrashBackoff, Key
 from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
+from podfit.kubelet.images.image_volumes import ImageVolumes
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.shared_pool import SharedPool
@@ -76,6 +77,7 @@ class Starter(msgspec.Struct, frozen=True):
     runtime: Runtime
     actuator: Actuator
     puller: Puller
+    image_volumes: ImageVolumes
     lookup: Lookup
     pull_secrets: PullSecrets
     volumes: Volumes
@@ -109,11 +111,13 @@ class Starter(msgspec.Struct, frozen=True):
         try:
             find = partial(self.pull_secrets.credentials, pod, container.image, tell)
             image = await self.puller.ensure(labels.ref(pod), container, tell, find)
+            show = partial(self.pull_secrets.credentials, pod, tell=tell)
+            images = await self.image_volumes.pulled(pod, container, tell, show)
         except ImageError as error:
             raise NotStarted(error.reason, str(error), retry=error.retry) from error
         attempt = await self._attempt(pod, container, last)
         try:
-            config = await self._configure(pod, container, place, facts, image=image, attempt=attempt)
+            config = await self._configure(pod, container, place, facts, image=image, images=images, attempt=attempt)
         except (Missing, Unsupported, TooLarge, Outside, ApiError, OSError) as error:
             raise self._failure("CreateContainerConfigError", error, tell) from error
         await self._run(pod, container, config, place, tell)
@@ -169,7 +173,15 @@ class Starter(msgspec.Struct, frozen=True):
             raise NotStarted(POST_START_ERROR, str(error), retry=OUTAGE_SECONDS) from error
 
     async def _configure(
-        self, pod: Pod, container: Container, place: StartedSandbox, facts: PodFacts, *, image: str, attempt: int
+        self,
+        pod: Pod,
+        container: Container,
+        place: StartedSandbox,
+        facts: PodFacts,
+        *,
+        image: str,
+        images: Mapping[str, str],
+        attempt: int,
     ) -> ContainerConfig:
         problem = confinement_problem(pod, container)
         problem = problem or root_problem(pod, container, await self.runtime.image_status(image))
@@ -184,7 +196,7 @@ class Starter(msgspec.Struct, frozen=True):
         )
         recursive = asks_for_recursive(container) and (await self.runtime.status()).recursive_read_only
         mounts = await self.volumes.container_mounts(
-            pod, container, place.volumes, started_with.environment, recursive=recursive
+            pod, container, place.volumes, started_with.environment, images=images, recursive=recursive
         )
         logs, directory = Path(place.sandbox.log_directory), component(container.name)
         await self.volumes.writer.run(logs, partial(make_directory, logs, directory))

@@ -51,8 +51,12 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
+    """Of what is at `host_path`, or of `image_sub_path` in an `image` that the runtime has."""
+
     container_path: str
-    host_path: str
+    host_path: str = ""
+    image: str = ""
+    image_sub_path: str = ""
     readonly: bool = False
     recursive_read_only: bool = False
     propagation: Propagation = "private"

@@ -7,7 +7,7 @@ after itself.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -25,6 +25,8 @@ RESTART_COUNT = "io.kubernetes.container.restartCount"
 MESSAGE_PATH = "podfit.dev/terminationMessageFile"
 MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
 NODE = "podfit.dev/node"
+IMAGE_VOLUMES = "podfit.dev/imageVolumes"
+"""The images that are mounted into a container, with spaces between them: they are in use."""
 
 DEFAULT_GRACE = 30
 
@@ -71,8 +73,13 @@ def container_labels(pod: Pod, container: Container) -> dict[str, str]:
     return {POD_NAME: meta.name, POD_NAMESPACE: meta.namespace, POD_UID: meta.uid, CONTAINER_NAME: container.name}
 
 
-def container_annotations(pod: Pod, container: Container, *, attempt: int, message_file: str) -> dict[str, str]:
+def container_annotations(
+    pod: Pod, container: Container, *, attempt: int, message_file: str, images: Iterable[str]
+) -> dict[str, str]:
+    """`images` are those that are mounted into it."""
+    mounted = " ".join(sorted(images))
     return {
+        **({IMAGE_VOLUMES: mounted} if mounted else {}),
         CONTAINER_HASH: definition_hash(container),
         RESTART_COUNT: str(attempt),
         POD_GRACE: str(spec_grace(pod)),

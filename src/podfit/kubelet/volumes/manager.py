@@ -61,7 +61,8 @@ class Volumes(msgspec.Struct, frozen=True):
         """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
         paths, room = {}, Room(POD_BYTES, POD_FILES, "volumes of the pod")
         for volume in pod.spec.volumes:
-            paths[volume.name] = await self._mount(pod, volume, room, again=again)
+            if volume.image is None:  # those are the runtime's to mount
+                paths[volume.name] = await self._mount(pod, volume, room, again=again)
             await asyncio.sleep(0)
         return paths
 
@@ -143,16 +144,27 @@ class Volumes(msgspec.Struct, frozen=True):
         return path
 
     async def container_mounts(
-        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str], *, recursive: bool
+        self,
+        pod: Pod,
+        container: Container,
+        paths: Paths,
+        environment: Mapping[str, str],
+        *,
+        images: Mapping[str, str],
+        recursive: bool,
     ) -> tuple[Mount, ...]:
-        """What the runtime has to mount into one container; `recursive`: it can make read-only all that is mounted
-        below. Raises Unsupported for a sub-path that leaves its volume or what a runtime cannot do, TooLarge, OSError.
+        """What the runtime has to mount into one container; `images` are those of volumes that are images, by volume;
+        `recursive`: it can make read-only all that is mounted below. Raises Unsupported for a sub-path that leaves its
+        volume or what a runtime cannot do, TooLarge, OSError.
         """
         if len(container.volume_mounts) > MOST_MOUNTS:
             raise Unsupported(f"{len(container.volume_mounts)} volume mounts, podfit makes at most {MOST_MOUNTS}")
         read_only = {volume.name for volume in pod.spec.volumes if _is_read_only(volume)}
         mounts = []
         for number, mount in enumerate(container.volume_mounts):
+            if mount.name in images:
+                mounts.append(_of_image(mount, images[mount.name], environment))
+                continue
             if mount.name not in paths:
                 raise Unsupported(f'volume mount "{mount.name}" has no volume')
             place = mount.name, container.name, str(number)
@@ -188,6 +200,13 @@ def _is_read_only(volume: Volume) -> bool:
     sources = volume.config_map, volume.secret, volume.downward_api, volume.projected
     claim = volume.persistent_volume_claim
     return any(source is not None for source in sources) or (claim is not None and claim.read_only)
+
+
+def _of_image(mount: VolumeMount, image: str, environment: Mapping[str, str]) -> Mount:
+    """Always read-only."""
+    return Mount(
+        container_path=mount.mount_path, image=image, image_sub_path=_sub_path(mount, environment), readonly=True
+    )
 
 
 def asks_for_recursive(container: Container) -> bool:

@@ -139,6 +139,8 @@ def _mount(mount: Mount) -> pb.Mount:
     return pb.Mount(
         container_path=mount.container_path,
         host_path=mount.host_path,
+        image=pb.ImageSpec(image=mount.image) if mount.image else None,
+        image_sub_path=mount.image_sub_path,
         readonly=mount.readonly,
         recursive_read_only=mount.recursive_read_only,
         propagation=_PROPAGATION[mount.propagation],
