@@ -80,6 +80,9 @@ class VpaRecommenderFlags:
     ] = False
     external_metrics_cpu_metric: Annotated[str, Parameter(help="Cores that a container uses.")] = ""
     external_metrics_memory_metric: Annotated[str, Parameter(help="Bytes that it uses.")] = ""
+    fine_buckets: Annotated[
+        bool, Parameter(help="Histograms begin at 1m and 1M, for small workloads; upstream refuses their checkpoints.")
+    ] = False
     upstream_compatible: Annotated[
         bool, Parameter(help="Neither nodes, HPAs and sidecars nor percentiles and small minima of a policy count.")
     ] = False
@@ -113,6 +116,8 @@ class VpaRecommenderFlags:
         """Raises UsageError."""
 
         self._check()
+        if self.fine_buckets and self.upstream_compatible:
+            raise UsageError("--fine-buckets and --upstream-compatible: give one of them")
         return RecommenderSettings(
             name=self.recommender_name,
             interval=self._seconds("recommender_interval"),
@@ -170,6 +175,7 @@ class VpaRecommenderFlags:
             ),
             cpu_half_life=self._seconds("cpu_histogram_decay_half_life"),
             memory_half_life=self._seconds("memory_histogram_decay_half_life"),
+            fine_buckets=self.fine_buckets,
         )
 
     def _resource(self, name: str) -> ResourceFlags:

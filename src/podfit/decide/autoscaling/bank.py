@@ -162,11 +162,7 @@ class Bank:
         """Add a checkpoint to a row. ValueError says what is wrong with it, and the row is as before."""
         if not total >= 0:
             raise ValueError(f"cannot load checkpoint with negative weight {total}")
-        for index in weights:
-            if not 0 <= index < self.buckets.count:
-                raise ValueError(
-                    f"cannot load checkpoint with bucket {index}, out of range [0,{self.buckets.count - 1}]"
-                )
+        check_indices(weights, self.buckets.count)
         self.reference[row] = reference
         sum_of_shares = sum(weights.values())
         if sum_of_shares == 0:
@@ -234,6 +230,13 @@ class Bank:
         for name in _BY_ROW:
             setattr(part, name, getattr(self, name)[rows])
         return part
+
+
+def check_indices(weights: Mapping[int, int], count: int) -> None:
+    """ValueError for a bucket that there is not."""
+    for index in weights:
+        if not 0 <= index < count:
+            raise ValueError(f"cannot load checkpoint with bucket {index}, out of range [0,{count - 1}]")
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ formula does, on every machine and for many values at once.
 
 import math
 import struct
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
@@ -46,6 +47,20 @@ CPU_BUCKETS = Buckets(maximum=1000.0, first=0.01, ratio=1.05, epsilon=0.0001)
 """Cores."""
 MEMORY_BUCKETS = Buckets(maximum=1e12, first=1e7, ratio=1.05, epsilon=0.0001)
 """Bytes."""
+
+
+FINE_CPU_BUCKETS = Buckets(maximum=1000.0, first=0.001, ratio=1.05, epsilon=0.0001)
+FINE_MEMORY_BUCKETS = Buckets(maximum=1e12, first=1e6, ratio=1.05, epsilon=0.0001)
+"""Not upstream's: for workloads below ten millicores or ten megabytes."""
+
+
+def rebucketed(weights: Mapping[int, int], old: Buckets, new: Buckets) -> dict[int, int]:
+    """Weights of other buckets: what stands for one of them falls into the new bucket that ends there or after."""
+    found: dict[int, int] = {}
+    for index, weight in weights.items():
+        place = new.index(old.ends[index] * (1 - 1e-9))
+        found[place] = found.get(place, 0) + weight
+    return found
 
 
 @lru_cache(maxsize=8)

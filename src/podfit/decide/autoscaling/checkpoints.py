@@ -16,12 +16,24 @@ from podfit.api.autoscaling_k8s.v1 import (
 )
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.bank import Bank
+from podfit.decide.autoscaling.bank import Bank, check_indices
+from podfit.decide.autoscaling.buckets import (
+    CPU_BUCKETS,
+    FINE_CPU_BUCKETS,
+    FINE_MEMORY_BUCKETS,
+    MEMORY_BUCKETS,
+    Buckets,
+    rebucketed,
+)
 from podfit.decide.autoscaling.estimate import Merged
 from podfit.decide.autoscaling.model import Aggregates
 
 VERSION = "v3"
-"""Of the form; others are refused."""
+"""Of upstream's form."""
+FINE_VERSION = "podfit.dev/v1"
+"""Of the same form with finer buckets, which upstream refuses."""
+FORMS = {VERSION: (CPU_BUCKETS, MEMORY_BUCKETS), FINE_VERSION: (FINE_CPU_BUCKETS, FINE_MEMORY_BUCKETS)}
+"""Other versions are refused."""
 LARGEST_WEIGHT = 2**32 - 1
 LARGEST_TOTAL = 1e60
 """A sample counts at most 2^101, so no number of them comes near."""
@@ -77,10 +89,17 @@ def read(checkpoint: HistogramCheckpoint) -> SavedHistogram:
     return SavedHistogram(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
 
 
-def load(bank: Bank, row: int, checkpoint: HistogramCheckpoint) -> None:
-    """Into a row, normally an empty one. ValueError says what is wrong, and the row is as before."""
+def load(bank: Bank, row: int, checkpoint: HistogramCheckpoint, buckets: Buckets | None = None) -> None:
+    """Into a row, normally an empty one; `buckets` are the checkpoint's, where they are others than the bank's.
+
+    ValueError says what is wrong, and the row is as before.
+    """
     found = read(checkpoint)
-    bank.load(row, found.weights, found.total, found.reference)
+    weights = found.weights
+    if buckets is not None and buckets != bank.buckets:
+        check_indices(weights, buckets.count)
+        weights = rebucketed(weights, buckets, bank.buckets)
+    bank.load(row, weights, found.total, found.reference)
 
 
 def checkpoints(known: Merged, now: float) -> Iterator[VerticalPodAutoscalerCheckpointStatus]:
@@ -88,7 +107,7 @@ def checkpoints(known: Merged, now: float) -> Iterator[VerticalPodAutoscalerChec
     for place, (cpu, memory) in enumerate(zip(saved(known.cpu), saved(known.memory), strict=True)):
         yield VerticalPodAutoscalerCheckpointStatus(
             last_update_time=time_text(now),
-            version=VERSION,
+            version=FINE_VERSION if known.cpu.buckets == FINE_CPU_BUCKETS else VERSION,
             cpu_histogram=cpu,
             memory_histogram=memory,
             first_sample_start=time_text(known.first[place]),
@@ -109,23 +128,24 @@ def named(
 
 def restore(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
     """Into an empty aggregate. ValueError says why it cannot be used; the row may then hold a part of it."""
-    if status.version != VERSION:
+    if status.version not in FORMS:
         raise ValueError(f"unsupported checkpoint version {status.version!r}: only {VERSION} can be loaded")
-    _check_times(aggregates, status, now)
+    cpu, memory = FORMS[status.version]
+    _check_times(aggregates, row, status, now)
     if status.total_samples_count < 0:
         raise ValueError(f"totalSamplesCount must be at least 0, not {status.total_samples_count}")
-    load(aggregates.cpu, row, status.cpu_histogram)
-    load(aggregates.memory, row, status.memory_histogram)
+    load(aggregates.cpu, row, status.cpu_histogram, cpu)
+    load(aggregates.memory, row, status.memory_histogram, memory)
     aggregates.count[row] = status.total_samples_count
     if status.total_samples_count:
         aggregates.first[row] = time_seconds(status.first_sample_start)
         aggregates.last[row] = time_seconds(status.last_sample_start)
 
 
-def _check_times(aggregates: Aggregates, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
+def _check_times(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
     """ValueError for times to come: beside them all that is known would weigh nothing, and nothing would ever expire.
 
-    A reference is rounded, so it may be half of a half-life ahead.
+    A reference is rounded, so it may be half of a half-life ahead, and a peak of memory counts at its window's end.
     """
     times = {
         "firstSampleStart": (status.first_sample_start, 0.0),
@@ -133,7 +153,7 @@ def _check_times(aggregates: Aggregates, status: VerticalPodAutoscalerCheckpoint
         "cpuHistogram.referenceTimestamp": (status.cpu_histogram.reference_timestamp, aggregates.cpu.half_life),
         "memoryHistogram.referenceTimestamp": (
             status.memory_histogram.reference_timestamp,
-            aggregates.memory.half_life + aggregates.flags.memory.interval,
+            aggregates.memory.half_life + float(aggregates.interval[row]),
         ),
     }
     for name, (text, more) in times.items():

@@ -276,11 +276,11 @@ class ClusterState:
         """Take what a checkpoint has into its VPA. ValueError says why it cannot be used; KeyError: no such VPA."""
         vpa = self._vpas[VpaKey(checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name)]
         (row,) = self.model.aggregates.new(1, now).tolist()
+        name = checkpoint.spec.container_name
+        self._configure(vpa.policy, {name: row})
         try:
             checkpoints.restore(self.model.aggregates, row, checkpoint.status, now)
         except ValueError:
             self.model.aggregates.free(np.array([row]))
             raise
-        name = checkpoint.spec.container_name
         vpa.restored = {**vpa.restored, name: (*vpa.restored.get(name, ()), row)}
-        self._configure(vpa.policy, {name: row})
