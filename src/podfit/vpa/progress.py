@@ -1,6 +1,12 @@
-"""The liveness check of a process that works in rounds: whether its last round is recent enough (V-122)."""
+"""Processes that work in passes: the loop, and the liveness check that the last pass is recent enough (V-122)."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
 from podfit.core.clock import Clock
+
+log = logging.getLogger(__name__)
 
 MISSED = 5
 
@@ -19,3 +25,18 @@ class Passes:
     @property
     def healthy(self) -> bool:
         return self._last is None or self._clock.monotonic() - self._last <= self._longest
+
+
+async def repeat(
+    work: Callable[[], Awaitable[None]], *, every: float, clock: Clock, passed: Callable[[], None]
+) -> NoReturn:
+    """A pass every so many seconds; `passed` is called at the start, and after each pass that worked."""
+    passed()
+    while True:
+        await clock.sleep(every)
+        try:
+            await work()
+        except Exception:  # the next one may be better; its health tells when none is
+            log.exception("a pass has failed")
+        else:
+            passed()

@@ -39,6 +39,7 @@ from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import replay
 from podfit.vpa.kinds import VPAS
+from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
 from podfit.vpa.recommender.metrics import RecommenderMetrics
@@ -133,16 +134,11 @@ class Recommender:
                 await self._checkpoints.load()
             else:
                 await self._load_history(self._history)
-            self._passed()
-            while True:
-                await self._clock.sleep(self._settings.interval)
-                try:
-                    with self._measured.step("total"):
-                        await self._pass()
-                except Exception:  # the next one may be better; its health tells when none is
-                    log.exception("a pass has failed")
-                else:
-                    self._passed()
+            await repeat(self._measured_pass, every=self._settings.interval, clock=self._clock, passed=self._passed)
+
+    async def _measured_pass(self) -> None:
+        with self._measured.step("total"):
+            await self._pass()
 
     async def _load_history(self, read: ReadHistory) -> None:
         """Without it the model is empty, and what was recommended stays."""

@@ -33,6 +33,7 @@ from podfit.decide.autoscaling.update import View
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.kinds import VPAS
+from podfit.vpa.progress import repeat
 from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
@@ -100,16 +101,11 @@ class Updater:
                 group.create_task(informer.run())
             group.create_task(self._recorder.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
-            self._passed()
-            while True:
-                await self._clock.sleep(self._settings.interval)
-                try:
-                    with self._measured.step("total"):
-                        await self._pass()
-                except Exception:  # the next one may be better; its health tells when none is
-                    log.exception("a pass has failed")
-                else:
-                    self._passed()
+            await repeat(self._measured_pass, every=self._settings.interval, clock=self._clock, passed=self._passed)
+
+    async def _measured_pass(self) -> None:
+        with self._measured.step("total"):
+            await self._pass()
 
     async def _pass(self) -> None:
         until, step = self._clock.monotonic() + self._settings.interval, self._measured.step

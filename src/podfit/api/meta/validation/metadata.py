@@ -1,6 +1,6 @@
 """Metadata of any kind: on create, and what an update may not touch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -178,18 +178,21 @@ def validate_selector(selector: LabelSelector | None, path: str) -> list[FieldEr
     return errors
 
 
-def _requirement(requirement: LabelSelectorRequirement, path: str) -> list[FieldError]:
-    errors = []
-    match requirement.operator:
+def operator_errors(operator: str, values: Sequence[str], path: str) -> list[FieldError]:
+    """Whether a selector's operator is one, and goes with its values."""
+    match operator:
         case "In" | "NotIn":
-            if not requirement.values:
-                errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+            text = "must be specified when `operator` is 'In' or 'NotIn'"
+            return [] if values else [required(f"{path}.values", text)]
         case "Exists" | "DoesNotExist":
-            if requirement.values:
-                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden(f"{path}.values", text))
-        case other:
-            errors.append(invalid(f"{path}.operator", other, "not a valid selector operator"))
+            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            return [forbidden(f"{path}.values", text)] if values else []
+        case _:
+            return [invalid(f"{path}.operator", operator, "not a valid selector operator")]
+
+
+def _requirement(requirement: LabelSelectorRequirement, path: str) -> list[FieldError]:
+    errors = operator_errors(requirement.operator, requirement.values, path)
     errors += [invalid(f"{path}.key", requirement.key, text) for text in names.qualified(requirement.key)]
     for index, value in enumerate(requirement.values):
         errors += [invalid(f"{path}.values[{index}]", value, text) for text in names.label_value(value)]

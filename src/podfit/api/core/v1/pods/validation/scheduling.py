@@ -16,7 +16,7 @@ from podfit.api.core.v1.pods.affinity import (
 )
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.meta.validation import names
-from podfit.api.meta.validation.metadata import validate_selector
+from podfit.api.meta.validation.metadata import operator_errors, validate_selector
 from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
@@ -81,21 +81,12 @@ def _node_term(term: NodeSelectorTerm, path: str, *, values: bool) -> list[Field
 
 
 def _node_requirement(requirement: NodeSelectorRequirement, path: str) -> list[FieldError]:
-    errors = []
-    match requirement.operator:
-        case "In" | "NotIn":
-            if not requirement.values:
-                errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-        case "Exists" | "DoesNotExist":
-            if requirement.values:
-                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden(f"{path}.values", text))
-        case "Gt" | "Lt":
-            if len(requirement.values) != 1:
-                text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                errors.append(required(f"{path}.values", text))
-        case other:
-            errors.append(invalid(f"{path}.operator", other, "not a valid selector operator"))
+    operator, values = requirement.operator, requirement.values
+    if operator in ("Gt", "Lt"):
+        text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        errors = [] if len(values) == 1 else [required(f"{path}.values", text)]
+    else:
+        errors = operator_errors(operator, values, path)
     return errors + [invalid(f"{path}.key", requirement.key, text) for text in names.qualified(requirement.key)]
 
 
