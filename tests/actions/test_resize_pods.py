@@ -51,7 +51,7 @@ class Shop:
 
     def use(self, memory: int) -> None:
         """What every container uses from now on, in bytes."""
-        self.node.cgroups.usage = memory
+        self.node.cgroups.used = memory
 
     async def snapshot(self, *names: str) -> Snapshot:
         found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]

@@ -25,6 +25,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
+from podfit.kubelet.runtime.labels import POD_UID
 from podfit.kubelet.runtime.types import ContainerState
 from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller
@@ -42,23 +43,19 @@ QUIET, LONGEST = 3, 300  # seconds without a write; leases and node heartbeats c
 class Cgroups(FakeCgroups):
     """A pod uses what its running containers use, so that one that was killed gives its memory back."""
 
-    def __init__(self, runtime: FakeRuntime) -> None:
-        super().__init__()
-        self._runtime = runtime
+    runtime: FakeRuntime
 
     def memory_usage(self, path: str) -> int:
-        running = sum(
-            box.sandbox.uid in path and status.state is ContainerState.RUNNING
-            for sandbox, status, _ in self._runtime.containers.values()
-            for box in (self._runtime.boxes[sandbox],)
-        )
-        return self.usage * running
+        running = [status for status in self.runtime.containers() if status.state is ContainerState.RUNNING]
+        if path.rpartition("/")[2] in {status.id for status in running}:
+            return self.used
+        return self.used * sum(status.labels[POD_UID] in path for status in running)
 
 
 class Machine(Node):
     def make_machine(self) -> None:
-        self.runtime = FakeRuntime(self.clock)
-        self.cgroups = Cgroups(self.runtime)
+        self.cgroups = cgroups = Cgroups()
+        self.runtime = cgroups.runtime = FakeRuntime(self.clock, cgroups)
 
 
 class Fake:
@@ -79,7 +76,7 @@ class Fake:
     async def look(self, namespace: str, name: str) -> Snapshot:
         """With the usage that the fake machine has: of every container alike."""
         found = await Reader(self.client, namespace, self._node.clock).read(Target(POD, name), usage=True)
-        used = self._node.cgroups.usage
+        used = self._node.cgroups.used
         return replace(
             found,
             usage={
@@ -89,13 +86,13 @@ class Fake:
         )
 
     async def use(self, memory: int) -> None:
-        self._node.cgroups.usage = self._node.runtime.needs = memory
+        self._node.cgroups.used = self._node.runtime.needs = memory
 
     async def end(self, name: str) -> None:
         pods = (await self.client.list(Pod)).items
         pod = next(pod for pod in pods if pod.metadata.name == name)
         for status in pod.status.container_statuses:
-            self._node.runtime.finish(status.container_id.rpartition("//")[2])
+            self._node.runtime.end(status.container_id.rpartition("//")[2], 0)
 
     async def rest(self, namespace: str) -> None:
         quiet, seen = 0, -1

@@ -54,8 +54,8 @@ class Node:
 
     def make_machine(self) -> None:
         """What the kubelet drives; another machine is another class."""
-        self.runtime = FakeRuntime(self.clock)
         self.cgroups = FakeCgroups()
+        self.runtime = FakeRuntime(self.clock, self.cgroups)
 
     def restarted(self) -> None:
         """Of another configuration; before the start."""

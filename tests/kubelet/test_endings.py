@@ -109,7 +109,7 @@ async def test_a_container_that_was_never_started_is_lost_at_the_end(node: Node)
     node.runtime.fail["start"] = "not now"
     node.add()
     await node.until(lambda: "start c1" in node.runtime.calls)
-    key = next(iter(node.runtime.containers))
+    key = next(iter(node.runtime.instances))
     node.runtime.undo_start(key)
     node.api.delete("web", 1)
     await node.until(lambda: node.api.get("pods", "web") is None)

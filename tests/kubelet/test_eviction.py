@@ -15,7 +15,7 @@ SHORT, ENOUGH = Observation(50 * MI, 8 << 30), Observation(4 << 30, 8 << 30)
 
 def uses(node: Node, **megabytes: int) -> None:
     """What the container of each pod uses."""
-    by_pod = {status.labels["io.kubernetes.pod.name"]: status for _, status, _ in node.runtime.containers.values()}
+    by_pod = {status.labels["io.kubernetes.pod.name"]: status for status in node.runtime.containers()}
     node.runtime.stats = [
         ContainerStats(
             id=by_pod[name].id, name="c1", labels=by_pod[name].labels, timestamp=1, memory_working_set=n * MI
@@ -120,7 +120,7 @@ async def test_the_containers_of_ended_pods_go_with_their_logs(node: Node) -> No
     await node.until(lambda: node.phase("over") == "Succeeded")
     node.signals["nodefs.available"] = FULL
     await node.advance(20)
-    assert node.runtime.containers == {}
+    assert node.runtime.containers() == ()
     assert not await asyncio.to_thread(log.exists)
     assert node.phase("over") == "Succeeded"
 

@@ -46,7 +46,7 @@ async def test_a_pod_ends_by_itself(node: Node, policy: str, code: int, phase: s
     assert node.state()["state"]["terminated"]["exitCode"] == code
     assert node.cgroups.list_pods() == ()
     assert node.api.get("pods", "web") is not None
-    assert node.runtime.containers, "logs of an ended pod can be read until it is deleted"
+    assert node.runtime.instances, "logs of an ended pod can be read until it is deleted"
 
 
 async def test_a_container_that_keeps_ending_waits_longer_each_time(node: Node) -> None:
@@ -65,7 +65,7 @@ async def test_a_container_that_keeps_ending_waits_longer_each_time(node: Node) 
     assert waiting["reason"] == "CrashLoopBackOff"
     assert waiting["message"] == "back-off 40s restarting failed container=c1 pod=web_default(web)"
     assert "BackOff Back-off restarting failed container c1 in pod web_default(web)" in node.api.events()
-    assert len(node.runtime.containers) == 2, "only the last ended instance is kept"
+    assert len(node.runtime.instances) == 2, "only the last ended instance is kept"
 
 
 async def test_init_containers_and_sidecars_come_up_in_order(node: Node) -> None:
@@ -103,7 +103,7 @@ async def test_deleting_a_pod_stops_it_and_leaves_nothing(node: Node) -> None:
     await node.rest()
     assert calls(node, "stop") == ["stop c1 5s", "stop s2 5s", "stop s1 5s"]
     assert not node.runtime.boxes
-    assert not node.runtime.containers
+    assert not node.runtime.instances
     assert node.cgroups.list_pods() == ()
     assert list((node.config.root / "pods").iterdir()) == []
     assert list(node.config.log_root.iterdir()) == []
@@ -181,14 +181,15 @@ async def test_a_sandbox_that_dies_is_replaced(node: Node) -> None:
     node.runtime.kill_box("web")
     await node.advance(0.5)
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
-    assert [box.sandbox.attempt for box in node.runtime.boxes.values()][-1] == 1
+    assert [box.attempt for box, _ in node.runtime.boxes.values()][-1] == 1
 
 
 async def test_a_pod_cgroup_that_vanished_brings_the_pod_down_and_up_again(node: Node) -> None:
     """Its containers run outside of their limits."""
     node.add()
     await node.runs()
-    node.cgroups.groups = {path: group for path, group in node.cgroups.groups.items() if "/pod" not in path}
+    for pod in node.cgroups.list_pods():
+        node.cgroups.remove(pod.path)
     await node.advance(100)
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
     assert len(node.cgroups.list_pods()) == 1

@@ -1,12 +1,12 @@
 """Logs that grow are set aside, and no more than a few of them are kept."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kubelet.harness import Node
 from podfit.kubelet.runtime.log_rotation import MOST_BYTES, MOST_FILES, delete_log, rotated
+from podfit.kubelet.runtime.types import ContainerStatus
 
 LINE = b"2026-01-01T00:00:00Z stdout F text\n"
 
@@ -70,7 +70,7 @@ async def test_a_directory_that_became_a_link_leads_nowhere_and_holds_no_other_l
     for name in ("evil", "good"):
         node.add(name)
         await node.runs(name)
-    paths = {status.labels["io.kubernetes.pod.name"]: Path(status.log_path) for _, status, _ in logs_of(node)}
+    paths = {status.labels["io.kubernetes.pod.name"]: Path(status.log_path) for status in logs_of(node)}
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     for log in (theirs / "0.log", paths["good"]):
@@ -88,5 +88,5 @@ async def test_a_directory_that_became_a_link_leads_nowhere_and_holds_no_other_l
         delete_log(paths["evil"])
 
 
-def logs_of(node: Node) -> list[Any]:
-    return list(node.runtime.containers.values())
+def logs_of(node: Node) -> tuple[ContainerStatus, ...]:
+    return node.runtime.containers()

@@ -83,7 +83,7 @@ async def test_a_runtime_that_objects_to_the_pods_size_stops_the_resize(node: No
 async def test_memory_that_is_in_use_stays_until_the_limit_is_raised_again(node: Node) -> None:
     node.add(containers=[sized("100m", "100Mi")])
     await node.runs()
-    node.cgroups.usage = 80 << 20
+    node.cgroups.used = 80 << 20
     held, calls = node.cgroups.groups[CGROUP], list(node.runtime.calls)
     node.api.change("web", containers=[sized("200m", "50Mi")])
     await node.until(lambda: resizing(node).get("PodResizeInProgress", {}).get("reason") == "Error")

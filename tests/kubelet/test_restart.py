@@ -3,12 +3,10 @@
 import asyncio
 
 import pytest
-from msgspec.structs import replace
 
 from kubelet.harness import Node, container
 from podfit.kubelet.runtime.configs import SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import ContainerState
 
 
 async def test_surviving_containers_keep_their_ids(node: Node) -> None:
@@ -39,14 +37,12 @@ async def test_a_container_that_was_created_and_never_started_counts_no_restart(
     await node.until(lambda: "start c1" in node.runtime.calls)
     await node.crash()
     node.runtime.fail.clear()
-    node.runtime.containers = {
-        key: (box, replace(status, state=ContainerState.CREATED, exit_code=0), config)
-        for key, (box, status, config) in node.runtime.containers.items()
-    }
+    for container_id in node.runtime.instances:
+        node.runtime.undo_start(container_id)
     await node.start()
     await node.runs()
     assert node.state()["restartCount"] == 0
-    assert len(node.runtime.containers) == 1
+    assert len(node.runtime.instances) == 1
 
 
 async def test_everything_lost_comes_up_again(node: Node) -> None:
@@ -55,7 +51,7 @@ async def test_everything_lost_comes_up_again(node: Node) -> None:
     await node.runs()
     await node.crash()
     node.runtime.boxes.clear()
-    node.runtime.containers.clear()
+    node.runtime.instances.clear()
     node.cgroups.groups.clear()
     await node.start()
     await node.until(lambda: node.state().get("restartCount") == 1 and node.state()["state"].get("running"))
@@ -79,7 +75,7 @@ async def test_a_pod_deleted_meanwhile_is_cleaned_up(node: Node) -> None:
 async def test_sandboxes_of_another_node_on_the_same_runtime_are_left_alone(node: Node) -> None:
     await node.runtime.run_sandbox(SandboxConfig(name="x", namespace="y", uid="z", labels={"podfit.dev/node": "n2"}))
     await node.advance(61)
-    assert [box.sandbox.uid for box in node.runtime.boxes.values()] == ["z"]
+    assert [box.uid for box, _ in node.runtime.boxes.values()] == ["z"]
 
 
 async def test_a_deletion_that_was_asked_for_meanwhile_is_carried_out(node: Node) -> None:
@@ -162,7 +158,7 @@ async def test_a_job_whose_containers_were_lost_fails_and_is_not_done_twice(node
     await node.runs()
     await node.crash()
     node.runtime.boxes.clear()
-    node.runtime.containers.clear()
+    node.runtime.instances.clear()
     calls = len(node.runtime.calls)
     await node.start()
     await node.until(lambda: node.phase() == "Failed")

@@ -131,13 +131,13 @@ async def test_it_can_be_deleted(node: Node) -> None:
             "spec": {"nodeName": "n2"},
         },
     )
-    assert [box.sandbox.name for box in node.runtime.boxes.values()] == ["web"]
+    assert [box.name for box, _ in node.runtime.boxes.values()] == ["web"]
 
 
 async def test_it_can_be_deleted_by_force(node: Node) -> None:
     await found_guilty(node)
     node.api.remove("pods", "bomb")
-    await node.until(lambda: [box.sandbox.name for box in node.runtime.boxes.values()] == ["web"])
+    await node.until(lambda: [box.name for box, _ in node.runtime.boxes.values()] == ["web"])
 
 
 async def test_its_room_is_kept_if_it_was_admitted(node: Node) -> None:

@@ -60,12 +60,8 @@ def lose_cgroup(node: Node) -> None:
 
 def lose_container(node: Node) -> None:
     """Without an event of the runtime, so that only a look can find it."""
-    node.runtime.containers = {
-        key: (box, replace(status, state=ContainerState.EXITED, exit_code=3), config)
-        if status.name == "c1"
-        else (box, status, config)
-        for key, (box, status, config) in node.runtime.containers.items()
-    }
+    running, instances = node.runtime.running("c1"), node.runtime.instances
+    instances[running.id] = replace(running, state=ContainerState.EXITED, exit_code=3), *instances[running.id][1:]
 
 
 @pytest.mark.parametrize("change", [lose_cgroup, lose_container])

@@ -71,7 +71,7 @@ async def test_only_a_static_pod_starts_before_the_services_are_known(node: Node
 async def test_a_resolver_of_its_own(node: Node) -> None:
     node.add(dnsPolicy="None", dnsConfig={"nameservers": ["10.0.0.53"], "options": [{"name": "ndots", "value": "3"}]})
     await node.runs()
-    dns = next(iter(node.runtime.boxes.values())).config.dns
+    dns = next(iter(node.runtime.boxes.values()))[1].dns
     assert dns is not None
     assert (dns.servers, dns.searches, dns.options) == (("10.0.0.53",), (), ("ndots:3",))
 

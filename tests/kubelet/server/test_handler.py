@@ -12,7 +12,7 @@ LINE = "2026-01-01T00:00:0{}.5Z stdout F {}\n"
 
 
 def write_log(node: Node, *lines: str) -> None:
-    path = Path(next(iter(node.runtime.containers.values()))[1].log_path)
+    path = Path(node.runtime.containers()[0].log_path)
     path.write_text("".join(LINE.format(number, text) for number, text in enumerate(lines)))
 
 

@@ -43,8 +43,8 @@ async def test_a_file_runs_as_a_pod_and_has_a_mirror(node: Node) -> None:
     (owner,) = found["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("Node", "n1", True)
     assert found["metadata"]["uid"] != marks["kubernetes.io/config.hash"]
-    (box,) = node.runtime.boxes.values()
-    assert box.sandbox.uid == marks["kubernetes.io/config.hash"], "the runtime knows the pod, not its mirror"
+    ((box, _),) = node.runtime.boxes.values()
+    assert box.uid == marks["kubernetes.io/config.hash"], "the runtime knows the pod, not its mirror"
     assert node.state("web-n1", "s1")["ready"]
 
 
