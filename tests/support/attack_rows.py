@@ -50,6 +50,10 @@ OF_PAYLOADS = {
 
 ON_A_NODE = {
     "a container's log": "kubelet/test_log_rotation.py::test_a_large_log_is_set_aside_and_few_are_kept",
+    "giving a claimed volume to a group": "kubelet/volumes/test_groups.py::test_what_is_too_deep_stays_as_it_is",
+    "measuring what a pod has on the disk": (
+        "kubelet/disk/test_usage.py::test_deep_directories_are_counted_as_far_as_there_are_descriptors"
+    ),
     "what a probe or hook writes": "net/test_plain_get.py::test_no_more_of_a_body_is_read_than_is_kept",
     "a connection that has changed": (
         "e2e/test_streams.py::test_a_client_that_never_reads_and_one_that_hangs_leave_nothing"

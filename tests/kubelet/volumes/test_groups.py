@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from podfit.kubelet.disk.walk import MOST_LEVELS
 from podfit.kubelet.volumes.groups import give_all_to_group
 
 GROUP = 2000
@@ -72,3 +73,17 @@ def test_on_root_mismatch_a_volume_of_the_group_is_left_alone(volume: Path) -> N
     assert mode(volume / "below" / "file") == 0o600
     give_all_to_group(volume, mine, "Always", own=given)
     assert mode(volume / "below" / "file") == 0o660
+
+
+def test_what_is_too_deep_stays_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(MOST_LEVELS + 10):
+        os.mkdir("d", mode=0o700, dir_fd=here)
+        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(here)
+    given, open_before = Given(), len(os.listdir("/proc/self/fd"))
+    give_all_to_group(tmp_path, GROUP, "Always", own=given)
+    assert len(given.paths) == MOST_LEVELS + 1
+    assert len(os.listdir("/proc/self/fd")) == open_before
