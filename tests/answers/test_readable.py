@@ -49,7 +49,8 @@ def test_readable(size: int, text: str) -> None:
     [
         ("memory", "203699302", "194.3Mi"),
         ("memory", "24581692Ki", "23.44Gi"),
-        ("memory", "-250Mi", "-250Mi"),
+        ("memory", "-203699302", "-194.3Mi"),
+        ("memory", "1024Mi", "1024Mi"),
         ("memory", "0", "0"),
         ("memory", "", ""),
         ("cpu", "126m", "126m"),

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from podfit.core.quantity import Quantity
 
 KIBI = 1024
+SHORT = 7
+"""Letters of an amount that is read as it is."""
 _ROOM = re.compile(
     r"(?<![a-z0-9./-])(?P<resource>[a-z0-9./-]{1,317}), "
     r"requested: (?P<requested>[0-9]{1,25})(?:, used: (?P<used>[0-9]{1,25}))?, "
@@ -44,11 +46,11 @@ def _shown(resource: str, amount: str) -> str:
 
 
 def readable_amount(resource: str, text: str) -> str:
-    """A quantity as people read it: memory in the largest unit, `194.3Mi` of 203699302; anything else as it is."""
-    if resource != "memory" or not text:
+    """A quantity as people read it: `194.3Mi` of 203699302 bytes of memory; what is short stays as it was written."""
+    if resource != "memory" or len(text) <= SHORT:
         return text
     size = Quantity.parse(text).value()
-    return f"-{readable(-size)}" if size < 0 else readable(size) if size else "0"
+    return f"-{readable(-size)}" if size < 0 else readable(size)
 
 
 def readable(size: int) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
+from podfit.answers.readable import readable_amount
 from podfit.answers.top import Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
@@ -117,10 +118,10 @@ def _grid(answer: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) ->
     for name, short in (("cpu", "CPU"), ("memory", "MEM")):
         figures: list[Figures] = [getattr(row, name) for row in rows]
         grid[short] = [_used(one, name) for one in figures]
-        grid[f"{short} REQUEST"] = [_request(one) for one in figures]
-        grid[f"{short} LIMIT"] = [one.limit or "-" for one in figures]
+        grid[f"{short} REQUEST"] = [_request(one, name) for one in figures]
+        grid[f"{short} LIMIT"] = [readable_amount(name, one.limit) or "-" for one in figures]
         if answer.vpas or f"{short} VPA" in kept:
-            grid[f"{short} VPA"] = [_recommended(one, wide=wide) for one in figures]
+            grid[f"{short} VPA"] = [_recommended(one, name, wide=wide) for one in figures]
         if name == "cpu" and (answer.throttling or wide or "THROTTLED" in kept):
             grid["THROTTLED"] = [_throttled(row.throttled) for row in rows]
     if wide:
@@ -141,15 +142,18 @@ def _used(figures: Figures, resource: str) -> str | Cell:
     return render.toned(f"{text} ({_share(figures.of_limit)})", _tone(figures.of_limit, NEARLY))
 
 
-def _request(figures: Figures) -> str:
+def _request(figures: Figures, resource: str) -> str:
+    allocated, desired = (readable_amount(resource, text) for text in (figures.allocated, figures.desired))
     if figures.desired == figures.allocated:
-        return figures.desired or "-"
-    return f"{figures.allocated or 'none'}→{figures.desired or 'none'}"
+        return desired or "-"
+    return f"{allocated or 'none'}→{desired or 'none'}"
 
 
-def _recommended(figures: Figures, *, wide: bool) -> str:
-    bounds = f" ({figures.lower or '-'}..{figures.upper or '-'})" if wide and figures.recommended else ""
-    return (figures.recommended or "-") + bounds
+def _recommended(figures: Figures, resource: str, *, wide: bool) -> str:
+    lower, target, upper = (
+        readable_amount(resource, text) or "-" for text in (figures.lower, figures.recommended, figures.upper)
+    )
+    return target + (f" ({lower}..{upper})" if wide and figures.recommended else "")
 
 
 def _share(share: float) -> str:
