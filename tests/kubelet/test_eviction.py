@@ -45,6 +45,7 @@ async def test_the_largest_beyond_its_request_goes_and_no_other(node: Node) -> N
     assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
     assert "stop c1 1s" in node.runtime.calls
     assert len(told(node, "Evicted")) == 1
+    assert 'kubelet_evictions{eviction_signal="memory.available"} 1.0' in (await node.ask("/metrics"))[1]
     await node.advance(60)
     assert node.phase("modest") == "Running"
 
@@ -123,6 +124,11 @@ async def test_the_containers_of_ended_pods_go_with_their_logs(node: Node) -> No
     assert node.runtime.containers() == ()
     assert not await asyncio.to_thread(log.exists)
     assert node.phase("over") == "Succeeded"
+    told = node.api.status("over")["containerStatuses"]
+    await node.crash()
+    await node.start()
+    await node.advance(60)
+    assert (node.phase("over"), node.api.status("over")["containerStatuses"]) == ("Succeeded", told)
 
 
 async def test_a_volume_beyond_its_limit_ends_its_pod(node: Node) -> None:
@@ -140,6 +146,7 @@ async def test_a_volume_beyond_its_limit_ends_its_pod(node: Node) -> None:
         'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
     )
     assert node.condition("DisruptionTarget", "small") is None
+    assert 'kubelet_evictions{eviction_signal="emptydirfs.limit"} 1.0' in (await node.ask("/metrics"))[1]
     assert len(told(node, "Evicted")) == 1
 
 

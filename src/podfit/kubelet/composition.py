@@ -228,6 +228,9 @@ class Upkeep:
         self.images = ImageCollector(
             runtime, config.images, clock=clock, disk=lambda: node.pressure.seen.get(IMAGES), tell=node.events.node
         )
+        evictions = base.metrics.gauge(  # as kubelet_preemptions, for the sake of its name
+            "kubelet_evictions", "Cumulative number of pod evictions by eviction signal", ("eviction_signal",)
+        )
         self.evictor = Evictor(
             runtime,
             node.pressure,
@@ -238,6 +241,7 @@ class Upkeep:
             clock,
             node.events.pod,
             node.events.node,
+            lambda signal: evictions.labels(signal).inc(),
         )
         self.shutdown = GracefulShutdown(known, clock, config.shutdown)
         self.housekeeper = Housekeeper(

@@ -6,7 +6,9 @@ What is ours is known by the node's label on sandboxes, by our part of the cgrou
 import asyncio
 import logging
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -65,7 +67,7 @@ class Housekeeper(msgspec.Struct, frozen=True):
             if uid not in wanted:
                 log.info("removing orphaned pod pod=%s", pod)
                 await self._remove(uid)
-        self._sweep_logs(wanted)
+        await self._sweep_logs(wanted)
         for uid in self.volumes.known() - wanted:
             await self._remove_volumes(uid)
         for cgroup in self.cgroups.list_pods():
@@ -136,9 +138,15 @@ class Housekeeper(msgspec.Struct, frozen=True):
         except OSError as error:
             log.warning("cannot remove volumes uid=%s error=%s", uid, error)
 
-    def _sweep_logs(self, wanted: Iterable[str]) -> None:
-        if not self.config.log_root.exists():
-            return
-        for path in self.config.log_root.iterdir():
-            if path.name.rpartition("_")[2] not in wanted:
-                shutil.rmtree(path, ignore_errors=True)
+    async def _sweep_logs(self, wanted: Collection[str]) -> None:
+        try:
+            await self.volumes.writer.run(self.config.log_root, partial(sweep_logs, self.config.log_root, wanted))
+        except OSError as error:
+            log.warning("cannot remove logs of orphaned pods error=%s", error)
+
+
+def sweep_logs(root: Path, wanted: Collection[str]) -> None:
+    """Remove the directories of pods that are not `wanted` (uids). Raises OSError."""
+    for path in root.iterdir() if root.exists() else ():
+        if path.name.rpartition("_")[2] not in wanted:
+            shutil.rmtree(path, ignore_errors=True)

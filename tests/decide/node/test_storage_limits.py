@@ -24,6 +24,11 @@ def load(subject: Pod, *, root: int = 0, log: int = 0, volume: int = 0) -> Load:
     return Load(subject, storage=LocalStorage(**parts))
 
 
+def said(subject: Load, *, split: bool = False) -> str:
+    found = exceeded(subject, split=split)
+    return found.message if found is not None else ""
+
+
 POD = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
 CONTAINER = 'Container c exceeded its local ephemeral storage limit "10Mi". '
 
@@ -40,7 +45,7 @@ CONTAINER = 'Container c exceeded its local ephemeral storage limit "10Mi". '
     ],
 )
 def test_what_is_exceeded(subject: Load, message: str) -> None:
-    assert exceeded(subject, split=False) == message
+    assert said(subject) == message
 
 
 def test_a_container_is_held_to_its_own_limit() -> None:
@@ -48,9 +53,9 @@ def test_a_container_is_held_to_its_own_limit() -> None:
     other = {"name": "d", "resources": {"limits": {"ephemeral-storage": "90Mi"}}}
     spec = {"containers": [{"name": "c", "resources": {"limits": {"ephemeral-storage": "10Mi"}}}, other]}
     document = convert({"metadata": {"name": "p"}, "spec": spec}, Pod)
-    assert exceeded(load(document, root=11), split=False) == CONTAINER
-    assert exceeded(load(document, root=11), split=True) == "", "its layer is on another disk"
-    assert exceeded(load(document, root=11, log=11), split=True) == CONTAINER
+    assert said(load(document, root=11)) == CONTAINER
+    assert said(load(document, root=11), split=True) == "", "its layer is on another disk"
+    assert said(load(document, root=11, log=11), split=True) == CONTAINER
 
 
 @pytest.mark.parametrize(

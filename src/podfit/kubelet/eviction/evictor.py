@@ -36,7 +36,9 @@ THRESHOLD_MET = "EvictionThresholdMet"
 
 
 class Evictor(msgspec.Struct):
-    """`emit` records an event of a pod: pod, type, reason, message, field path; `tell` one of the node."""
+    """`emit` records an event of a pod: pod, type, reason, message, field path; `tell` one of the node. `count` adds
+    one to the metric of evictions, by signal.
+    """
 
     runtime: Runtime
     pressure: PressureMonitor
@@ -47,6 +49,7 @@ class Evictor(msgspec.Struct):
     clock: Clock
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
+    count: Callable[[str], None]
     going: set[str] = msgspec.field(default_factory=set)
     """UIDs of the pods that were told to go and are still ending."""
 
@@ -81,8 +84,8 @@ class Evictor(msgspec.Struct):
             return False
         split, found = is_split(self.pressure.seen), False
         for load in await self._loads(limited, stored=True):
-            if message := exceeded(load, split=split):
-                self._evict(load.pod, message, disruption="")
+            if (limit := exceeded(load, split=split)) is not None:
+                self._evict(load.pod, limit.signal, limit.message, disruption="")
                 found = True
         return found
 
@@ -102,10 +105,11 @@ class Evictor(msgspec.Struct):
             log.warning("the node is short and nobody may be evicted signal=%s", short[0].threshold.signal)
             return
         log.warning("evicting pod pod=%s signal=%s", labels.ref(found.pod), short[0].threshold.signal)
-        self._evict(found.pod, found.message, disruption=found.message)
+        self._evict(found.pod, short[0].threshold.signal, found.message, disruption=found.message)
 
-    def _evict(self, pod: Pod, message: str, *, disruption: str) -> None:
+    def _evict(self, pod: Pod, signal: str, message: str, *, disruption: str) -> None:
         self.going.add(pod.metadata.uid)
+        self.count(signal)
         self.emit(pod, "Warning", EVICTED, message, "")
         self.known.fail(pod.metadata.uid, Failure(EVICTED, message, disruption=disruption, grace=GRACE_SECONDS))
 

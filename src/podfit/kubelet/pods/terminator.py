@@ -12,6 +12,7 @@ Each step can be repeated, so an end that was interrupted begins again from the 
 import logging
 import shutil
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
@@ -64,7 +65,8 @@ class PodEnd:
             await self._reporter.writer.written()
         await self._context.killer.stop_sandboxes(facts)
         await self._context.killer.remove_sandboxes(facts)
-        shutil.rmtree(log_directory(self._context.config.log_root, labels.ref(pod)), ignore_errors=True)
+        logs = log_directory(self._context.config.log_root, labels.ref(pod))
+        await self._context.volumes.writer.run(logs, partial(shutil.rmtree, logs, ignore_errors=True))
         self._context.actuator.forget(pod.metadata.uid)
         if not gone:
             await self._delete_object(pod)
