@@ -37,13 +37,13 @@ async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what
     writer = StatusWriter(api, pod(1, "Pending"), clock=FakeClock())  # type: ignore[arg-type]  # a fake
     running = asyncio.create_task(writer.run())
     writer.set(replace(writer.status, phase="Running"))
-    await asyncio.wait_for(api.asked.get(), 5)
+    await asyncio.wait_for(api.asked.get(), 60)
     writer.seen(pod(3, "Unknown"))  # somebody wrote after us
     api.answers.put_nowait(pod(2, "Running"))
-    await asyncio.wait_for(api.asked.get(), 5)
+    await asyncio.wait_for(api.asked.get(), 60)
     assert api.patches[1] == {"phase": "Running"}, "what was overwritten is written again"
     api.answers.put_nowait(pod(4, "Running"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await writer.written()
     assert len(api.patches) == 2
     running.cancel()

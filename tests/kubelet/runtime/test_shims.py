@@ -12,7 +12,9 @@ import pytest
 from podfit.kubelet.runtime.shims import LeakedShims, Shim, end, end_childless, shims
 
 SLEEP = "echo ready; read line"
-PARENT = "sleep 60 & echo ready; read line"
+PARENT = """sleep 60 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; echo ready; read line"""
+"""Until it runs its own program, a child is another shim by its command line."""
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
