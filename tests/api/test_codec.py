@@ -92,3 +92,12 @@ def test_the_garbage_collector_passes_objects_over() -> None:
     """What is decoded has no cycles: the pods of a large cluster would make each look for some take 100 ms."""
     pod = decode(b'{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c"}]}}', Pod)
     assert not any(gc.is_tracked(part) for part in (pod, pod.metadata, pod.spec, pod.spec.containers[0]))
+
+
+def test_an_object_is_shared_though_many_others_are_decoded_in_between() -> None:
+    """A busy cluster's informers hear of the same pod hundreds of events apart, and keep one copy of it."""
+    pod, others = encode(Pod(metadata=ObjectMeta(name="shared"))), range(1000)
+    first = decode_shared(pod, Pod)
+    for number in others:
+        decode_shared(encode(Event(metadata=ObjectMeta(name=f"e{number}"))), Event)
+    assert decode_shared(pod, Pod) is first

@@ -14,10 +14,12 @@ import msgspec
 
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import OWN, Custom, is_custom
+from podfit.core.bounded_cache import cached_within
 from podfit.core.quantity import Quantity
 
 T = TypeVar("T")
 LARGE = 16_384  # bytes of an object that is not shared for long
+SHARED = 4 * 2**20  # bytes of objects that are: what a busy cluster writes in a second or two
 
 
 def _encode_scalar(value: Any) -> Any:
@@ -83,7 +85,7 @@ def _decode_once(data: bytes, kind: Any) -> Any:
     return decode(data, kind)
 
 
-_shared, _shared_large = lru_cache(maxsize=256)(_decode_once), lru_cache(maxsize=2)(_decode_once)
+_shared, _shared_large = cached_within(SHARED)(_decode_once), lru_cache(maxsize=2)(_decode_once)
 
 
 def decode_shared(data: bytes, kind: type[T]) -> T:
