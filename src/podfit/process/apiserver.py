@@ -30,6 +30,7 @@ from podfit.process.access import CONTEXT, admin_access, write_given
 from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
 from podfit.process.errors import MachineError
+from podfit.process.foreground import start_or_stop
 from podfit.process.identities import COMPONENTS
 from podfit.process.listening import listen, url
 from podfit.process.node_connections import NodeConnections
@@ -210,11 +211,7 @@ class ApiServerProcess:
     async def start(cls, options: ApiServerOptions, *, announce: Announce, clock: Clock) -> "ApiServerProcess":
         """Returns when the API serves. Raises ClusterError, and then nothing runs."""
         process = cls(options, clock)
-        try:
-            await process._start(announce)
-        except BaseException:
-            await process.stop()
-            raise
+        await start_or_stop(process._start(announce), process.stop)
         return process
 
     async def _start(self, announce: Announce) -> None:

@@ -35,6 +35,7 @@ from podfit.net.system import SystemClock
 from podfit.net.tls import client_context, server_context
 from podfit.net.wire import Identity, Request, Response
 from podfit.process.errors import MachineError
+from podfit.process.foreground import start_or_stop
 from podfit.process.identities import account_of, agent
 from podfit.process.listening import listen
 
@@ -121,11 +122,7 @@ class ControlProcess:
     ) -> "ControlProcess":
         """Raises ClusterError, and then nothing runs."""
         process = cls(options, loops, clock)
-        try:
-            await process._start(announce)
-        except BaseException:
-            await process.stop()
-            raise
+        await start_or_stop(process._start(announce), process.stop)
         return process
 
     async def _start(self, announce: Announce) -> None:

@@ -31,6 +31,15 @@ class Running(Protocol):
 P = TypeVar("P", bound=Running)
 
 
+async def start_or_stop(start: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
+    """A process that does not come to its start is stopped: nothing of it runs when this raises what kept it."""
+    try:
+        await start
+    except BaseException:
+        await stop()
+        raise
+
+
 async def run_until_stopped(
     start: Coroutine[Any, Any, P],
     *,

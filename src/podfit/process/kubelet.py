@@ -11,6 +11,7 @@ them and the private containerd too.
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,7 @@ from podfit.net.wire import Handler, Request, Response
 from podfit.process import flag_files
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
+from podfit.process.foreground import start_or_stop
 from podfit.process.kubelet_config import check
 from podfit.process.listening import listen
 from podfit.process.node import ClusterNode
@@ -105,11 +107,7 @@ class KubeletProcess:
     async def start(cls, options: KubeletProcessOptions, *, announce: Announce, clock: Clock) -> "KubeletProcess":
         """Raises ClusterError, and then nothing runs that did not run before."""
         process = cls(options, clock)
-        try:
-            await process._start(announce)
-        except BaseException:
-            await process.stop(pods=False)
-            raise
+        await start_or_stop(process._start(announce), partial(process.stop, pods=False))
         return process
 
     async def _start(self, announce: Announce) -> None:

@@ -23,6 +23,7 @@ from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.process.control_process import self_signed
 from podfit.process.errors import UsageError
+from podfit.process.foreground import start_or_stop
 from podfit.process.listening import listen
 
 Announce = Callable[[str], None]
@@ -56,11 +57,7 @@ class MetricsServerProcess:
     async def start(cls, options: MetricsServerOptions, *, announce: Announce, clock: Clock) -> "MetricsServerProcess":
         """Raises ClusterError, ApiError or ConnectionError, and then nothing runs."""
         process = cls(options, clock)
-        try:
-            await process._start(announce)
-        except BaseException:
-            await process.stop()
-            raise
+        await start_or_stop(process._start(announce), process.stop)
         return process
 
     async def _start(self, announce: Announce) -> None:
