@@ -65,6 +65,7 @@ async def updating(world: World, line: Line, **settings: Any) -> None:
     await world.run(Updater(Client(line), clock=world.clock, settings=given).run())
 
 
+@pytest.mark.row("V-047")
 async def test_a_recommender_without_its_api_server_goes_on_where_it_was(world: World, line: Line) -> None:
     await world.deployment("web")
     await world.pod("web-1", "web")
@@ -107,6 +108,7 @@ async def test_an_updater_without_its_api_server_changes_nothing_and_goes_on(wor
     assert set((await world.requests()).values()) == {LARGE}
 
 
+@pytest.mark.row("V-080")
 async def test_an_updater_that_cannot_read_the_lease_changes_nothing(world: World, line: Line) -> None:
     await web(world)
     await updating(world, line, admission=AdmissionLease())

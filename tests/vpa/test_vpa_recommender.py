@@ -1,19 +1,24 @@
 """The recommender beside a real API server: what it reads, what it writes, and what it does when something is away."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apps.v1.deployments import Deployment
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.rest import MERGE_PATCH
+from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+from podfit.core.selectors import from_map
 from podfit.core.times import format_time
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
+from podfit.vpa.recommender.checkpoints import Checkpoints
+from support.clock import FakeClock
 from support.vpa_world import NAMESPACE, World, recommending
 
 MI = 1024 * 1024
@@ -200,6 +205,45 @@ async def test_checkpoints_of_vpas_that_are_gone_are_deleted(web: World) -> None
     await web.client.delete(VPAS, "web", NAMESPACE)
     await web.minutes(11)
     assert await web.checkpoints() == {}
+
+
+class Slow:
+    """A server to which each checkpoint takes a second, and which remembers them."""
+
+    random = None
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock, self.stored = clock, list[str]()
+
+    async def patch(self, *about: Any, **_: Any) -> None:
+        self.stored.append(about[1])
+        await self._clock.sleep(1.0)
+
+
+@pytest.mark.row("V-053")
+async def test_checkpoints_that_were_written_longest_ago_go_first_and_some_always() -> None:
+    clock = FakeClock()
+    state, server, number = ClusterState(), Slow(clock), 250
+    for index in range(number):
+        labels, now = {"app": f"a{index}"}, clock.now().timestamp()
+        state.set_vpa(VpaKey(NAMESPACE, f"v{index:03}"), from_map(labels), None)
+        state.set_pod(PodKey(NAMESPACE, f"p{index}"), labels, ["c"], now)
+        state.add_sample(PodKey(NAMESPACE, f"p{index}"), "c", now, cpu=100, memory=None)
+    checkpoints = Checkpoints(cast(Client, server), clock, state)
+
+    async def written(seconds: float) -> list[str]:
+        server.stored.clear()
+        writing = asyncio.create_task(checkpoints.write(seconds, workers=10))
+        await clock.advance(60)
+        await writing
+        return sorted(server.stored)
+
+    every = [f"v{index:03}-c" for index in range(number)]
+    assert await written(0.0) == every[:100], "a part of them at least"
+    assert await written(0.0) == every[100:200]
+    assert await written(60.0) == every
+    state.remove_vpa(VpaKey(NAMESPACE, "v000"))
+    assert await written(60.0) == every[1:]
 
 
 @pytest.mark.row("V-037")

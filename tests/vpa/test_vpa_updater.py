@@ -15,6 +15,7 @@ from podfit.client.rate_limit import Rate
 from podfit.core.times import format_micro
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_USE, TOO_FEW_REPLICAS
+from podfit.decide.autoscaling.gates import Gates
 from podfit.vpa.updater.admission_status import AdmissionLease
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
@@ -217,3 +218,37 @@ async def test_vpa_marks_a_pod_before_its_memory_limit_comes_down(world: World) 
     pods = (await world.client.list(Pod, NAMESPACE)).items
     assert [str(pod.spec.containers[0].resources.limits["memory"]) for pod in pods] == ["600Mi", "600Mi"]
     assert [pod.metadata.annotations["podfit.dev/memory-shrink"] for pod in pods] == ["guarded", "guarded"]
+
+
+@pytest.mark.row("V-090", "V-103")
+async def test_vpa_says_that_a_node_can_never_give_as_much(world: World) -> None:
+    await web(world, 2, "InPlace")
+    for number in range(2):
+        infeasible = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "too large"}
+        await world.report(f"web-{number}", conditions=[infeasible])
+    updater = await updating(world, rules=update.UpdateSettings(gates=Gates(in_place=True)))
+    await world.minutes(2)
+    skipped = [("Pod/web-0", "InPlaceResizeSkipped"), ("Pod/web-1", "InPlaceResizeSkipped")]
+    assert [said for said in await world.events() if said[1] == "InPlaceResizeSkipped"] == skipped
+    assert series(updater, "in_place_infeasible_skip_pods_total")[0].endswith(" 2.0")
+
+
+@pytest.mark.row("V-121")
+async def test_vpa_updater_has_upstreams_metrics(world: World) -> None:
+    updater = await updating(world)
+    of_size, of_vpa = ("vpa_size_log2",), ("vpa_name", "vpa_namespace")
+    by_mode = (*of_size, "update_mode")
+    gauges = ("controlled_pods_total", "evictable_pods_total", "vpas_with_evictable_pods_total")
+    expected: dict[str, tuple[str, ...]] = {}
+    expected |= dict.fromkeys((*gauges, "vpas_with_evicted_pods_total"), by_mode)
+    resized = ("in_place_updatable_pods_total", "vpas_with_in_place_updatable_pods_total")
+    expected |= dict.fromkeys((*resized, "vpas_with_in_place_updated_pods_total"), of_size)
+    expected |= {
+        "evicted_pods_total": (*by_mode, *of_vpa),
+        "failed_eviction_attempts_total": (*by_mode, *of_vpa, "reason"),
+        "in_place_updated_pods_total": (*of_size, *of_vpa),
+        "failed_in_place_update_attempts_total": (*of_size, *of_vpa, "reason"),
+        "in_place_infeasible_skip_pods_total": (*of_size, *of_vpa),
+        "execution_latency_seconds": ("step",),
+    }
+    assert {name.name.removeprefix("vpa_updater_"): name.labels for name in updater.metrics.declared} == expected

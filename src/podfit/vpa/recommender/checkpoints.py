@@ -51,7 +51,7 @@ class Checkpoints:
         while True:
             try:
                 return await self._list()
-            except (ApiError, ConnectionError) as error:
+            except (ApiError, ConnectionError, ValueError) as error:
                 delay = backoff.next()
                 log.warning("checkpoints not read retry_seconds=%.2f error=%s", delay, error)
                 await self._clock.sleep(delay)
@@ -81,7 +81,7 @@ class Checkpoints:
                     meta = checkpoint.metadata
                     await self._client.delete(CHECKPOINTS, meta.name, meta.namespace, uid=meta.uid)
                     log.info("checkpoint deleted, its VPA is gone checkpoint=%s", _name(checkpoint))
-        except (ApiError, ConnectionError) as error:
+        except (ApiError, ConnectionError, ValueError) as error:
             log.warning("checkpoints not collected error=%s", error)
 
     async def _list(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
