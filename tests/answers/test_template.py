@@ -7,7 +7,7 @@ import pytest
 
 from answers.conversation import pod
 from answers.workshop import APPS, SIZES, Workshop, template
-from podfit.actions.change_template import rehearse, retemplate
+from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome
 from podfit.answers.resize_request import BEFORE, ResizeRequest, parse_amount
 from podfit.answers.target import WORKLOADS, parse_target
@@ -248,12 +248,12 @@ async def test_what_cannot_be_changed_at_all(shop: Workshop) -> None:
 
 async def test_a_rehearsal_stores_nothing_and_hears_every_refusal(shop: Workshop) -> None:
     workload = await read_workload(shop.client, parse_target("deploy/web", *WORKLOADS), "shop")
-    assert await rehearse(shop.client, workload, CPU, "shop") == ""
+    assert await dry_run_template(shop.client, workload, CPU, "shop") == ""
     assert (await done(shop, dry_run=True)).state == "accepted"
     assert [dry for _, _, dry in shop.writes] == [True] * 4
     assert shop.sizes("deployments") == SIZES
     shop.forbidden = (f"{APPS}/replicasets/web-abc",)
-    assert "is forbidden" in await rehearse(shop.client, workload, CPU, "shop")
+    assert "is forbidden" in await dry_run_template(shop.client, workload, CPU, "shop")
 
 
 async def test_a_pod_of_the_whole_has_a_template_of_the_whole() -> None:

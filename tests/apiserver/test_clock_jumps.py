@@ -22,7 +22,7 @@ from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.unsupported_kinds import attended
+from podfit.decide.workload.unsupported_kinds import has_manager
 from podfit.net.wire import Request, Response
 from support.access import pod
 from support.candidate import Candidate
@@ -176,11 +176,11 @@ async def test_the_notice_of_room_is_right_within_a_period(server: Server, secon
     clock.jump(seconds)
     assert await read_room(server.client, clock.now()) == Room()
     lease = await server.client.get(Lease, LEASE, NAMESPACE)
-    assert not attended(lease, clock.now())
+    assert not has_manager(lease, clock.now())
     await clock.advance(RENEW)
     await asyncio.wait_for(written.wait(), 5)
     assert await read_room(server.client, clock.now()) == Room("shrink")
-    assert attended(await server.client.get(Lease, LEASE, NAMESPACE), clock.now())
+    assert has_manager(await server.client.get(Lease, LEASE, NAMESPACE), clock.now())
     keeping.cancel()
     with suppress(asyncio.CancelledError):
         await keeping

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podfit.apiserver.handlers.uncancelled import unbroken
+from podfit.apiserver.handlers.uncancelled import uncancelled
 
 
 async def test_its_result_and_its_error_are_those_of_the_work() -> None:
@@ -14,9 +14,9 @@ async def test_its_result_and_its_error_are_those_of_the_work() -> None:
             raise error
         return 7
 
-    assert await unbroken(work(None)) == 7
+    assert await uncancelled(work(None)) == 7
     with pytest.raises(KeyError):
-        await unbroken(work(KeyError("x")))
+        await uncancelled(work(KeyError("x")))
 
 
 @pytest.mark.parametrize("error", [None, ValueError("nobody is there to see it")])
@@ -29,7 +29,7 @@ async def test_it_goes_on_without_its_client(error: Exception | None) -> None:
         if error is not None:
             raise error
 
-    client = asyncio.create_task(unbroken(work()))
+    client = asyncio.create_task(uncancelled(work()))
     await asyncio.sleep(0)
     client.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -43,4 +43,4 @@ async def test_work_that_is_cancelled_itself_says_so() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await unbroken(work())
+        await uncancelled(work())

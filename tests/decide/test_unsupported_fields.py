@@ -6,12 +6,15 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.decide.pod.unsupported_fields import unhonoured
+from podfit.decide.pod.unsupported_fields import unsupported_fields
 
 
 def warned(container: dict[str, Any] | None = None, **spec: Any) -> list[str]:
     containers = [{"name": "c", **(container or {})}]
-    return [text.partition(": ")[0] for text in unhonoured(convert({"spec": {"containers": containers, **spec}}, Pod))]
+    return [
+        text.partition(": ")[0]
+        for text in unsupported_fields(convert({"spec": {"containers": containers, **spec}}, Pod))
+    ]
 
 
 @pytest.mark.parametrize(

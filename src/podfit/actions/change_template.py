@@ -34,11 +34,11 @@ ATTEMPTS, CONFLICT = 5, 409
 """A Deployment's status changes with its pods, and each change makes it another version."""
 
 
-async def rehearse(client: Client, workload: Workload, request: ResizeRequest, namespace: str) -> str:
+async def dry_run_template(client: Client, workload: Workload, request: ResizeRequest, namespace: str) -> str:
     """What the API server has against the change, rights and webhooks included; nothing is stored. Empty: nothing."""
     try:
         await _send(client, workload.target, namespace, _template(workload, request), dry_run=True)
-        if current := _twin(workload):
+        if current := _current_replica_set(workload):
             await _send(client, current, namespace, _sizes(workload, request), dry_run=True)
     except ApiError as error:
         return error.message
@@ -57,7 +57,7 @@ async def retemplate(
     if plan.verdict == REFUSED or (plan.verdict == ROLLS_OUT and not options.disrupt):
         return Outcome(pod=name, state="refused", text=plan.text)
     if options.dry_run:
-        problem = await rehearse(client, workload, request, namespace)
+        problem = await dry_run_template(client, workload, request, namespace)
         return Outcome(pod=name, state="refused" if problem else "accepted", text=problem)
     conflict = ""
     for _ in range(ATTEMPTS):
@@ -80,19 +80,19 @@ async def _stored(
     client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, commands: Commands
 ) -> Outcome:
     """Raises ApiError when nothing was changed."""
-    if plan.verdict == STORED and (twin := _twin(workload)):
-        return await _with_twin(client, workload, twin, request, namespace, commands)
+    if plan.verdict == STORED and (replica_set := _current_replica_set(workload)):
+        return await _with_replica_set(client, workload, replica_set, request, namespace, commands)
     await _send(client, workload.target, namespace, _template(workload, request))
     return Outcome(pod=plan.target, state="done", text=plan.text)
 
 
-def _twin(workload: Workload) -> Target | None:
+def _current_replica_set(workload: Workload) -> Target | None:
     current = workload.current
     return Target(REPLICA_SETS, current["metadata"]["name"]) if current is not None else None
 
 
-async def _with_twin(
-    client: Client, workload: Workload, twin: Target, request: ResizeRequest, namespace: str, commands: Commands
+async def _with_replica_set(
+    client: Client, workload: Workload, replica_set: Target, request: ResizeRequest, namespace: str, commands: Commands
 ) -> Outcome:
     """A Deployment, and the ReplicaSet that is to go on being its newest. The controller does not look meanwhile."""
     target, name = workload.target, str(workload.target)
@@ -102,15 +102,15 @@ async def _with_twin(
     first["metadata"]["resourceVersion"] = workload.document["metadata"].get("resourceVersion", "")
     await _send(client, target, namespace, first)
     try:
-        await _send(client, twin, namespace, _sizes(workload, request))
-        problem = await _differs(client, target, twin, namespace)
+        await _send(client, replica_set, namespace, _sizes(workload, request))
+        problem = await _differs(client, target, replica_set, namespace)
     except (ApiError, ConnectionError) as error:
         problem = _why(error)
     except asyncio.CancelledError:  # Ctrl-C
-        await _back(client, workload, twin, namespace, resume, "it was interrupted")
+        await _back(client, workload, replica_set, namespace, resume, "it was interrupted")
         raise
     if problem:
-        return await _back(client, workload, twin, namespace, resume, problem)
+        return await _back(client, workload, replica_set, namespace, resume, problem)
     if workload.document["spec"].get("paused"):
         return Outcome(pod=name, state="done", text="no rollout; it is paused, as it was")
     try:
@@ -121,23 +121,25 @@ async def _with_twin(
     return Outcome(pod=name, state="done", text="no rollout")
 
 
-async def _differs(client: Client, target: Target, twin: Target, namespace: str) -> str:
+async def _differs(client: Client, target: Target, replica_set: Target, namespace: str) -> str:
     """Webhooks may have made something else of either, and then a rollout would begin."""
     now = await read_workload(client, target, namespace)
     mine = bare(now.document["spec"]["template"])
-    same = [replica_set for replica_set in now.replica_sets if bare(replica_set["spec"]["template"]) == mine]
-    if any(replica_set["metadata"]["name"] == twin.name for replica_set in same):
+    same = [stored for stored in now.replica_sets if bare(stored["spec"]["template"]) == mine]
+    if any(stored["metadata"]["name"] == replica_set.name for stored in same):
         return ""
-    return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
+    return f"{target} and {replica_set} were not stored with the same template, so a rollout would begin"
 
 
-async def _back(client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str) -> Outcome:
+async def _back(
+    client: Client, workload: Workload, replica_set: Target, namespace: str, resume: str, problem: str
+) -> Outcome:
     name = str(workload.target)
     old = workload.document
     annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
     before: Patch = {"spec": {"template": _whole(workload)}}
     try:
-        await _send(client, twin, namespace, before)
+        await _send(client, replica_set, namespace, before)
         restored: Patch = {
             "metadata": {"annotations": annotations},
             "spec": {**before["spec"], "paused": old["spec"].get("paused")},

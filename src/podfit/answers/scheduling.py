@@ -17,7 +17,7 @@ from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide.placement.place import Placed, Unschedulable, place, refuse, replaced, survey
+from podfit.decide.placement.place import Placed, Unschedulable, place, pre_filter, refuse, replaced
 from podfit.decide.placement.preempt import Budget, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.view import NodeInfo, Refusal, Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
@@ -133,7 +133,7 @@ def kept_off(
     whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
     if isinstance(whole, Unschedulable) and whole.outright:
         return whole.refusals[node]
-    return refuse(subject, view, views, survey(pod, views, cluster.labels), cluster.labels)
+    return refuse(subject, view, views, pre_filter(pod, views, cluster.labels), cluster.labels)
 
 
 def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:

@@ -62,7 +62,7 @@ class Context:
     kubelet: NodeConnection
     legacy: Legacy = OFF
     services: Services = lambda _: None
-    attended: frozenset[str] = frozenset()
+    controlled_resources: frozenset[str] = frozenset()
     """Resources whose controllers run beside this server in its process."""
     own_nodes: bool = False
     """Whether its nodes are podfit's: then a pod's creator is told what they do not do. Other kubelets may do it."""

@@ -37,7 +37,7 @@ from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_lo
 from podfit.apiserver.handlers.subresources.reviews import Reviews
 from podfit.apiserver.handlers.subresources.scale import scale
 from podfit.apiserver.handlers.subresources.token_requests import create_token
-from podfit.apiserver.handlers.uncancelled import unbroken
+from podfit.apiserver.handlers.uncancelled import uncancelled
 from podfit.apiserver.handlers.watch import watch
 from podfit.apiserver.http import discovery
 from podfit.apiserver.paths import not_found_page
@@ -143,7 +143,7 @@ class Resources:
         if write := self._write(context, request, target, identity):
             # A client that goes away does not undo half a write; of a collection it ends what was not begun.
             done = self._customs.followed(target.info, write)
-            answer = await (done if target.verb == "deletecollection" else unbroken(done))
+            answer = await (done if target.verb == "deletecollection" else uncancelled(done))
             return formed(context, target, request, representation, answer)
         raise method_not_allowed()
 

@@ -9,7 +9,7 @@ import msgspec
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.actions.change_template import rehearse, retemplate
+from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
 from podfit.answers.effects import RESOURCES, ResourceChange
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
@@ -122,7 +122,7 @@ async def _objection(
     if against[0] or not all(may_begin(pod, guarded=options.guarded) for pod in plan.pods):
         return against
     changes = plan.template is not None and plan.template.changes
-    if workload and changes and (text := await rehearse(client, workload, planned.request, where)):
+    if workload and changes and (text := await dry_run_template(client, workload, planned.request, where)):
         return f"the template of {about} would be refused: {text}", ""
     return None
 
@@ -138,7 +138,7 @@ async def _carried_out(
             if output.for_people:
                 planned_pod = plan.pods[len(outcomes) - 1]
                 which = f"{len(outcomes)}/{len(plan.pods)}"
-                _progress(_foretold(outcome, planned_pod), which, planned_pod.sizes, dry_run=options.dry_run)
+                _progress(_marked_waiting(outcome, planned_pod), which, planned_pod.sizes, dry_run=options.dry_run)
     if not planned.workload or not plan.template:
         return Done(plan, outcomes)
     if any(outcome.ends for outcome in outcomes):
@@ -175,7 +175,7 @@ def _longest(timeout: str) -> float:
     return found
 
 
-def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:
+def _marked_waiting(outcome: Outcome, planned: PodPlan) -> Outcome:
     """What was accepted and has no room yet is said to wait."""
     if outcome.state != "accepted" or planned.verdict != DEFERRED:
         return outcome

@@ -100,7 +100,7 @@ class RoomController(Controller[str]):
 
     def _targets(self, pod: Pod) -> dict[str, MinimumSize]:
         """How far each container may shrink. A VPA's recommendation would be looked up here."""
-        if self._unwilling.get(pod.metadata.uid) == _stance(pod):
+        if self._unwilling.get(pod.metadata.uid) == _offer_version(pod):
             return {}
         try:
             return minimums(pod)
@@ -140,7 +140,7 @@ class RoomController(Controller[str]):
         except ApiError as error:
             if error.code in (*_STALE, *_BUSY) or error.code >= 500:
                 raise
-            self._unwilling[change.pod.metadata.uid] = _stance(change.pod)
+            self._unwilling[change.pod.metadata.uid] = _offer_version(change.pod)
             self._tell(waiting, WARNING, "ShrinkRefused", f"{_name(change.pod)} cannot give room: {error.message}")
             return False
         return True
@@ -225,7 +225,7 @@ def _document(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
     }
 
 
-def _stance(pod: Pod) -> tuple[int, str]:
+def _offer_version(pod: Pod) -> tuple[int, str]:
     return pod.metadata.generation, pod.metadata.annotations.get(MINIMUM, "")
 
 

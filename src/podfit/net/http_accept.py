@@ -52,7 +52,7 @@ class Connections:
         self.buffer = memoryview(bytearray(READ))
         self._tls = tls
         self._most = min(MOST_CONNECTIONS, int(OF_FILES * resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
-        self._greeted: deque[Arriving] = deque()
+        self._to_begin: deque[Arriving] = deque()
 
     def accepted(self, sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -63,11 +63,11 @@ class Connections:
         elif len(self.arriving) + len(self.alive) > self._most:
             self._make_room(newest)
 
-    def greeted(self, arriving: "Arriving") -> None:
+    def handshake_begins(self, arriving: "Arriving") -> None:
         """Its client has begun a handshake, which has its turn."""
-        if not self._greeted:
+        if not self._to_begin:
             asyncio.get_running_loop().call_soon(self._begin)
-        self._greeted.append(arriving)
+        self._to_begin.append(arriving)
 
     async def secured(self, sock: socket.socket) -> None:
         """Returns when the handshake is over and a connection serves. Raises OSError when it fails."""
@@ -92,9 +92,9 @@ class Connections:
         await self._gone()
 
     def _begin(self) -> None:
-        for _ in range(min(HANDSHAKES, len(self._greeted))):
-            self._greeted.popleft().begin()
-        if self._greeted:
+        for _ in range(min(HANDSHAKES, len(self._to_begin))):
+            self._to_begin.popleft().begin()
+        if self._to_begin:
             asyncio.get_running_loop().call_soon(self._begin)
 
     def _make_room(self, newest: "Arriving") -> None:
@@ -172,7 +172,7 @@ class Arriving:
         self._task: asyncio.Task[None] | None = None
         self._over = False
         sock.setblocking(False)
-        self._loop.add_reader(sock, self._greeted)
+        self._loop.add_reader(sock, self._client_spoke)
         self._timer = self._loop.call_later(HANDSHAKE_SECONDS, self.abort)
 
     @property
@@ -197,9 +197,9 @@ class Arriving:
             self._connections.arriving.pop(self, None)
         return self._task
 
-    def _greeted(self) -> None:
+    def _client_spoke(self) -> None:
         self._silence()
-        self._connections.greeted(self)
+        self._connections.handshake_begins(self)
 
     def _silence(self) -> None:
         self._timer.cancel()

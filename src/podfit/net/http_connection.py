@@ -23,7 +23,7 @@ from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
 from podfit.net.http_syntax import BadRequest, parse_error
-from podfit.net.streams import close, pour
+from podfit.net.streams import close, write_to
 from podfit.net.wire import Response, Upgrade
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Connection(Intake):
         self._outlet.opened(self._transport)
         self._connections.alive.add(self)
         self._identify(self._transport)
-        self._timer = self._loop.call_later(FIRST_SECONDS, self._impatient)
+        self._timer = self._loop.call_later(FIRST_SECONDS, self._check_timeouts)
         if self._connections.closing:
             self.end()
         self.task = self._loop.create_task(self._serve())
@@ -123,7 +123,7 @@ class Connection(Intake):
             self._streaming = False
             self.task.cancel()
 
-    def encourage(self) -> None:
+    def send_continue(self) -> None:
         """Tell a client that asks before it sends its body to send it."""
         if self._transport is not None:
             self._transport.write(CONTINUE)
@@ -168,7 +168,7 @@ class Connection(Intake):
         else:
             keep = await self._stream(response.body, response, message, keep=keep)
         if not payload.is_eof():
-            keep = await self._linger(payload) and keep
+            keep = await self._drain_body(payload) and keep
         return keep
 
     async def _send(self, response: Response, method: str, *, keep: bool) -> None:
@@ -209,7 +209,7 @@ class Connection(Intake):
     async def _streamed(self, body: AsyncIterator[bytes]) -> None:
         """Until the iterator ends or `finish` is called."""
         if not self._ending:
-            await self._ended_with_us(pour(body, self._outlet))
+            await self._ended_with_us(write_to(body, self._outlet))
 
     async def _ended_with_us(self, work: Awaitable[None]) -> None:
         """Until it ends or `finish` is called."""
@@ -224,7 +224,7 @@ class Connection(Intake):
             task.uncancel()
         self._streaming = False
 
-    async def _linger(self, payload: StreamReader) -> bool:
+    async def _drain_body(self, payload: StreamReader) -> bool:
         """Read what is left of a body; whether it came to its end."""
         try:
             async with asyncio.timeout(LINGER_SECONDS):
@@ -261,7 +261,7 @@ class Connection(Intake):
             return 0
         return int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
 
-    def _impatient(self) -> None:
+    def _check_timeouts(self) -> None:
         """One timer for each connection looks now and then; restarting one with each request would cost more."""
         idle = self._loop.time() - self._idle_since if self._waiter is not None else 0.0
         if not self._heard:
@@ -269,4 +269,4 @@ class Connection(Intake):
         elif idle >= IDLE_SECONDS:
             self.finish()
         else:
-            self._timer = self._loop.call_later(IDLE_SECONDS - idle, self._impatient)
+            self._timer = self._loop.call_later(IDLE_SECONDS - idle, self._check_timeouts)

@@ -94,7 +94,7 @@ class Intake(asyncio.BufferedProtocol):
                 await self._waiter
             finally:
                 self._waiter = None
-                self.goes_on()
+                self.stops_waiting()
         if self._ending or not self._asked:
             return None
         asked = self._asked.popleft()
@@ -106,7 +106,7 @@ class Intake(asyncio.BufferedProtocol):
         """For the client, from now on."""
         self._waiting[self] = None
 
-    def goes_on(self) -> None:
+    def stops_waiting(self) -> None:
         self._waiting.pop(self, None)
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -115,7 +115,7 @@ class HttpsServer:
         if int(headers.get("content-length", 0)) > self._body_limit:
             raise BadRequest(self._too_large())
         if headers.get("expect", "").lower() == "100-continue" and not payload.is_eof():
-            connection.encourage()
+            connection.send_continue()
         chunks, size = [], 0
         try:
             if payload.is_eof():  # as small bodies are, which come with their head
@@ -134,7 +134,7 @@ class HttpsServer:
         except BrokenBody as error:
             raise BadRequest(bad_request(f"the request body cannot be read: {error}")) from None
         finally:
-            connection.goes_on()
+            connection.stops_waiting()
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _too_large(self) -> ApiError:

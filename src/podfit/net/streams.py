@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from podfit.net.wire import SelfWriting, Sink
 
 
-async def pour(body: AsyncIterator[bytes], sink: Sink) -> None:
+async def write_to(body: AsyncIterator[bytes], sink: Sink) -> None:
     """All of a stream into a sink: by itself when it can, else as it is read."""
     if isinstance(body, SelfWriting):
-        await body.pour(sink)
+        await body.write_to(sink)
         return
     async for chunk in body:
         sink.write(chunk)
@@ -36,8 +36,8 @@ class ClosingStream:
     async def __anext__(self) -> bytes:
         return await anext(self._body)
 
-    async def pour(self, sink: Sink) -> None:
-        await pour(self._body, sink)
+    async def write_to(self, sink: Sink) -> None:
+        await write_to(self._body, sink)
 
     async def aclose(self) -> None:
         ended, self._ended = self._ended, None

@@ -73,7 +73,7 @@ class Duplex(Sink, Protocol):
 class SelfWriting(Protocol):
     """A stream that can also be told to write into a sink by itself, at the moment in which something happens."""
 
-    async def pour(self, sink: Sink) -> None:
+    async def write_to(self, sink: Sink) -> None:
         """Until the end of the stream."""
 
 

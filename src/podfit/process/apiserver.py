@@ -67,17 +67,17 @@ class ApiServerComponent:
         loopback: bool = False,
         store: OpenStore | None = None,
         local_node: Callable[[str], Handler | None] = lambda _: None,
-        attended: frozenset[str] = frozenset(),
+        controlled_resources: frozenset[str] = frozenset(),
         own_nodes: bool = False,
         services: Services | None = None,
     ) -> None:
-        """`attended`: resources whose controllers run in this process; `own_nodes`: its nodes do."""
+        """`controlled_resources`: resources whose controllers run in this process; `own_nodes`: its nodes do."""
         self.server = self.advertised = ""
         self.metrics = Metrics()
         self.supervisor = Supervisor("API server")
         self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
         self.random = random
-        self._given_store, self._local_node, self._attended = store, local_node, attended
+        self._given_store, self._local_node, self._attended = store, local_node, controlled_resources
         self._services, self._own_nodes = services, own_nodes
         self._server: ApiServer | None = None
         self._setup: data_state.Setup | None = None
@@ -127,7 +127,7 @@ class ApiServerComponent:
                 self.nodes,
                 options.legacy,
                 self._services or (lambda _: None),
-                attended=self._attended,
+                controlled_resources=self._attended,
                 own_nodes=self._own_nodes,
                 ranges=options.ranges,
                 random=self.random,

@@ -158,7 +158,7 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Names of none."""
         return sorted({controller.removeprefix("-") for controller in self.controllers} - {"*", *CONTROLLERS})
 
-    def attended(self) -> frozenset[str]:
+    def controlled_resources(self) -> frozenset[str]:
         """The resources that make pods in this process."""
         return frozenset(resource for name, resource in MAKERS.items() if self.runs(name))
 

@@ -68,7 +68,7 @@ class Cluster:
             loopback=True,
             store=store,
             local_node=self._kubelet,
-            attended=options.controllers.attended(),
+            controlled_resources=options.controllers.controlled_resources(),
             own_nodes=options.node is not NodeKind.NONE,
             services=self._services.find,
         )

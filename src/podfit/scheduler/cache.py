@@ -119,7 +119,7 @@ class ClusterCache:
         tally = self._tallies.get(node)
         return [resident.pod for resident in tally.nominated.values() if resident.priority < priority] if tally else []
 
-    def is_promised(self, key: Key) -> bool:
+    def is_nominated(self, key: Key) -> bool:
         return key in self._promised
 
     @property

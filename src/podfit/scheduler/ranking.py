@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from podfit.decide.placement.equivalence import kind_of, looks_around, spoken_of
+from podfit.decide.placement.equivalence import has_pod_rules, is_selected_by_others, kind_of
 from podfit.decide.placement.place import Placed, Unschedulable, refuse_alone, sentence
 from podfit.decide.placement.score import (
     MOST,
@@ -89,9 +89,9 @@ class Rankings:
         self._kinds[kind] = fresh  # what changed meanwhile is judged again, from its mark on
 
     def _is_ranked(self, key: Key, subject: Resident) -> bool:
-        if subject.pod.status.nominated_node_name or self._cache.is_promised(key) or not len(self._cache):
+        if subject.pod.status.nominated_node_name or self._cache.is_nominated(key) or not len(self._cache):
             return False
-        return not looks_around(subject) and self._is_alone(subject)
+        return not has_pod_rules(subject) and self._is_alone(subject)
 
     def _new(self, subject: Resident) -> _Ranking:
         images = image_names(subject.pod)
@@ -106,7 +106,7 @@ class Rankings:
         about = meta.namespace, msgspec.json.encode(sorted(meta.labels.items()))
         if self._alone.get(about) == self._cache.choices:
             return True
-        if spoken_of(subject, self._cache.choosy.values(), self._cache.namespaces):
+        if is_selected_by_others(subject, self._cache.choosy.values(), self._cache.namespaces):
             return False
         self._alone[about] = self._cache.choices
         if len(self._alone) > MOST_KINDS:

@@ -59,7 +59,7 @@ class Loads:
             for container in runtime.containers():
                 load = next((load for load in self._loads if load.concerns(dict(container.labels))), None)
                 if load is not None and container.state is ContainerState.RUNNING:
-                    runtime.burn(container.id, load.cpu(now - load.began))
+                    runtime.use_cpu(container.id, load.cpu(now - load.began))
                     runtime.use(container.id, int(load.memory(now - load.began)))
         if self._timer is not None:
             self._timer.cancel()

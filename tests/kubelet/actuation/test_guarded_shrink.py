@@ -66,7 +66,7 @@ async def squeeze(kernel: Kernel, notes: Path, limit: int, inside: Callable[[], 
 
     async def work() -> str:
         async with Guard(kernel, clock, notes).hold() as hold:
-            problem = await hold.squeeze('container "c1"', C1, limit)
+            problem = await hold.shrink('container "c1"', C1, limit)
             if not problem:
                 inside()
             return problem
@@ -122,7 +122,7 @@ async def test_it_is_restored_when_the_pod_is_deleted_meanwhile(tmp_path: Path) 
     async def work() -> None:
         async with Guard(kernel, clock, tmp_path).hold() as hold:
             held.append(hold)
-            await hold.squeeze("pod", C1, 64 * MI)
+            await hold.shrink("pod", C1, 64 * MI)
 
     task = asyncio.create_task(work())
     await until_it_waits(clock)
@@ -161,7 +161,7 @@ async def test_a_cgroup_that_went_is_no_error(tmp_path: Path) -> None:
 async def test_a_kubelet_that_died_half_way_restores_when_it_starts(tmp_path: Path) -> None:
     kernel, clock = Kernel(fixed=80 * MI, cache=0, high=300 * MI), FakeClock()
     hold = Guard(kernel, clock, tmp_path).hold()
-    task = asyncio.create_task(hold.squeeze("pod", C1, 64 * MI))
+    task = asyncio.create_task(hold.shrink("pod", C1, 64 * MI))
     await until_it_waits(clock)
     task.cancel()  # what a SIGKILL leaves: the hold is never left
     with contextlib.suppress(asyncio.CancelledError):

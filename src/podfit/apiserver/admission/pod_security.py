@@ -50,7 +50,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class _Sketch(msgspec.Struct, frozen=True):
+class _OwnedPod(msgspec.Struct, frozen=True):
     """Of a pod as much as says in which order to look at it."""
 
     metadata: _Meta = _Meta()
@@ -109,7 +109,7 @@ class PodSecurity(Passive):
         turn = self.context.clock.monotonic()
         deadline = turn + existing.SECONDS
         info, tally = info_for(Pod), existing.Tally()
-        pods, total = await self._sketched(namespace, deadline)
+        pods, total = await self._pod_owners(namespace, deadline)
         for name in existing.in_turn(pods)[: existing.MOST_PODS]:
             record = await self.context.store.get(stored.key(info, namespace, name))
             if record is None:
@@ -124,14 +124,14 @@ class PodSecurity(Passive):
                 turn = self.context.clock.monotonic()
         return tally.warnings(namespace, wanted, total=total)
 
-    async def _sketched(self, namespace: str, deadline: float) -> tuple[list[tuple[str, str]], int]:
+    async def _pod_owners(self, namespace: str, deadline: float) -> tuple[list[tuple[str, str]], int]:
         """Each pod's name and its controller's uid, as many as are read until the deadline; and how many there are."""
         prefix, after = stored.prefix(info_for(Pod), namespace), ""
         found: list[tuple[str, str]] = []
         while True:
             page = await self.context.store.list(prefix, after=after, limit=PAGE)
             for record in page.records:
-                meta = msgspec.json.decode(record.value, type=_Sketch).metadata
+                meta = msgspec.json.decode(record.value, type=_OwnedPod).metadata
                 controllers = (owner.uid for owner in meta.owner_references if owner.controller)
                 found.append((meta.name, next(controllers, "")))
             if not page.remaining or self.context.clock.monotonic() >= deadline:

@@ -26,7 +26,7 @@ from podfit.core.fields import refusal
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
-from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, attended, makes_pods, unattended_warning
+from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, has_manager, makes_pods, unattended_warning
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
@@ -98,8 +98,8 @@ async def create_object(
                 await yield_turn()
             attributes.rounds.warnings += warnings_of(admitted, None)
             if context.own_nodes:
-                attributes.rounds.warnings += strategy.unhonoured(admitted)
-            attributes.rounds.warnings += await unattended(context, info, admitted)
+                attributes.rounds.warnings += strategy.unsupported_fields(admitted)
+            attributes.rounds.warnings += await controller_warnings(context, info, admitted)
             await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
         objects: Stored[Object] = Stored(context.store, info)
@@ -157,11 +157,11 @@ def _completed(obj: ObjectT, now: str, random: Random) -> ObjectT:
     return replace(obj, metadata=meta)
 
 
-async def unattended(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
+async def controller_warnings(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
     """Warnings for a new object."""
-    if not makes_pods(obj) or info.resource in context.attended:
+    if not makes_pods(obj) or info.resource in context.controlled_resources:
         return []
     namespace, name = MANAGER_LEASE
-    if attended(await context.find(Lease, name, namespace), context.clock.now()):
+    if has_manager(await context.find(Lease, name, namespace), context.clock.now()):
         return []
     return [unattended_warning(info.resource)]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
     """What `work` comes to; it goes on when whoever waits for it is cancelled. As asyncio.shield, in a turn of the
     event loop less, which is much for a small write."""
     loop = asyncio.get_running_loop()

@@ -62,9 +62,9 @@ def _is_much(changes: Sequence[Change]) -> bool:
 class WatchBody:
     """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read.
 
-    It is read like any stream, or poured: then a change goes into the socket in the moment in which the store tells of
-    it, without a task or a queue in between. When the client does not keep up, changes wait in the store's watch, which
-    drops a watcher that is too far behind, and go on together when there is room.
+    It is read like any stream, or writes itself (`write_to`): then a change goes into the socket in the moment in which
+    the store tells of it, without a task or a queue in between. When the client does not keep up, changes wait in the
+    store's watch, which drops a watcher that is too far behind, and go on together when there is room.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class WatchBody:
             self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
         changes.on_news(self._news)
 
-    async def pour(self, sink: Sink) -> None:
+    async def write_to(self, sink: Sink) -> None:
         self._sink = sink
         async for lines in self:
             sink.write(lines)
@@ -140,7 +140,7 @@ class WatchBody:
         if self._idle and self._pending is None and self._sink is not None and self._sink.ready:
             try:
                 self._sink.write(self._lines())
-            except Exception as error:  # noqa: BLE001  (it is this watcher's: raised where it is poured)
+            except Exception as error:  # noqa: BLE001  (it is this watcher's: raised in `write_to`)
                 self._failure = error
             if not self._ended and self._failure is None and self._pending is None:
                 return

@@ -30,14 +30,14 @@ class BoundedChecks:
                 return check()
         except TooLong:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._beside, copy_context().run, _unhurried, check)
+            return await loop.run_in_executor(self._beside, copy_context().run, _without_bound, check)
 
     def close(self) -> None:
         if "_beside" in vars(self):
             self._beside.shutdown(wait=False)
 
 
-def _unhurried(check: Callable[[], T]) -> T:
+def _without_bound(check: Callable[[], T]) -> T:
     try:
         with Allowance(MOST):
             return check()

@@ -13,12 +13,12 @@ from podfit.decide.placement.score import image_names, preferences
 from podfit.decide.placement.view import NamespaceLabels, Resident
 
 
-def looks_around(subject: Resident) -> bool:
+def has_pod_rules(subject: Resident) -> bool:
     """Whether the pod itself has rules about others."""
     return subject.is_choosy or bool(subject.pod.spec.topology_spread_constraints)
 
 
-def spoken_of(subject: Resident, choosy: Iterable[Resident], namespaces: NamespaceLabels) -> bool:
+def is_selected_by_others(subject: Resident, choosy: Iterable[Resident], namespaces: NamespaceLabels) -> bool:
     """Whether a pod that runs has a rule about this one."""
     pod = subject.pod
     for resident in choosy:

@@ -47,7 +47,7 @@ class Unschedulable(msgspec.Struct, frozen=True):
         return frozenset(refusal.filter for refusal in self.refusals.values())
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class PreFilterState(msgspec.Struct, frozen=True):
     """What the rules between pods say about a newcomer; None where none applies."""
 
     neighbourhood: Neighbourhood | None
@@ -57,7 +57,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         return self.neighbourhood is not None or self.spread is not None
 
 
-NOBODY = Surroundings(None, None)
+NOBODY = PreFilterState(None, None)
 
 
 def place(
@@ -77,7 +77,7 @@ def place(
         return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
     fitting: list[NodeInfo] = []
-    surroundings, rules = survey(subject.pod, views, namespaces), volume_rules(subject.pod, claims)
+    surroundings, rules = pre_filter(subject.pod, views, namespaces), volume_rules(subject.pod, claims)
     for view in views:
         refusal = refuse(subject, view, views, surroundings, namespaces, rules)
         if refusal is not None:
@@ -100,15 +100,15 @@ def sentence(refusals: Iterable[Refusal], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {listed}."
 
 
-def survey(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> Surroundings:
-    return Surroundings(neighbourhood(pod, views, namespaces), spread(pod, views))
+def pre_filter(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> PreFilterState:
+    return PreFilterState(neighbourhood(pod, views, namespaces), spread(pod, views))
 
 
 def refuse(
     subject: Resident,
     view: NodeInfo,
     views: Sequence[NodeInfo],
-    surroundings: Surroundings,
+    surroundings: PreFilterState,
     namespaces: NamespaceLabels,
     rules: VolumeRules | None = None,
 ) -> Refusal | None:
@@ -121,7 +121,7 @@ def refuse(
     ]
     if promised:
         crowded = view.with_residents((*view.residents, *promised))
-        around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
+        around = pre_filter(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
         if refusal := _refuse_as_is(subject, crowded, around, rules):
             return refusal
     return _refuse_as_is(subject, view, surroundings, rules)
@@ -133,7 +133,7 @@ def refuse_alone(subject: Resident, view: NodeInfo) -> Refusal | None:
 
 
 def _refuse_as_is(
-    subject: Resident, view: NodeInfo, surroundings: Surroundings, rules: VolumeRules | None
+    subject: Resident, view: NodeInfo, surroundings: PreFilterState, rules: VolumeRules | None
 ) -> Refusal | None:
     pod = subject.pod
     return (

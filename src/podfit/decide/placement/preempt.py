@@ -13,7 +13,15 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.selectors import holds, requirements
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.policy.v1.types import PodDisruptionBudget
-from podfit.decide.placement.place import NO_NAMESPACES, Surroundings, Unschedulable, refuse, replaced, sentence, survey
+from podfit.decide.placement.place import (
+    NO_NAMESPACES,
+    PreFilterState,
+    Unschedulable,
+    pre_filter,
+    refuse,
+    replaced,
+    sentence,
+)
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Refusal, Resident
 
 PREEMPTED = "PreemptionByScheduler"
@@ -79,7 +87,7 @@ def preempt(
     """Ask it about a pod that `place` has just called unschedulable, of the same views."""
     if refusal := _ineligible(subject, verdict, views):
         return refusal
-    surroundings = survey(subject.pod, views, namespaces)
+    surroundings = pre_filter(subject.pod, views, namespaces)
     outcomes = [
         _UNHELPFUL
         if verdict.refusals[view.name].final
@@ -114,7 +122,7 @@ def _evict(
     subject: Resident,
     view: NodeInfo,
     views: Sequence[NodeInfo],
-    surroundings: Surroundings,
+    surroundings: PreFilterState,
     namespaces: NamespaceLabels,
     budgets: Sequence[Budget],
 ) -> Eviction | Refusal:
@@ -127,7 +135,7 @@ def _evict(
         if not surroundings:  # removing pods adds no rule
             return refuse(subject, changed, views, surroundings, namespaces)
         others = replaced(views, changed)
-        return refuse(subject, changed, others, survey(subject.pod, others, namespaces), namespaces)
+        return refuse(subject, changed, others, pre_filter(subject.pod, others, namespaces), namespaces)
 
     staying = view.with_residents(resident for resident in view.residents if resident.priority >= subject.priority)
     if refusal := refused(staying):
@@ -169,17 +177,17 @@ def _protected(pods: Iterable[Resident], budgets: Sequence[Budget]) -> list[Resi
 
 def _mildest(evictions: Sequence[Eviction]) -> Eviction:
     """Fewest violations, then lowest highest priority, lowest sum, fewest victims, latest start of the highest."""
-    best = min(map(_harm, evictions))
-    return max((eviction for eviction in evictions if _harm(eviction) == best), key=_youth)
+    best = min(map(_cost, evictions))
+    return max((eviction for eviction in evictions if _cost(eviction) == best), key=_start_of_highest)
 
 
-def _harm(eviction: Eviction) -> tuple[int, int, int, int]:
+def _cost(eviction: Eviction) -> tuple[int, int, int, int]:
     priorities = [victim.priority for victim in eviction.victims]
     highest = max(priorities, default=-(1 << 31))
     return eviction.violations, highest, sum(priority + (1 << 31) for priority in priorities), len(priorities)
 
 
-def _youth(eviction: Eviction) -> str:
+def _start_of_highest(eviction: Eviction) -> str:
     highest = max((victim.priority for victim in eviction.victims), default=0)
     return min(
         (victim.pod.status.start_time or _NOT_STARTED for victim in eviction.victims if victim.priority == highest),

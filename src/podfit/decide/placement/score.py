@@ -51,7 +51,7 @@ def scores(
         "TaintToleration": lambda: _inverted([soft_taints(pod, view) for view in fitting]),
         "NodeAffinity": lambda: _relative([node_preference(pod, view) for view in fitting]),
         "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
-        "InterPodAffinity": lambda: company(pod, fitting, views, namespaces),
+        "InterPodAffinity": lambda: inter_pod_affinity(pod, fitting, views, namespaces),
     }
     if MOST_ALLOCATED in weights:
         plugins[MOST_ALLOCATED] = lambda: [used_share(subject, view) for view in fitting]
@@ -141,7 +141,9 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInf
     ]
 
 
-def company(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> list[int]:
+def inter_pod_affinity(
+    pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo], namespaces: NamespaceLabels
+) -> list[int]:
     """Preferences between pods, the newcomer's and those of the pods that run, spread from lowest to highest."""
     worth = Counter[tuple[str, str]]()
     ours = preferences(pod)

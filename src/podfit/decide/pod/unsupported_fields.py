@@ -9,7 +9,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.ephemeral_containers import every_container
 
 
-def unhonoured(pod: Pod) -> list[str]:
+def unsupported_fields(pod: Pod) -> list[str]:
     """A sentence for each, with the field that it is about."""
     return [*_of_pod(pod), *_of_containers(pod)]
 

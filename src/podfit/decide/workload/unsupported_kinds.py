@@ -18,7 +18,7 @@ def makes_pods(obj: Object) -> bool:
     return not isinstance(obj, PodTemplate) and template_of(obj) is not None
 
 
-def attended(lease: Lease | None, now: datetime) -> bool:
+def has_manager(lease: Lease | None, now: datetime) -> bool:
     """Whether a controller manager runs beside this API server."""
     if lease is None or not lease.spec.holder_identity or lease.spec.renew_time is None:
         return False

@@ -1,7 +1,7 @@
 """Carries out a guarded memory shrink (`decide.resize.guarded_shrink`, docs/shrink.md) on cgroup v2.
 
     async with guard.hold() as hold:
-        problem = await hold.squeeze('container "c1"', path, limit)     "" = the limit may be lowered now
+        problem = await hold.shrink('container "c1"', path, limit)     "" = the limit may be lowered now
         …                                                               lower it
                                                                         every memory.high is as it was
 
@@ -114,7 +114,7 @@ class Hold:
             finally:
                 self._thread.shutdown(wait=False)
 
-    async def squeeze(self, who: str, path: str, limit: int) -> str:
+    async def shrink(self, who: str, path: str, limit: int) -> str:
         """Bring the usage of a cgroup below `limit` by a margin and hold it there. Why not, where it will not; `who` is
         for that text. Raises CgroupError.
         """

@@ -32,7 +32,7 @@ class MemoryCheck:
         paths = {name: f"{path}/{live[name]}" for name in limits.containers}
         try:
             if self._guarded(pod) and all(map(self._cgroups.exists, paths.values())):
-                return await self._squeeze(path, paths, limits, hold)
+                return await self._shrink_guarded(path, paths, limits, hold)
             return shrink.objection(limits, await self._usage(path, paths, live, limits))
         except (CRIError, CgroupError) as error:
             log.warning("memory usage not read pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
@@ -41,11 +41,11 @@ class MemoryCheck:
     def _guarded(self, pod: Pod) -> bool:
         return self._cgroups.version == "v2" and guarded.asked_for(pod.metadata.annotations, self._default)
 
-    async def _squeeze(self, path: str, paths: Mapping[str, str], limits: Memory, hold: Hold) -> str:
+    async def _shrink_guarded(self, path: str, paths: Mapping[str, str], limits: Memory, hold: Hold) -> str:
         """Containers before the pod that they are part of; the first that will not ends it."""
         wanted = [(f'container "{name}"', paths[name], limit) for name, limit in limits.containers.items()]
         for who, where, limit in (*wanted, ("pod", path, limits.pod)):
-            problem = await hold.squeeze(who, where, limit) if limit is not None else ""
+            problem = await hold.shrink(who, where, limit) if limit is not None else ""
             if problem:
                 return shrink.refusal([problem])
         return ""

@@ -48,7 +48,7 @@ class CgroupsV2(Tree):
     def create(self, path: str, config: CgroupConfig) -> None:
         directory = self._mount
         for part in path.strip("/").split("/"):
-            self._hand_down(directory)
+            self._enable_controllers(directory)
             directory = directory / part
             try:
                 directory.mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ class CgroupsV2(Tree):
         if config.pids_limit is not None and "pids" in self._controllers:
             files.write(directory / "pids.max", config.pids_limit)
 
-    def _hand_down(self, directory: Path) -> None:
+    def _enable_controllers(self, directory: Path) -> None:
         control = directory / "cgroup.subtree_control"
         missing = set(self._controllers) - set(files.read(control).split())
         if missing:

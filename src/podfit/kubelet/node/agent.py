@@ -161,7 +161,11 @@ class NodeAgent:
         """Write the status if it differs from what was reported, or if it is time for a heartbeat."""
         status = await self._status()
         due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS or self._is_foreign()
-        if not due and self._reported is not None and _essence(status) == _essence(self._reported):
+        if (
+            not due
+            and self._reported is not None
+            and _without_heartbeats(status) == _without_heartbeats(self._reported)
+        ):
             return
         try:
             self.node = await self._write(status)
@@ -279,10 +283,10 @@ def _part(status: NodeStatus, ours: NodeStatus) -> NodeStatus:
     mine = tuple(condition for condition in status.conditions if condition.type in kinds)
     capacity = {name: amount for name, amount in status.capacity.items() if name in ours.capacity}
     allocatable = {name: amount for name, amount in status.allocatable.items() if name in ours.allocatable}
-    return _essence(replace(status, conditions=mine, capacity=capacity, allocatable=allocatable))
+    return _without_heartbeats(replace(status, conditions=mine, capacity=capacity, allocatable=allocatable))
 
 
-def _essence(status: NodeStatus) -> NodeStatus:
+def _without_heartbeats(status: NodeStatus) -> NodeStatus:
     """The status without its heartbeats."""
     still = tuple(replace(condition, last_heartbeat_time=None) for condition in status.conditions)
     return replace(status, conditions=still)

@@ -101,7 +101,7 @@ class Starter(msgspec.Struct, frozen=True):
 
         Raises NotStarted.
         """
-        tell = self._teller(pod, container)
+        tell = self._event_writer(pod, container)
         last = facts.last(container.name)
         ended = facts.last_ended(container.name)
         if ended is not None and not replaced:
@@ -254,7 +254,7 @@ class Starter(msgspec.Struct, frozen=True):
                     path = Path(container.log_path)
                     await self.volumes.writer.run(path, partial(delete_log, path))
 
-    def _teller(self, pod: Pod, container: Container) -> Tell:
+    def _event_writer(self, pod: Pod, container: Container) -> Tell:
         path = field_path(pod, container.name)
         return lambda type_, reason, message: self.emit(pod, type_, reason, message, path)
 

@@ -39,7 +39,7 @@ class _Room:
         self.budget = Budget()
         self._yielded = self._strings = 0
 
-    async def breathe(self) -> None:
+    async def yield_if_due(self) -> None:
         self._strings += 1
         if self.budget.used - self._yielded + STRING_COST * self._strings > YIELD_BYTES:
             self._yielded, self._strings = self.budget.used, 0
@@ -49,7 +49,7 @@ class _Room:
         expanded = []
         for number, text in enumerate(texts):
             expanded.append(self.budget.expand(f"{what}[{number}]", text, values))
-            await self.breathe()
+            await self.yield_if_due()
         return tuple(expanded)
 
 
@@ -66,13 +66,13 @@ async def words(
         for name, data in _counted(await _all_of(pod.metadata.namespace, origin, lookup)):
             full = origin.prefix + name
             values[full] = room.budget.take(_named(full), data.decode(errors="replace"), name=full)
-            await room.breathe()
+            await room.yield_if_due()
         await asyncio.sleep(0)
     for variable in container.env:
         value = await _value(pod, container, variable, values, room.budget, lookup=lookup, allocatable=allocatable)
         if value is not None:
             values[variable.name] = value
-        await room.breathe()
+        await room.yield_if_due()
     return ExpandedCommand(
         values,
         await room.expand_all("command", container.command, values),

@@ -110,7 +110,7 @@ def _absent(
     """The runtime knows nothing of it that ever ran: not created yet, cleaned up after its end, or lost."""
     if previous is not None and previous.state.terminated is not None:
         return previous
-    if facts.ended and _had_its_turn(facts, container, init=init):
+    if facts.ended and _was_reached(facts, container, init=init):
         lost = ContainerState(terminated=_lost(LOST, previous))
         base = previous or _blank(container)
         return msgspec.structs.replace(base, state=lost, ready=False, started=False)
@@ -123,7 +123,7 @@ def _absent(
     )
 
 
-def _had_its_turn(facts: StatusInput, container: Container, *, init: bool) -> bool:
+def _was_reached(facts: StatusInput, container: Container, *, init: bool) -> bool:
     """Whether the pod's initialisation had come to this container. Those it never came to go on waiting for ever."""
     started = [bool(facts.observed.instances(container.name)) for container in facts.allocated.spec.init_containers]
     if init:

@@ -39,14 +39,14 @@ class Checkpoints:
         """All that there are, of VPAs that the model has. Asks until it gets an answer: what would be written without
         it would take the place of what was known."""
         known, now = set(self._state.vpas), self._clock.now().timestamp()
-        for checkpoint in await self._patiently():
+        for checkpoint in await self._list_with_retries():
             if _owner(checkpoint) in known:
                 try:
                     self._state.restore(checkpoint, now)
                 except ValueError as error:
                     log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(checkpoint), error)
 
-    async def _patiently(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+    async def _list_with_retries(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
         backoff = Backoff(1.0, 30.0, self._client.random)
         while True:
             try:

@@ -10,7 +10,7 @@ from podfit.core.clock import Clock
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, held_resources, largest
 
 
-class Surroundings:
+class NodesAndAutoscalers:
     """Nobody waits until its informers are synced."""
 
     def __init__(self, client: Client, clock: Clock, namespace: str) -> None:

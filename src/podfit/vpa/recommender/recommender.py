@@ -43,7 +43,7 @@ from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
 from podfit.vpa.recommender.metrics import RecommenderMetrics
-from podfit.vpa.recommender.nodes_and_autoscalers import Surroundings
+from podfit.vpa.recommender.nodes_and_autoscalers import NodesAndAutoscalers
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.quality_metrics import expose
 from podfit.vpa.recommender.usage import samples
@@ -113,7 +113,7 @@ class Recommender:
             sidecars=not compatible,
             quality=self._quality,
         )
-        self._around = None if compatible else Surroundings(client, clock, namespace)
+        self._around = None if compatible else NodesAndAutoscalers(client, clock, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}

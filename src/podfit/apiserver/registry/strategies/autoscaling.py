@@ -6,7 +6,7 @@ from podfit.api.meta.base import Object
 from podfit.apiserver.registry.strategies.strategy import Strategy
 
 _NOBODY = "podfit runs no controller of HorizontalPodAutoscalers: nothing changes the replicas until you run one"
-_STRATEGY = Strategy(unhonoured=lambda _autoscaler: (_NOBODY,))
+_STRATEGY = Strategy(unsupported_fields=lambda _autoscaler: (_NOBODY,))
 
 STRATEGIES: dict[type[Object], Strategy] = {
     v1.HorizontalPodAutoscaler: _STRATEGY,

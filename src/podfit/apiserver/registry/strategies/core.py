@@ -109,7 +109,7 @@ STRATEGIES: dict[type[Object], Strategy] = {
         ),
     ),
     Service: Strategy(
-        prepare_create=_new_service, update=UpdateStrategy(prepare=_changed_service), unhonoured=_unrouted
+        prepare_create=_new_service, update=UpdateStrategy(prepare=_changed_service), unsupported_fields=_unrouted
     ),
     PersistentVolumeClaim: Strategy(prepare_create=_new_claim, update=UpdateStrategy(prepare=_changed_claim)),
     PersistentVolume: Strategy(prepare_create=_new_volume),

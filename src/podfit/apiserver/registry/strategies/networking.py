@@ -8,6 +8,6 @@ _INGRESS = "podfit runs no ingress controller: nothing answers for an Ingress un
 _POLICY = "podfit's nodes do not enforce a NetworkPolicy: pods share their node's network"
 
 STRATEGIES: dict[type[Object], Strategy] = {
-    Ingress: Strategy(unhonoured=lambda _ingress: (_INGRESS,)),
-    NetworkPolicy: Strategy(unhonoured=lambda _policy: (_POLICY,)),
+    Ingress: Strategy(unsupported_fields=lambda _ingress: (_INGRESS,)),
+    NetworkPolicy: Strategy(unsupported_fields=lambda _policy: (_POLICY,)),
 }

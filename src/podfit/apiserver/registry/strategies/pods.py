@@ -16,7 +16,7 @@ from podfit.apiserver.request.legacy_rules import is_only_a_resize
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.pod.qos import qos_class
-from podfit.decide.pod.unsupported_fields import unhonoured
+from podfit.decide.pod.unsupported_fields import unsupported_fields
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.net.wire import Identity
 
@@ -95,7 +95,7 @@ STRATEGY = Strategy(
     resets={"status": {"f:spec": {}, "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}}},
     prepare_create=_new,
     complete=_complete,
-    unhonoured=unhonoured,
+    unsupported_fields=unsupported_fields,
     update=UpdateStrategy(prepare=_changed),
     subresources={
         "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),

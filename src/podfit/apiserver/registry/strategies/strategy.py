@@ -94,7 +94,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     complete: Callable[[Any, Identity], tuple[Any, Sequence[str]]] = lambda obj, _identity: (obj, ())
     """After admission: what the server adds or drops, and the warnings about it."""
     validate_create: Callable[[Any, FeatureGates], list[FieldError]] = validation.validate_create
-    unhonoured: Callable[[Any], Sequence[str]] = lambda _obj: ()
+    unsupported_fields: Callable[[Any], Sequence[str]] = lambda _obj: ()
     """Warnings of a new object about what podfit's own nodes do not do."""
     update: UpdateStrategy = UpdateStrategy()
     subresources: Mapping[str, UpdateStrategy] = MappingProxyType({})

@@ -65,7 +65,7 @@ class SimulatedState:
         if limit is not None and memory > limit:
             self.end(container_id, OOM_CODE, reason="OOMKilled")
 
-    def burn(self, container_id: str, cores: float) -> None:
+    def use_cpu(self, container_id: str, cores: float) -> None:
         """The container now uses so much CPU, as far as its quota lets it."""
         values = self._cgroups.read_cpu(self._path(container_id))
         most = values.quota / values.period if values.quota and values.quota > 0 else cores

@@ -36,7 +36,7 @@ _NOT_EPHEMERAL = (
 _NOTHING = EphemeralContainer()
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class PodContext(msgspec.Struct, frozen=True):
     """What a container may refer to, and what of its pod its rules depend on."""
 
     volumes: Mapping[str, Volume]
@@ -47,9 +47,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     os: str | None
 
 
-def surroundings(spec: PodSpec, volumes: Mapping[str, Volume]) -> Surroundings:
+def surroundings(spec: PodSpec, volumes: Mapping[str, Volume]) -> PodContext:
     """`volumes` are those that are in order."""
-    return Surroundings(
+    return PodContext(
         volumes=volumes,
         claims={claim.name for claim in spec.resource_claims if claim.name},
         restart_policy=spec.restart_policy,
@@ -59,7 +59,7 @@ def surroundings(spec: PodSpec, volumes: Mapping[str, Volume]) -> Surroundings:
     )
 
 
-def validate_containers(spec: PodSpec, around: Surroundings, path: str) -> list[FieldError]:
+def validate_containers(spec: PodSpec, around: PodContext, path: str) -> list[FieldError]:
     if not spec.containers:
         return [required(path)]
     errors = []
@@ -76,7 +76,7 @@ def validate_containers(spec: PodSpec, around: Surroundings, path: str) -> list[
 
 
 def validate_init_containers(
-    spec: PodSpec, around: Surroundings, path: str, *, tolerated: Collection[str] = ()
+    spec: PodSpec, around: PodContext, path: str, *, tolerated: Collection[str] = ()
 ) -> list[FieldError]:
     """`tolerated` names those that were stored with a restart policy of resizing that is refused today (R-024)."""
     errors = []
@@ -121,7 +121,7 @@ def _live_only(container: Container, path: str) -> list[FieldError]:
     ]
 
 
-def validate_ephemeral_containers(spec: PodSpec, around: Surroundings, path: str) -> list[FieldError]:
+def validate_ephemeral_containers(spec: PodSpec, around: PodContext, path: str) -> list[FieldError]:
     """For debugging: no ports, no probes, no resources of its own (R-025)."""
     errors = []
     hosts = {container.name for container in (*spec.containers, *spec.init_containers)}
@@ -154,7 +154,7 @@ def _not_ephemeral(container: EphemeralContainer, path: str) -> list[FieldError]
     return errors
 
 
-def _common(container: Container | EphemeralContainer, around: Surroundings, path: str) -> list[FieldError]:
+def _common(container: Container | EphemeralContainer, around: PodContext, path: str) -> list[FieldError]:
     if not container.name:
         errors = [required(f"{path}.name")]
     else:

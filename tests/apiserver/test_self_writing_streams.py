@@ -52,11 +52,11 @@ async def watched(server: Server, query: str = "") -> AsyncIterator[Client]:
     client = Client()
     assert isinstance(answer.body, SelfWriting)
     assert not isinstance(answer.body, bytes)
-    pouring = asyncio.create_task(answer.body.pour(client))
+    writing = asyncio.create_task(answer.body.write_to(client))
     await asyncio.sleep(0)
     yield client
-    pouring.cancel()
-    await asyncio.gather(pouring, return_exceptions=True)
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
     await close(answer.body)
 
 
@@ -108,13 +108,13 @@ async def test_a_client_too_far_behind_is_dropped(server: Server, monkeypatch: p
     answer = await server.ask("GET", f"{MAPS}?watch=1&resourceVersion={server.context.store.revision}")
     client = Client()
     assert isinstance(answer.body, SelfWriting)
-    pouring = asyncio.create_task(answer.body.pour(client))
+    writing = asyncio.create_task(answer.body.write_to(client))
     await asyncio.sleep(0)
     client.room.clear()
     for name in "abcdef":
         await make(server, name)
     client.room.set()
-    await asyncio.wait_for(pouring, 5)
+    await asyncio.wait_for(writing, 5)
     assert client.seen() == [["a"]]
 
 
