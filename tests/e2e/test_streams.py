@@ -20,7 +20,7 @@ from support.up import Up, manifest
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
 SERVES = "mkdir -p /w; echo hello >/w/index.html; exec httpd -f -p 28471 -h /w"
 READS = "while read line; do echo got $line; done"
-MEGABYTES = 20
+MEGABYTES = 100
 FORWARDS = 50
 
 
