@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,12 @@ def gives_what_is_asked_for(pod: dict[str, Any]) -> bool:
     return bool(asked["resources"]["requests"]["cpu"] == given["resources"]["requests"]["cpu"])
 
 
-def test_vpa_raises_a_busy_container_in_place_within_five_minutes(cluster_dir: Up) -> None:
+def test_vpa_raises_a_busy_container_in_place_within_five_minutes(
+    cluster_dir: Up, figure: Callable[[str, object], None]
+) -> None:
+    """README's autoscaler as a new user types it, on a node with containerd: from `podfit up` to a pod that was resized
+    in place, without a restart, it takes less than five minutes.
+    """
     up, began = cluster_dir, time.monotonic()
     up.start()
     applied = up.kubectl("apply", "-f", "-", stdin=manifest())
@@ -55,6 +61,7 @@ def test_vpa_raises_a_busy_container_in_place_within_five_minutes(cluster_dir: U
         time.sleep(1)
     (pod,) = pods(up)
     up.pod_when(pod["metadata"]["name"], gives_what_is_asked_for, "gave what is asked for")
+    figure("seconds from podfit up to the resize", round(time.monotonic() - began))
     spec, status = container(up)
     assert status["restartCount"] == 0
     assert int(spec["resources"]["requests"]["cpu"].removesuffix("m")) > 50, "it used its limit of 100m"

@@ -207,9 +207,9 @@ def test_vpa_lets_one_grow_and_takes_from_another_in_place(begun: Up) -> None:
 
 @pytest.mark.images
 def test_vpa_boosts_the_start_of_java_and_ends_it_in_place(up: Up) -> None:
-    load(up, "java")
     boosting, service = example("java", 1099, free_port())
     up.apply(boosting)
+    load(up, "java")
     up.apply(service)
     up.ok("wait", "--for=create", "pod", "-l", "app=java", "--timeout=30s")
     java = Workload(up, "java")
