@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.decide.placement.view import NodeInfo, Resident
@@ -191,3 +192,19 @@ def test_most_allocated_fills_a_node_before_the_next() -> None:
     views = [a_node("empty"), a_node("half", a_pod("there", cpu="2", memory="4Gi")), a_node("small", cpu="1")]
     assert place(a_pod(cpu="500m", memory="1Gi"), views, weights=weights) == Placed("half")
     assert place(a_pod(cpu="500m", memory="1Gi"), views) == Placed("empty")
+
+
+def test_what_was_counted_on_a_node_is_counted_anew_when_its_pods_change() -> None:
+    """Pods of one workload ask the same of each node; the answer is remembered with the node as it is."""
+    asked: list[str] = []
+
+    def matches(pod: Pod) -> bool:
+        asked.append(pod.metadata.labels["app"])
+        return pod.metadata.labels["app"] == "web"
+
+    web, other = a_pod(labels={"app": "web"}), a_pod(labels={"app": "db"})
+    view = a_node("n1").plus(web).plus(other)
+    assert (view.count("web", matches), view.count("web", matches)) == (1, 1)
+    assert asked == ["web", "db"]
+    assert view.plus(web).count("web", matches) == 2
+    assert view.count("others", lambda pod: not matches(pod)) == 1

@@ -61,6 +61,13 @@ def matches_all(terms: Sequence[Term], pod: Pod, namespaces: NamespaceLabels) ->
     return all(term.matches(pod, namespaces) for term in terms)
 
 
+def matching(terms: tuple[Term, ...], view: NodeInfo, namespaces: NamespaceLabels) -> int:
+    """Pods on the node that match all terms."""
+    if any(term.in_namespaces is not None for term in terms):  # that changes with the labels of namespaces as well
+        return sum(matches_all(terms, resident.pod, namespaces) for resident in view.residents)
+    return view.count(terms, lambda other: matches_all(terms, other, namespaces))
+
+
 def neighbourhood(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> Neighbourhood | None:
     """None when neither the pod nor anyone who runs has a say in it."""
     attract, repel = required_affinity(pod), required_anti_affinity(pod)
@@ -76,16 +83,11 @@ def neighbourhood(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabe
     wanted = tuple(Counter[str]() for _ in attract)
     unwanted = tuple(Counter[str]() for _ in repel)
     for view in views:
-        alike = sum(matches_all(attract, resident.pod, namespaces) for resident in view.residents) if attract else 0
+        alike = matching(attract, view, namespaces) if attract else 0
         for affinity_term, counts in zip(attract, wanted, strict=True):
             _count(counts, affinity_term, view, alike)
         for affinity_term, counts in zip(repel, unwanted, strict=True):
-            _count(
-                counts,
-                affinity_term,
-                view,
-                sum(affinity_term.matches(other.pod, namespaces) for other in view.residents),
-            )
+            _count(counts, affinity_term, view, matching((affinity_term,), view, namespaces))
     first = not any(map(len, wanted)) and matches_all(attract, pod, namespaces)
     return Neighbourhood(attract, wanted, repel, unwanted, closed, first)
 

@@ -34,15 +34,18 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
+    """`least` is that of each rule, once all nodes are counted."""
+
     pod: Pod
     rules: tuple[Rule, ...]
+    least: tuple[int, ...]
 
     def refuse(self, view: NodeInfo) -> Refusal | None:
-        for rule in self.rules:
+        for rule, least in zip(self.rules, self.least, strict=True):
             if rule.key not in view.labels:
                 return Refusal("PodTopologySpread", (f"{_TEXT} (missing required label)",), final=True)
             self_match = holds(rule.selector, self.pod.metadata.labels)
-            skew = rule.counts[view.labels[rule.key]] + self_match - rule.least
+            skew = rule.counts[view.labels[rule.key]] + self_match - least
             if skew > rule.given.max_skew:
                 return Refusal("PodTopologySpread", (_TEXT,))
         return None
@@ -57,7 +60,7 @@ def spread(pod: Pod, views: Sequence[NodeInfo]) -> Spread | None:
         for rule in rules:
             if takes_part(pod, rule.given, view):
                 rule.counts[view.labels[rule.key]] += matching(pod, rule.selector, view)
-    return Spread(pod, rules) if rules else None
+    return Spread(pod, rules, tuple(rule.least for rule in rules)) if rules else None
 
 
 def constraints(pod: Pod, action: str) -> tuple[Rule, ...]:
@@ -84,9 +87,10 @@ def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeInfo) -> boo
 
 def matching(pod: Pod, wanted: tuple[Requirement, ...] | None, view: NodeInfo) -> int:
     """Pods of the same namespace that are selected and not on their way out."""
-    return sum(
-        resident.pod.metadata.namespace == pod.metadata.namespace
-        and resident.pod.metadata.deletion_timestamp is None
-        and holds(wanted, resident.pod.metadata.labels)
-        for resident in view.residents
-    )
+    namespace = pod.metadata.namespace
+
+    def matches(other: Pod) -> bool:
+        meta = other.metadata
+        return meta.namespace == namespace and meta.deletion_timestamp is None and holds(wanted, meta.labels)
+
+    return view.count((namespace, wanted), matches)

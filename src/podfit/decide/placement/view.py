@@ -4,7 +4,7 @@ What a pod counts for is worked out once, when the pod is put on a node, and car
 at every pod of every node, and none of that may cost a sum over containers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +17,9 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add
 from podfit.decide.pod.requests import pod_requests
+
+MOST_QUESTIONS = 16
+"""Counts of its pods that a node remembers."""
 
 HostPort = tuple[str, str, int]
 """Host IP, protocol, port."""
@@ -126,6 +129,20 @@ class NodeInfo:
     @cached_property
     def choosy(self) -> tuple[Resident, ...]:
         return tuple(resident for resident in self.residents if resident.is_choosy)
+
+    def count(self, question: Hashable, matches: Callable[[Pod], bool]) -> int:
+        """How many residents match. `question` stands for the condition: what was counted is remembered for as long as
+        the node stays as it is, since the pods of a workload ask the same one after the other."""
+        known = self._counted.get(question)
+        if known is None:
+            if len(self._counted) >= MOST_QUESTIONS:
+                self._counted.clear()
+            known = self._counted[question] = sum(matches(resident.pod) for resident in self.residents)
+        return known
+
+    @cached_property
+    def _counted(self) -> dict[Hashable, int]:
+        return {}
 
     def with_residents(self, residents: Iterable[Resident]) -> "NodeInfo":
         return NodeInfo.of(self.node, residents, self.nominated)
