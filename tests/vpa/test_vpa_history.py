@@ -11,6 +11,7 @@ import pytest
 
 from podfit.cli.vpa_history import VpaHistoryFlags
 from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.vpa.history import promql
 from podfit.vpa.history.prometheus import HistorySettings, queries, read_history
 from podfit.vpa.history.promql import Login, PromQL, QueryFailed
 from support.clock import FakeClock
@@ -173,6 +174,20 @@ async def test_vpa_goes_on_without_a_history_that_cannot_be_read(world: World) -
     await start(world, "http://127.0.0.1:9")
     await world.minutes(2)
     assert list(await world.sizes("web")) == ["app"]
+
+
+async def test_vpa_reads_no_more_than_so_much_of_an_answer(
+    prometheus: tuple[Prometheus, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, address = prometheus
+    cpu, _ = queries(HistorySettings())
+    server.answers[cpu] = [{"metric": {"name": "app"}, "values": [[number, "0.5"] for number in range(1000)]}]
+    monkeypatch.setattr(promql, "LARGEST", 10_000)
+    client = PromQL(address, FakeClock())
+    with pytest.raises(QueryFailed, match="the answer is larger than 10000 bytes"):
+        await read_history(client, HistorySettings(), 10.0)
+    await client.close()
+    assert [headers["accept-encoding"] for _, _, headers in server.asked] == ["identity"]
 
 
 async def test_vpa_takes_no_sample_that_is_no_number(prometheus: tuple[Prometheus, str]) -> None:

@@ -70,7 +70,7 @@ class VpaInUp:
             await self.install()
         await self._first()
         await self._need("podfit.process.vpa")
-        from podfit.process.vpa import recommender_in_up
+        from podfit.process.vpa import recommender_in_up  # loads NumPy
 
         updater = Updater(
             self._client(UPDATER),

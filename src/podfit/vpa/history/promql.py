@@ -75,7 +75,7 @@ class PromQL:
         self.address = address
         self._base, self._login, self._clock, self._timeout = parts.path.rstrip("/"), login, clock, timeout
         tls = client_context(verify=not insecure)
-        self._http = HttpsClient(f"{parts.scheme}://{parts.netloc}", tls)
+        self._http = HttpsClient(f"{parts.scheme}://{parts.netloc}", tls, trusted=False)
 
     async def close(self) -> None:
         await self._http.close()
@@ -92,7 +92,8 @@ class PromQL:
     async def _ask(self, verb: str, parameters: dict[str, str]) -> tuple[Series, ...]:
         parameters["timeout"] = f"{self._timeout:g}s"
         query = {name: (value,) for name, value in parameters.items()}
-        headers = {"accept": "application/json", **self._login.header()}
+        plain = {"accept": "application/json", "accept-encoding": "identity"}  # a small answer could be a large one
+        headers = {**plain, **self._login.header()}
         request = Request("GET", f"{self._base}/api/v1/{verb}", query, headers)
         try:
             response = await self._http.send(request, read_timeout=self._timeout)
