@@ -103,7 +103,7 @@ def test_while_a_victim_is_on_its_way_nobody_else_is_asked_to_go() -> None:
     )
     pod = a_pod("urgent", cpu="2", priority=100, status={"nominatedNodeName": "a"})
     assert decided(pod, a_node("a", leaving, cpu="2"), a_node("b", low("y", "2"), cpu="2")) == CannotPreempt(
-        "not eligible due to a terminating pod on the nominated node.", keeps_promise=True
+        "not eligible due to a terminating pod on the nominated node.", keeps_nomination=True
     )
 
 

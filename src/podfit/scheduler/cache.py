@@ -33,7 +33,7 @@ class ClusterCache:
         self._nodes: dict[str, Node] = {}
         self._tallies: dict[str, _Tally] = {}
         self._where: dict[Key, str] = {}
-        self._promised: dict[Key, str] = {}
+        self._nominations: dict[Key, str] = {}
         self._views: dict[str, NodeInfo] = {}
         self._changed: list[str] = []
         self._forgotten = 0  # changes before these
@@ -104,23 +104,23 @@ class ClusterCache:
         key = (pod.metadata.namespace, pod.metadata.name)
         self.withdraw(key)
         self._tally(node).nominated[key] = Resident.of(pod, gates=self._gates, placed=False)
-        self._promised[key] = node
+        self._nominations[key] = node
 
     def withdraw(self, key: Key) -> str:
-        """End the promise; answers the node it was about, or nothing."""
-        node = self._promised.pop(key, "")
+        """End the nomination; answers the node it was about, or nothing."""
+        node = self._nominations.pop(key, "")
         if node:
             del self._tally(node).nominated[key]
             self._drop_empty(node)
         return node
 
-    def promised_below(self, node: str, priority: int) -> list[Pod]:
-        """The pods of lower priority that were promised room there; an eviction for a higher one takes it away."""
+    def nominated_below(self, node: str, priority: int) -> list[Pod]:
+        """The pods of lower priority that are nominated there; an eviction for a higher one takes it away."""
         tally = self._tallies.get(node)
         return [resident.pod for resident in tally.nominated.values() if resident.priority < priority] if tally else []
 
     def is_nominated(self, key: Key) -> bool:
-        return key in self._promised
+        return key in self._nominations
 
     @property
     def mark(self) -> int:

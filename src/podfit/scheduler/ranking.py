@@ -170,5 +170,5 @@ class Rankings:
 
 
 def _nameless(subject: Resident) -> Resident:
-    """For all of its kind: a promise of room is a pod's own by its UID."""
+    """For all of its kind: a nomination is a pod's own by its UID."""
     return replace(subject, pod=replace(subject.pod, metadata=replace(subject.pod.metadata, uid="")))

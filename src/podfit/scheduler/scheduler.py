@@ -168,14 +168,14 @@ class Scheduler:
         budgets = tuple(self._cache.budgets.values())
         outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces, budgets=budgets)
         if isinstance(outcome, CannotPreempt):
-            if not outcome.keeps_promise:
+            if not outcome.keeps_nomination:
                 nominated = ""
                 if self._cache.withdraw(key):
                     self._freed(pod)
             group.create_task(self._explain(pod, unschedulable_message(verdict, outcome), nominated))
             return
         self._measured.victims.observe(len(outcome.victims))
-        displaced = self._cache.promised_below(outcome.node, subject.priority)
+        displaced = self._cache.nominated_below(outcome.node, subject.priority)
         for victim in displaced:
             self._cache.withdraw((victim.metadata.namespace, victim.metadata.name))
         self._cache.nominate(pod, outcome.node)

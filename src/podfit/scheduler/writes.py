@@ -41,7 +41,7 @@ class Writes:
         await self._patch_status(pod, status)
 
     async def withdraw(self, pods: Iterable[Pod]) -> None:
-        """The room that these pods were promised went to a pod of higher priority."""
+        """The room that these pods were nominated for went to a pod of higher priority."""
         for pod in pods:
             await self._patch_status(pod, {"nominatedNodeName": None})
 

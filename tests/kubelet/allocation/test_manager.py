@@ -286,7 +286,7 @@ async def test_new_pod_without_room_is_rejected(node: Allocating) -> None:
 
 
 @pytest.mark.row("R-169", "R-172", "R-173")
-async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) -> None:
+async def test_restart_keeps_allocations_and_waits_for_sources(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))

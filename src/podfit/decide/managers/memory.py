@@ -37,7 +37,7 @@ class MemoryState(msgspec.Struct, frozen=True, kw_only=True):
     assigned: Blocks = msgspec.field(default_factory=dict)
 
     def held(self, node: int) -> int:
-        """Bytes promised to containers."""
+        """Bytes assigned to containers."""
         return sum(block.size for pod in self.assigned.values() for block in pod.values() if block.node == node)
 
     def free(self, node: int) -> int:

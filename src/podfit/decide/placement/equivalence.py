@@ -1,7 +1,7 @@
 """Equivalence classes of pods: what one pod of a class is told of a node holds for the others.
 
-That holds where a node is judged by itself. Rules between pods (affinity, spread) and promises look further: such pods
-are of no kind, and are decided about one by one.
+That holds where a node is judged by itself. Rules between pods (affinity, spread) and nominations look further: such
+pods are of no class, and are decided about one by one.
 """
 
 from collections.abc import Iterable, Sequence

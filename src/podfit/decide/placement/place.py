@@ -112,15 +112,15 @@ def refuse(
     namespaces: NamespaceLabels,
     rules: VolumeRules | None = None,
 ) -> Refusal | None:
-    """The first objection to this node, or None. It has to do with the pods that are promised room there and without.
+    """The first objection to this node, or None. It has to do with the pods that are nominated there and without.
 
-    Only promises to pods of at least the same priority count.
+    Only nominated pods of at least the same priority count.
     """
-    promised = [
+    nominated = [
         resident for resident in view.nominated if resident.uid != subject.uid and resident.priority >= subject.priority
     ]
-    if promised:
-        crowded = view.with_residents((*view.residents, *promised))
+    if nominated:
+        crowded = view.with_residents((*view.residents, *nominated))
         around = pre_filter(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
         if refusal := _refuse_as_is(subject, crowded, around, rules):
             return refusal

@@ -57,7 +57,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    """`victims` go, most important first, and the pod is promised the room on `node`; `violations` counts budgets."""
+    """`victims` go, most important first, and the pod is nominated for `node`; `violations` counts budgets."""
 
     node: str
     victims: tuple[Resident, ...]
@@ -65,10 +65,10 @@ class Eviction(msgspec.Struct, frozen=True):
 
 
 class CannotPreempt(msgspec.Struct, frozen=True):
-    """`message` ends the sentence on the pod. `keeps_promise`: an earlier nomination stays, its room is on the way."""
+    """`message` ends the sentence on the pod. `keeps_nomination`: an earlier one stays, its room is on the way."""
 
     message: str
-    keeps_promise: bool = False
+    keeps_nomination: bool = False
 
 
 def unschedulable_message(verdict: Unschedulable, outcome: CannotPreempt) -> str:
@@ -108,7 +108,7 @@ def _ineligible(subject: Resident, verdict: Unschedulable, views: Sequence[NodeI
     if view is None or verdict.refusals[nominated].final:
         return None
     waits = any(resident.priority < subject.priority and _leaving(resident.pod) for resident in view.residents)
-    return CannotPreempt(_ON_THE_WAY, keeps_promise=True) if waits else None
+    return CannotPreempt(_ON_THE_WAY, keeps_nomination=True) if waits else None
 
 
 def _leaving(pod: Pod) -> bool:

@@ -34,7 +34,7 @@ class PodCame(msgspec.Struct, frozen=True):
 
 
 class PodGone(msgspec.Struct, frozen=True):
-    """A pod that was assigned to a node, or promised room on one, left it or finished."""
+    """A pod that was assigned to a node, or nominated for one, left it or finished."""
 
     pod: Pod
 

@@ -90,7 +90,7 @@ class Resident(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """`requested` and `weight` are sums over `residents`; `nominated` are promised room here."""
+    """`requested` and `weight` are sums over `residents`; `nominated` are pods that are to get room here."""
 
     node: Node
     residents: tuple[Resident, ...] = ()
