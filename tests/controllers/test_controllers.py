@@ -40,11 +40,10 @@ from podfit.process.identities import MANAGER, controller
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Companion, CompanionConflict, Record
-from support.clock import FakeClock
+from support.clock import FakeClock, at_rest
 from support.server import Server, running_server
 
 T = TypeVar("T")
-MOMENT, TURNS = 0.001, 5000  # the store writes in a thread: real moments, though no timer
 
 
 @pytest.fixture
@@ -89,40 +88,26 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 
 
 async def until(server: Server, kind: type[T], name: str, namespace: str, holds: Callable[[Any], bool]) -> T:
-    """The object once it looks like this; missing ones count as not yet."""
-    for _ in range(TURNS):
-        try:
-            found = await server.client.get(kind, name, namespace)
-        except ApiError:
-            pass
-        else:
-            if holds(found):
-                return found
-        await asyncio.sleep(MOMENT)
-    raise AssertionError(f"{kind.__name__} {namespace}/{name} never got there")
+    """The object, which looks like this when the controllers are at rest."""
+    await at_rest()
+    found = await server.client.get(kind, name, namespace)
+    assert holds(found), f"{kind.__name__} {namespace}/{name} never got there"
+    return found
 
 
 async def refused(server: Server, pod: Pod) -> str:
-    """Why; a count begun before the last pod came may be written after it, until the controller has counted again."""
-    for _ in range(TURNS):
-        try:
-            await server.client.create(pod, dry_run=True)
-        except ApiError as error:
-            return str(error)
-        await asyncio.sleep(MOMENT)
-    raise AssertionError(f"{pod.metadata.name} is still let in")
+    """Why, when the controllers are at rest."""
+    await at_rest()
+    with pytest.raises(ApiError) as error:
+        await server.client.create(pod, dry_run=True)
+    return str(error.value)
 
 
 async def gone(server: Server, kind: type[Any], name: str, namespace: str = "") -> None:
-    for _ in range(TURNS):
-        try:
-            await server.client.get(kind, name, namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return
-            raise
-        await asyncio.sleep(MOMENT)
-    raise AssertionError(f"{kind.__name__} {name} never went")
+    await at_rest()
+    with pytest.raises(ApiError) as error:
+        await server.client.get(kind, name, namespace)
+    assert error.value.code == 404
 
 
 async def create_namespace(server: Server, name: str) -> None:
@@ -173,7 +158,6 @@ async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) ->
     made = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "mine", "namespace": "room"}}
     await server.client.create_in(kind, made)
     await server.client.delete(Namespace, "room")
-    await until(server, Namespace, "room", "", lambda obj: obj.metadata.deletion_timestamp)
     await gone(server, Namespace, "room")
     assert not (await server.client.list(kind)).items
 
@@ -343,23 +327,17 @@ async def test_a_namespace_stays_while_who_serves_a_kind_is_away(server: Server,
         "insecureSkipTLSVerify": True,
     }
     await server.client.create(convert({"metadata": {"name": "v1.example.org"}, "spec": spec}, APIService))
-    for _ in range(TURNS):
-        if (await served(server.client, "list")).silent:
-            break
-        await asyncio.sleep(MOMENT)
+    await at_rest()
+    assert (await served(server.client, "list")).silent
     await create_namespace(server, "room")
     await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
     await server.client.delete(Namespace, "room")
-    for _ in range(30):
-        await asyncio.sleep(MOMENT)
-        await clock.advance(0.1)
+    await clock.advance(3)
     assert not (await server.client.list(ConfigMap, "room")).items
     assert (await server.client.get(Namespace, "room")).metadata.deletion_timestamp
     await server.client.delete(APIService, "v1.example.org")
-    for _ in range(TURNS):
-        if not (await served(server.client, "list")).silent:
-            break
-        await asyncio.sleep(MOMENT)
+    await at_rest()
+    assert not (await served(server.client, "list")).silent
     await clock.advance(ASK_AGAIN)
     await gone(server, Namespace, "room")
 

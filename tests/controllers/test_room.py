@@ -36,8 +36,6 @@ from podfit.decide.node.room.minimum import MINIMUM
 from podfit.process.identities import controller as account
 from support.server import Server, running_server
 
-MOMENTS = 200
-
 
 class World:
     """A node of 4 CPUs and 4Gi, a server, and the controller."""
@@ -77,12 +75,10 @@ class World:
         return await self.client.get(Pod, name, "default")
 
     async def until(self, name: str, holds: Callable[[Pod], Any]) -> Pod:
-        for _ in range(MOMENTS):
-            pod = await self.pod(name)
-            if holds(pod):
-                return pod
-            await self.node.rest()
-        raise AssertionError(f"{name} never got there: {to_dict(await self.pod(name))}, {await self.events()}")
+        await self.node.rest()
+        pod = await self.pod(name)
+        assert holds(pod), f"{name} never got there: {to_dict(pod)}, {await self.events()}"
+        return pod
 
     async def has(self, name: str, **requests: str) -> Pod:
         """Once the pod asks for, was promised and holds just this."""
@@ -111,13 +107,9 @@ class World:
         return said
 
     async def heard(self, name: str, reason: str) -> str:
-        for _ in range(MOMENTS):
-            said = (await self.events()).get((name, reason))
-            if said:
-                assert len(said) == 1
-                return said[0].removesuffix(" x1")
-            await self.node.rest()
-        raise AssertionError(f"no {reason} on {name}: {await self.events()}")
+        await self.node.rest()
+        (said,) = (await self.events())[name, reason]
+        return said.removesuffix(" x1")
 
     async def snapshot(self, name: str, mode: str = "shrink") -> Snapshot:
         found = await Reader(self.client, "default", self.node.clock).read(Target(POD, name), usage=True)
