@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from podfit.apiserver.handlers.uncancelled import uncancelled
+from podfit.core.errors import ApiError
 
 
 async def test_its_result_and_its_error_are_those_of_the_work() -> None:
@@ -19,8 +20,14 @@ async def test_its_result_and_its_error_are_those_of_the_work() -> None:
         await uncancelled(work(KeyError("x")))
 
 
-@pytest.mark.parametrize("error", [None, ValueError("nobody is there to see it")])
-async def test_it_goes_on_without_its_client(error: Exception | None) -> None:
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [(None, False), (ApiError(409, "Conflict", "changed meanwhile"), False), (ValueError("a defect"), True)],
+)
+async def test_it_goes_on_without_its_client(
+    error: Exception | None, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What went wrong with the server itself is logged, as nobody waits for it."""
     going, ended = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
@@ -36,6 +43,8 @@ async def test_it_goes_on_without_its_client(error: Exception | None) -> None:
         await client
     going.set()
     await ended.wait()
+    await asyncio.sleep(0)
+    assert [record.exc_info[1] for record in caplog.records if record.exc_info] == ([error] if logged else [])
 
 
 async def test_work_that_is_cancelled_itself_says_so() -> None:

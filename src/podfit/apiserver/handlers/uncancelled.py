@@ -1,9 +1,14 @@
 """Runs a write to its end although the client that asked for it has gone."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from podfit.core.errors import ApiError
+from podfit.store.protocol import StoreError
+
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -22,9 +27,11 @@ async def _told(work: Coroutine[Any, Any, T], done: "asyncio.Future[T]") -> None
     except asyncio.CancelledError:
         done.cancel()
         raise
-    except BaseException as error:  # noqa: BLE001  (it is raised where it is waited for)
+    except Exception as error:
         if not done.done():
             done.set_exception(error)
+        elif not isinstance(error, ApiError | StoreError):  # nobody waits, and it is no refusal
+            log.exception("a write failed whose client had left")
     else:
         if not done.done():
             done.set_result(result)
