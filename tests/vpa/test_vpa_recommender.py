@@ -9,7 +9,9 @@ import pytest
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apps.v1.deployments import Deployment
+from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
@@ -354,3 +356,20 @@ async def test_the_definition_says_what_a_vpa_may_be(world: World) -> None:
             await world.vpa(f"wrong-{number}", target, **spec)
         assert refused.value.code == 422, spec
     await world.vpa("right", target, startupBoost={"cpu": {"type": "Factor", "factor": 2}})
+
+
+@pytest.mark.row("V-040", "V-043")
+async def test_memory_that_ran_out_counts_when_it_is_told_after_the_pod_is_gone(web: World) -> None:
+    await web.minutes(5)
+    before = await target(web)
+    await web.client.delete(Pod, "web-1", NAMESPACE, grace=0)
+    web.usage.used = {}
+    await web.minutes(1)
+    starved = {"offending_containers": "app", "offending_containers_usage": "900Mi", "starved_resource": "memory"}
+    about = {"apiVersion": "v1", "kind": "Pod", "name": "web-1", "namespace": NAMESPACE}
+    metadata = {"name": "web-1.1", "namespace": NAMESPACE, "annotations": starved}
+    event = {"metadata": metadata, "involvedObject": about, "reason": "Evicted", "type": "Warning", "message": "low"}
+    await web.client.create(convert(event, Event))
+    await web.minutes(1)
+    assert (await target(web))[1] > before[1] + 400
+    assert (await web.conditions("web"))["NoPodsMatched"][0] == "True"

@@ -1,7 +1,7 @@
 """Feeds pods, their samples and their OOMs into the model.
 
-Pods are taken in as their watch tells of them. One that is gone leaves after the samples and OOMs of the pass have been
-counted, so that the last ones are not lost (V-040).
+Pods are taken in as their watch tells of them. One that is gone leaves after the samples and OOMs of the next pass have
+been counted, so that the last ones are not lost (V-040).
 """
 
 from collections import deque
@@ -44,7 +44,7 @@ class Pods:
         quality: Quality,
     ) -> None:
         self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
-        self._quality, self._gone = quality, set[PodKey]()
+        self._quality, self._gone, self._leaving = quality, set[PodKey](), set[PodKey]()
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
         by_namespace = {BY_NAMESPACE: lambda pod: (pod.metadata.namespace,)}
         pods = Informer(
@@ -106,14 +106,16 @@ class Pods:
             self._quality.used(MEMORY, rows, np.array([needed]), oom=True)
 
     def drop_gone(self) -> None:
-        for key in self._gone:
+        """Those that were gone when this was last done: an OOM may be told of after its pod (V-040)."""
+        for key in self._leaving:
             if self._state.has(key):
                 self._state.remove_pod(key)
-        self._gone.clear()
+        self._gone, self._leaving = set(), self._gone
 
     def _seen(self, pod: Pod) -> None:
         key = PodKey(pod.metadata.namespace, pod.metadata.name)
         self._gone.discard(key)
+        self._leaving.discard(key)
         if self._selected_only and not self._state.is_selected(key.namespace, pod.metadata.labels):
             return
         names = [scaled.container.name for scaled in every_container(pod) if self._sidecars or not scaled.sidecar]
