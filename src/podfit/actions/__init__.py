@@ -1,4 +1,4 @@
-"""What `podfit resize` does to a cluster: a plan of `answers`, carried out.
+"""Actions of `podfit resize`: a plan of `answers`, carried out on a cluster.
 
 resize_pods        the pods of a plan, one after the other, each watched if that is asked
 change_template    the sizes in a workload's own template

@@ -1,4 +1,4 @@
-"""What a plan is made of, read of a cluster, for those who only show it and those who carry it out."""
+"""Reads from a cluster what a plan is made of, for the verb that shows it and the one that carries it out."""
 
 import msgspec
 

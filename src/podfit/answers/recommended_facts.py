@@ -1,4 +1,6 @@
-"""What `recommend` reads of a cluster: pods with their workloads, VPAs, checkpoints, and usage over a while."""
+"""The facts of `recommend`, read from a cluster: pods with their workloads, VPAs, checkpoints, and
+usage over a while.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the user wants: new CPU and memory for one container, for the pod as a whole, or what a manifest says.
+"""The resize request: new CPU and memory for one container or the pod as a whole, or the sizes of a manifest.
 
 500m        the request; a limit keeps the proportion that it was given, so what was Guaranteed stays so
 500m:1      request and limit

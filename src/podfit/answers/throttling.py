@@ -1,4 +1,4 @@
-"""How often containers were held back by their CPU limit, from the kubelets' /metrics/cadvisor.
+"""CPU throttling of containers, from the kubelets' /metrics/cadvisor.
 
 throttled periods ÷ periods     since the container started, or since the reading before
 """

@@ -1,4 +1,4 @@
-"""What else is known of a VPA's number: why there is none, what it leaves alone, and who ran out of memory."""
+"""Notes on a VPA's recommendation: why there is none, what it leaves alone, and who ran out of memory."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows: the columns that many kinds have, and the cells of one object under them."""
+"""Columns that many kinds share, and the cells of one object under them."""
 
 from typing import Any
 

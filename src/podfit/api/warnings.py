@@ -1,4 +1,4 @@
-"""What a client is warned of in objects that make no pods: nothing that is wrong, but little that can be meant."""
+"""Warnings about objects that make no pods: nothing that is wrong, but little that can be meant."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module

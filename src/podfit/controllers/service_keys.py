@@ -1,4 +1,4 @@
-"""Which services to reconcile when a service or a pod changes."""
+"""The keys of services to reconcile when a service or a pod changes."""
 
 from abc import abstractmethod
 from datetime import datetime

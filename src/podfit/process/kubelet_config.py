@@ -1,4 +1,4 @@
-"""From the options of `up` to what a kubelet is told about itself and its machine."""
+"""Builds a kubelet's configuration from the options of `up` and from the machine."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What a kubelet drives: the runtime and the cgroups of a node, real or simulated, and how to let go of them."""
+"""The backend of a kubelet: runtime and cgroups of a node, real or simulated."""
 
 import asyncio
 import logging

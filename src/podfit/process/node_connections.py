@@ -1,4 +1,4 @@
-"""How the API server reaches kubelets: those in its own process by a call, all others over HTTPS."""
+"""Connections to kubelets: those in this process by a call, all others over HTTPS."""
 
 from collections.abc import Callable
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What each component was asked for, checked before anything is touched. `up` has those of all of them."""
+"""Options of each component, checked before anything is touched. `up` has those of all of them."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What systemd says of the machine, where it is the first process: whether a SIGTERM comes with a shutdown."""
+"""systemd, where it is the first process: whether a SIGTERM comes with a shutdown of the machine."""
 
 import asyncio
 import logging

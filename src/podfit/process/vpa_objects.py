@@ -1,4 +1,4 @@
-"""What a cluster needs before a Vertical Pod Autoscaler can work: its definitions, and its processes' rights.
+"""Objects that a Vertical Pod Autoscaler needs in a cluster: CRDs, and its processes' RBAC.
 
 They come with the package. A definition that somebody else has installed stays as it is; one of ours is brought up to
 date, which its annotation says.

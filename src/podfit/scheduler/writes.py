@@ -1,4 +1,4 @@
-"""What the scheduler writes: bindings, the reason on a pod that waits, and evictions."""
+"""The scheduler's writes: bindings, conditions of pods that wait, and evictions."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What simulated containers use over time: curves that a test gives, looked at every ten seconds of its clock.
+"""Simulated usage: curves that a test gives, applied to containers every ten seconds of its clock.
 
 Memory beyond the container's limit ends it as the kernel would, OOMKilled; CPU is held to the limit, as a quota does.
 """

@@ -1,4 +1,4 @@
-"""What horizontal pod autoscalers get when their authors are silent, in either version."""
+"""Defaults of horizontal pod autoscalers, in either version."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

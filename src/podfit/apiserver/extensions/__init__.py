@@ -1,4 +1,4 @@
-"""What an API server can do beyond serving built-in kinds: it hands hooks to the rooms below.
+"""Extensions of the API server beyond built-in kinds: they hand hooks to the rooms below.
 
 customresources  kinds that CustomResourceDefinitions declare
 aggregation      group versions that other servers serve (APIServices)

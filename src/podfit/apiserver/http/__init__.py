@@ -1,4 +1,4 @@
-"""What surrounds every request: flow control, metrics, presentation, and the paths that name no resource.
+"""The HTTP layer around requests: flow control, metrics, health, and paths that name no resource.
 
 flow_control  who waits for a seat, by `priority_levels`
 health        /healthz, /livez, /readyz; `write_probe` says whether the store takes writes

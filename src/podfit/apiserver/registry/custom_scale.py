@@ -1,4 +1,4 @@
-"""Where a custom resource keeps its scale: the paths that its definition names."""
+"""The scale of a custom resource, by the paths that its definition names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How good recommendations were: usage beside what was recommended for it when it came (V-121).
+"""The quality of recommendations: usage beside what was recommended for it when it came (V-121).
 
 What is recommended is remembered by aggregate, before any policy bounds it. Samples are counted into histograms of
 Prometheus many at a time; amounts are cores and bytes, differences are relative to the recommendation.

@@ -1,4 +1,4 @@
-"""What a recommender keeps of pods and VPAs beside the arrays of its model; small, since there are many."""
+"""Records of pods and VPAs that a recommender keeps beside the arrays of its model; small, since there are many."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a kubelet says of its node in events, in upstream's words: how it is, and when that changes."""
+"""Events about a node, in upstream's words."""
 
 from collections.abc import Iterable, Mapping
 

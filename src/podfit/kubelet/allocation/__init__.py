@@ -1,4 +1,4 @@
-"""What this node has allocated: desired pods come in, allocated pods go out.
+"""Allocation: desired pods come in, allocated pods go out.
 
 Every decision is the node machine's (`podfit.decide.node`); this package persists and carries out what it says.
 

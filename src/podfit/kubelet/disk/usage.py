@@ -1,4 +1,4 @@
-"""What a directory takes of its disk; a file with several names counts once."""
+"""Disk usage of a directory; a file with several names counts once."""
 
 import os
 import stat

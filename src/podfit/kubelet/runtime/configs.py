@@ -1,4 +1,4 @@
-"""What a runtime is told of a sandbox and of a container that it is to make; the answers are in `types`."""
+"""Configurations of sandboxes and containers, as a runtime gets them; its answers are in `types`."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Where etcd is and how to speak to it; read before gRPC is loaded, so that a mistake is said at once."""
+"""Options of the etcd connection; read before gRPC is loaded, so that a mistake is said at once."""
 
 from pathlib import Path
 from urllib.parse import urlsplit

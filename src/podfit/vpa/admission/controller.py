@@ -1,4 +1,4 @@
-"""What an API server asks when pods and VPAs are made: an AdmissionReview in, one with patches out (V-064 to V-069).
+"""The webhook handler: an AdmissionReview in, one with patches out, for new pods and VPAs (V-064 to V-069).
 
 Nothing that goes wrong here keeps a pod from being made: it is then let through as it is. Only VPA objects are refused.
 """

@@ -1,1 +1,1 @@
-"""What was used before a recommender began, from a server that speaks PromQL."""
+"""Usage history from before a recommender began, from a server that speaks PromQL."""

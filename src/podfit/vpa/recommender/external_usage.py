@@ -1,4 +1,4 @@
-"""What containers use, as external.metrics.k8s.io tells it: asked for each pod of a VPA and for each metric."""
+"""Usage from external.metrics.k8s.io, asked for each pod of a VPA and for each metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""What containers use, as metrics.k8s.io tells it (V-041, V-047)."""
+"""Usage from metrics.k8s.io (V-041, V-047)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of configurations of webhooks."""
+"""Columns of `kubectl get` for configurations of webhooks."""
 
 from typing import Any
 

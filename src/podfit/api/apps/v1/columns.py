@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of controllers of pods."""
+"""Columns of `kubectl get` for controllers of pods."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What controllers of pods get when their authors are silent."""
+"""Defaults of workload controllers (Deployment, ReplicaSet, StatefulSet, DaemonSet)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a client is warned of in pods and what makes them, beside the template: names, bounds, claims, schedules."""
+"""Warnings about pods and what makes them, beside the template: names, bounds, claims, schedules."""
 
 from collections.abc import Iterator
 from typing import Any

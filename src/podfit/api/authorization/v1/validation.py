@@ -1,4 +1,4 @@
-"""What a question about access has to say to be answered."""
+"""Validation of access reviews."""
 
 from podfit.api.authorization.v1.types import (
     FieldSelectorAttributes,

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of horizontal pod autoscalers."""
+"""Columns of `kubectl get` for horizontal pod autoscalers."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of jobs and cron jobs."""
+"""Columns of `kubectl get` for jobs and cron jobs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What jobs and cron jobs get when their authors are silent."""
+"""Defaults of jobs and cron jobs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of leases."""
+"""Columns of `kubectl get` for leases."""
 
 from typing import Any
 

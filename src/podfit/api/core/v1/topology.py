@@ -1,4 +1,4 @@
-"""Where in the world something may be: terms over labels of nodes."""
+"""Topology selectors: terms over labels of nodes."""
 
 from typing import ClassVar
 

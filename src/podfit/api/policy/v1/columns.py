@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of disruption budgets."""
+"""Columns of `kubectl get` for disruption budgets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How many pods of a kind may be away at a time, and the request to send one away."""
+"""policy/v1: PodDisruptionBudget and Eviction."""
 
 from typing import Annotated
 

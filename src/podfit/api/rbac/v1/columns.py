@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of role bindings."""
+"""Columns of `kubectl get` for role bindings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of priority classes."""
+"""Columns of `kubectl get` for priority classes."""
 
 from typing import Any
 

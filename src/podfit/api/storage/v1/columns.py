@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of volumes, claims, and the classes behind them."""
+"""Columns of `kubectl get` for volumes, claims, and the classes behind them."""
 
 from collections.abc import Iterable
 from typing import Any

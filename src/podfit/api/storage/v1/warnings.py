@@ -1,4 +1,4 @@
-"""What a client is warned of in volumes, claims and what provides them, in nodes and in runtime classes."""
+"""Warnings about volumes, claims and what provides them, in nodes and in runtime classes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a namespace's labels ask for: a level and a version each for enforce, audit and warn."""
+"""The policy of a namespace's labels: a level and a version each for enforce, audit and warn."""
 
 import re
 from collections.abc import Mapping

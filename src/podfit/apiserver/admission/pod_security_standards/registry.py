@@ -1,4 +1,4 @@
-"""Which checks belong to a level and a version.
+"""The checks of each level and version.
 
 A check has revisions; that of the highest version not above the policy's counts. A version above the newest revision,
 and `latest`, count as the newest. Restricted is the checks of baseline, without those that a restricted check replaces,

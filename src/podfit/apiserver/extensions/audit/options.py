@@ -1,4 +1,4 @@
-"""Where the audit log is written, and the policy of what is. Names options only: what they need is loaded with it."""
+"""Options of the audit log. They load nothing of what they name."""
 
 from pathlib import Path
 

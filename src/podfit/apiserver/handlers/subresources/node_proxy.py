@@ -1,4 +1,4 @@
-"""What a node's kubelet answers: a container's log, and the paths of the node itself."""
+"""Proxy to kubelets: container logs, and the paths of a node."""
 
 from functools import partial
 

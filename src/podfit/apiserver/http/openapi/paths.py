@@ -1,4 +1,4 @@
-"""What can be asked of which path, for both versions of OpenAPI."""
+"""Paths of the OpenAPI documents, for both versions."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which fields the schemas call required.
+"""Required fields of the schemas.
 
 Upstream derives that from its sources: a field without `omitempty` that is not marked as optional. Here it follows from
 what a Struct writes when nothing is given, and two tables name the fields for which that is not so.

@@ -1,4 +1,4 @@
-"""Whether a document can be applied: whatever is in it has to be a field, and items of lists have to be told apart."""
+"""Checks whether a document can be applied: every member must be a field, and list items must be distinguishable."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""How a document falls apart into what can be owned by itself.
+"""Field sets: how a document divides into fields that can be owned by themselves.
 
 The Structs say it: a struct into its members, a map into its keys, a list into its items when they have keys or are a
 set. What is atomic, or a list of neither kind, is owned as a whole. The names of parts are those that travel in

@@ -1,4 +1,4 @@
-"""From CRI's messages to our types."""
+"""Conversion from CRI's messages to our types."""
 
 from typing import Literal, TypedDict
 

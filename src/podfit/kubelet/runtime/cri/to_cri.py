@@ -1,4 +1,4 @@
-"""From our types to CRI's messages."""
+"""Conversion from our types to CRI's messages."""
 
 from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig, SecurityContext
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb

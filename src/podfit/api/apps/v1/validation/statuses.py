@@ -1,4 +1,4 @@
-"""What the statuses of controllers have in common: counts of pods, which do not contradict each other."""
+"""Validation that the statuses of workload controllers share: counts of pods that do not contradict each other."""
 
 from podfit.api.meta.base import Struct, json_name
 from podfit.api.meta.validation.metadata import nonnegative

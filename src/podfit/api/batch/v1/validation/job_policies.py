@@ -1,4 +1,4 @@
-"""What a job does about pods that fail, and when it is done: its failure policy and its success policy."""
+"""Validation of a job's pod failure policy and success policy."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of config maps and secrets."""
+"""Columns of `kubectl get` for config maps and secrets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a client is warned of in secrets: keys and certificates that no server could use."""
+"""Warnings about secrets: keys and certificates that no server could use."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

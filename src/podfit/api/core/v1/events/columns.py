@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of events."""
+"""Columns of `kubectl get` for events."""
 
 from typing import Any
 

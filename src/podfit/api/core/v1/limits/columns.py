@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of resource quotas."""
+"""Columns of `kubectl get` for resource quotas."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of namespaces."""
+"""Columns of `kubectl get` for namespaces."""
 
 from typing import Any
 

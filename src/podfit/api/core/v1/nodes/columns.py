@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of nodes."""
+"""Columns of `kubectl get` for nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where a pod may and would rather run."""
+"""Affinity of pods: node affinity, pod affinity and anti-affinity."""
 
 from typing import ClassVar
 

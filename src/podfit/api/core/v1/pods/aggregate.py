@@ -1,4 +1,4 @@
-"""What all containers of a pod need at once: the formula that every count of a pod goes through.
+"""The resource formula of a pod: what its containers need at once, by which everything counts a pod.
 
 Init containers run one after another before the regular ones; those that are sidecars stay. So a pod needs either what
 runs in the end, regular containers and sidecars together, or the hungriest moment on the way there.

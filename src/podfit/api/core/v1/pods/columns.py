@@ -1,4 +1,4 @@
-"""What `kubectl get pods` shows. STATUS is no field of the pod: it is the most telling thing its containers report."""
+"""Columns of `kubectl get pods`. STATUS is no field of the pod: it is the most telling thing its containers report."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a node reports of a container: `allocatedResources` is promised, `resources` is what the runtime enforces."""
+"""The status of a container: `allocatedResources` is allocated, `resources` is what the runtime enforces."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a pod's author writes about one container. `resources` is the desired state of a resize."""
+"""The container of a pod's spec. `resources` is the desired state of a resize."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a pod gets when its author is silent; applied to every pod that is decoded, a resize included."""
+"""Defaults of pods, applied to every pod that is decoded, a resize included."""
 
 from collections.abc import Callable
 from typing import TypeVar

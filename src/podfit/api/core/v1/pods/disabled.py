@@ -1,4 +1,4 @@
-"""What is dropped from a new pod because its feature is off by default."""
+"""Fields that are dropped from a new pod because their feature gate is off."""
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume, VolumeProjection

@@ -1,4 +1,4 @@
-"""What only services of the type LoadBalancer may have: source ranges (also in an annotation), a class, node ports."""
+"""Validation of LoadBalancer fields: source ranges (also in an annotation), class, node ports, health checks."""
 
 from podfit.api.core.v1.services.defaults import LOAD_BALANCER
 from podfit.api.core.v1.services.types import Service, ServiceSpec

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of services and of the endpoints behind them."""
+"""Columns of `kubectl get` for services and of the endpoints behind them."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""What a client is warned of in addresses and networks, and in services, endpoints and network policies."""
+"""Warnings about addresses and networks, and in services, endpoints and network policies."""
 
 from collections.abc import Callable, Iterable, Iterator
 from ipaddress import IPv6Address, ip_network

@@ -1,4 +1,4 @@
-"""What makes a pod acceptable, a module for each part of it.
+"""Validation of pods, a module for each part.
 
 pod        a new pod as a whole
 updates    what an update of a stored pod may change; a resize's rules are in `decide.resize.validation`

@@ -1,4 +1,4 @@
-"""What a client is warned of when it writes a pod or a template: annotations and volumes that count no more."""
+"""Deprecation warnings of pods and templates: annotations and volumes that count no more."""
 
 from collections.abc import Iterator
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""How a pod's names are resolved."""
+"""Validation of a pod's DNS policy and configuration."""
 
 from podfit.api.core.v1.pods.types import PodDNSConfig
 from podfit.api.meta.validation import names

@@ -1,4 +1,4 @@
-"""Where a container mounts the pod's volumes, and where it gets them as devices."""
+"""Validation of volume mounts and volume devices."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What may change of where a pod may run, as long as scheduling gates hold it back: it only gets narrower."""
+"""Validation of updates of scheduling fields while scheduling gates hold a pod back: they only get narrower."""
 
 from typing import Any
 

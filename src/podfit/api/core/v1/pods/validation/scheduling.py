@@ -1,4 +1,4 @@
-"""Where a pod may run: affinity, tolerations, spreading."""
+"""Validation of affinity, tolerations and topology spread constraints."""
 
 from collections import Counter
 

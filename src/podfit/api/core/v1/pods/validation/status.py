@@ -1,4 +1,4 @@
-"""What a node, or another who may, may say of a pod's status."""
+"""Validation of pod statuses."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What an update of a stored pod may change: through the main endpoint, and its ephemeral containers."""
+"""Validation of pod updates: through the main endpoint, and of ephemeral containers."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What a client is warned of in a new pod or template: nothing that is wrong, but little that can be meant."""
+"""Warnings about a new pod or template: nothing that is wrong, but little that can be meant."""
 
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv6Address

@@ -1,4 +1,4 @@
-"""What a pod of Windows may say, and what a pod of Linux may not."""
+"""Validation of a pod's operating system: fields that only Windows or only Linux has."""
 
 import re
 from collections.abc import Iterator
