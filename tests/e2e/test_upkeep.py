@@ -1,6 +1,7 @@
 """A node that runs short of memory and of disk, for real: a cgroup of 512 MiB, and a file system of 200 MiB."""
 
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupConfig, Layout
+from podfit.kubelet.runtime.images import ImageContents, archive
 from support.machine import Snapshot
-from support.up import STAY, Up, manifest, running
+from support.up import PODFIT, STAY, Up, manifest, run, running
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node"), pytest.mark.timeout(240)]
 
@@ -142,3 +144,27 @@ def test_a_full_disk_evicts_in_upstreams_order(small_disk: Up) -> None:
     for name in ("asked", "little"):
         assert running(up.get("pod", name)), name
     assert "Attempting to reclaim ephemeral-storage" in up.ok("get", "events", "-A")
+
+
+# ---------------------------------------------------------------- images
+
+
+def images(up: Up) -> str:
+    return up.ok("get", "nodes", "-o", "jsonpath={.items[*].status.images[*].names}")
+
+
+def test_images_that_nobody_uses_go_when_the_disk_is_full(cluster_dir: Up, tmp_path: Path) -> None:
+    """Full is what the thresholds say; podfit's own images stay."""
+    up = cluster_dir
+    up.start()
+    recipe = ImageContents(name="localhost/test/unused:1", command=("/file",), files={"file": Path("/bin/true")})
+    answer = run(PODFIT, "image", "load", str(archive(recipe, tmp_path)), "--data", str(up.root))
+    assert answer.code == 0, answer.err
+    assert up.down().code == 0
+    up.start("--image-gc-high-threshold", "2", "--image-gc-low-threshold", "1")
+    deadline = time.monotonic() + 30
+    while "unused" in images(up) or "busybox" not in images(up):
+        assert time.monotonic() < deadline, images(up)
+        time.sleep(0.5)
+    assert "pause" in images(up)
+    assert "Insufficient free disk space on the node's image filesystem" in up.ok("get", "events", "-A")
