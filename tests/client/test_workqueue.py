@@ -113,3 +113,36 @@ async def test_no_key_is_in_two_hands_and_no_add_is_lost(adds: list[tuple[str, i
     assert seen == wanted
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_work_that_asks_at_once_again_and_again_does_not_spin(clock: FakeClock, background: Background) -> None:
+    queue: WorkQueue[str] = WorkQueue(clock)
+    turns = 0
+
+    async def work(_key: str) -> float | None:
+        nonlocal turns
+        turns += 1
+        return 0.0
+
+    queue.add("a")
+    background(queue.run(work))
+    await clock.advance(10)
+    assert turns < 20
+
+
+async def test_work_that_asks_for_less_than_a_moment_once_is_soon_looked_at(
+    clock: FakeClock, background: Background
+) -> None:
+    queue: WorkQueue[str] = WorkQueue(clock)
+    times: list[float] = []
+    asks = iter((0.0, 0.2, 0.0, None))
+
+    async def work(_key: str) -> float | None:
+        times.append(clock.monotonic())
+        return next(asks)
+
+    began = clock.monotonic()
+    queue.add("a")
+    background(queue.run(work))
+    await clock.advance(1)
+    assert [round(moment - began, 3) for moment in times] == [0.0, 0.005, 0.205, 0.21]

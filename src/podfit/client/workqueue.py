@@ -21,6 +21,7 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_DELAY = 0.005
 LONGEST_DELAY = 60.0
+LONGEST_HURRY = 1.0
 CONFLICT = 409  # somebody wrote first: looked at again, and nothing to worry about
 
 
@@ -33,6 +34,7 @@ class WorkQueue(Generic[K]):
         self._waiting: set[K] = set()  # to be worked on: ready, or added while in work
         self._in_work: set[K] = set()
         self._failures: dict[K, int] = {}
+        self._hurried: dict[K, int] = {}  # how often in a row a key asked to be looked at again at once
         self._timers: dict[K, tuple[float, Timer]] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
 
@@ -95,7 +97,7 @@ class WorkQueue(Generic[K]):
 
     async def run(self, work: Callable[[K], Awaitable[float | None]], *, workers: int = 1) -> None:
         """Work on keys until cancelled. `work` returns seconds after which to look again, or None; if it raises, the
-        key is retried.
+        key is retried. No key is looked at again and again without a pause, whatever its work returns.
         """
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
@@ -115,10 +117,22 @@ class WorkQueue(Generic[K]):
                 log.exception("work failed key=%s failures=%d retry_seconds=%.3f", key, self._failures[key], delay)
             else:
                 self.forget(key)
-                if again is not None:
-                    self.add_after(key, again)
+                if again is None:
+                    self._hurried.pop(key, None)
+                else:
+                    self.add_after(key, self._unhurried(key, again))
             finally:
                 self.done(key)
+
+    def _unhurried(self, key: K, seconds: float) -> float:
+        """Seconds after which to look again: what asks for it at once, again and again, waits longer each time."""
+        times = self._hurried.get(key, 0)
+        least = delay_after(times, FIRST_DELAY, LONGEST_HURRY)
+        if seconds >= least:
+            self._hurried.pop(key, None)
+            return seconds
+        self._hurried[key] = times + 1
+        return least
 
     def _due(self, key: K) -> None:
         del self._timers[key]

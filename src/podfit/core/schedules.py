@@ -4,7 +4,6 @@ Local time counts, hour by hour as it passes: an hour that a change of the clock
 has them twice, as upstream's scheduler has it.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -33,14 +32,6 @@ def next_time(schedule: Schedule, after: datetime, zone: ZoneInfo) -> datetime |
             return moment
         local = moment.astimezone(zone)
     return None
-
-
-def due_times(schedule: Schedule, after: datetime, until: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Every time later than `after`, up to `until`."""
-    found = next_time(schedule, after, zone)
-    while found is not None and found <= until:
-        yield found
-        found = next_time(schedule, found, zone)
 
 
 def _fits(schedule: Schedule, day: date) -> bool:

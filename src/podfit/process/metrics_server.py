@@ -1,8 +1,14 @@
 """The metrics-server inside of `podfit up`, reached by calls in the process."""
 
+import asyncio
+import logging
+
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import NodeConnection
+from podfit.client.backoff import delay_after
+from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
 from podfit.metrics.kubelets import PATH, told
 from podfit.metrics.objects import NAME, NAMESPACE, register
 from podfit.metrics.scraper import Ask, ScrapeSettings
@@ -12,6 +18,8 @@ from podfit.process.apiserver import ApiServerComponent
 from podfit.process.controllers import ClientOf, Loop
 from podfit.process.identities import ADMIN, controller
 from podfit.process.local_services import LocalServices
+
+log = logging.getLogger(__name__)
 
 IDENTITY = controller(NAME)
 INTERVAL = 15.0
@@ -28,9 +36,35 @@ async def local_metrics(api: ApiServerComponent, services: LocalServices, client
         metrics=api.metrics,
     )
     services.offer(NAMESPACE, NAME, server.api)
-    await register(client_of(ADMIN))
+    there = await registered(client_of(ADMIN))
     await api.ask_backends()
-    return server.run()
+    return server.run() if there else _registering(client_of(ADMIN), clock, server.run())
+
+
+async def registered(client: Client) -> bool:
+    """Whether it is now: where the disk is full, or an admission webhook refuses, `up` goes on without it."""
+    try:
+        await register(client)
+    except ApiError as error:
+        log.warning("metrics.k8s.io cannot be registered and is tried again error=%s", error)
+        return False
+    return True
+
+
+async def _registering(client: Client, clock: Clock, serving: Loop) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serving)
+        await register_by_and_by(client, clock)
+
+
+async def register_by_and_by(client: Client, clock: Clock) -> None:
+    """Returns when it is registered."""
+    failures = 0
+    while True:
+        await clock.sleep(delay_after(failures, 1.0, 60.0))
+        if await registered(client):
+            return
+        failures += 1
 
 
 def asking(nodes: NodeConnection, identity: Identity) -> Ask:

@@ -1,13 +1,18 @@
 """Which run of a cron job is due, of those that were missed."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from podfit.api.batch.v1.types import CronJob, CronJobSpec, CronJobStatus, Job
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.core.cron import parse
+from podfit.core.schedules import next_time
 from podfit.core.times import format_time
-from podfit.decide.workload.cron import due, job_at, name_at
+from podfit.decide.workload import cron as cron_module
+from podfit.decide.workload.cron import due, job_at, latest, name_at
 
 NOW = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -54,3 +59,33 @@ def test_a_run_has_a_name_and_says_its_time() -> None:
     assert name_at(given, at) == f"c-{int(at.timestamp()) // 60}"
     made = job_at(given, at).metadata
     assert made.annotations == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T17:30:00+05:30"}
+
+
+@pytest.mark.parametrize(
+    "expression", ["* * * * *", "*/7 3 * * *", "0 0 1 * *", "* * * 1 *", "0 9 * * 1-5", "30 2 29 2 *"]
+)
+@pytest.mark.parametrize("days", [0.001, 0.4, 3, 45])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_the_latest_of_missed_runs_is_the_last_by_now(expression: str, days: float, zone: str) -> None:
+    schedule, where, now = parse(expression), ZoneInfo(zone), datetime(2026, 3, 29, 3, 17, 20, tzinfo=UTC)
+    after = now - timedelta(days=days)
+    expected, moment = None, next_time(schedule, after, where)
+    while moment is not None and moment <= now:
+        expected, moment = moment, next_time(schedule, moment, where)
+    assert latest(schedule, after, now, where)[0] == expected
+
+
+def test_years_of_missed_runs_cost_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every minute of January, looked at in December after ten years in which nobody ran it."""
+    calls = 0
+
+    def counted(*arguments: Any) -> datetime | None:
+        nonlocal calls
+        calls += 1
+        return next_time(*arguments)
+
+    monkeypatch.setattr(cron_module, "next_time", counted)
+    now = datetime(2026, 12, 15, tzinfo=UTC)
+    at, missed = latest(parse("* * * 1 *"), now - timedelta(days=3650), now, ZoneInfo("UTC"))
+    assert (at, missed > 100) == (datetime(2026, 1, 31, 23, 59, tzinfo=UTC), True)
+    assert calls < 100

@@ -12,7 +12,7 @@ import msgspec
 from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.cron import Schedule, parse, zone_of
-from podfit.core.schedules import due_times, next_time
+from podfit.core.schedules import MINUTE, next_time
 from podfit.core.times import format_time, parse_time
 from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.job.state import COMPLETE, FAILED, said
@@ -100,11 +100,22 @@ def latest(schedule: Schedule, after: datetime, now: datetime, zone: ZoneInfo) -
         return first, 1
     gap = second - first
     missed, back = int((now - first) / gap) + 1, gap
-    while True:  # from ever further back, until there is one
-        found = list(due_times(schedule, max(after, now - back), now, zone))
-        if found:
-            return found[-1], missed
-        back *= 2
+    while (found := next_time(schedule, max(after, now - back), zone)) is None or found > now:
+        back *= 2  # from ever further back, until there is one
+    return _last(schedule, found, now, zone), missed
+
+
+def _last(schedule: Schedule, found: datetime, now: datetime, zone: ZoneInfo) -> datetime:
+    """The last run by `now`, of which `found` is one. By halves, as there may be one a minute for a year."""
+    until = now
+    while until - found > MINUTE:
+        later = next_time(schedule, found + (until - found) / 2, zone)
+        if later is not None and later <= now:
+            found = later
+        else:
+            until = found + (until - found) / 2
+    later = next_time(schedule, found, zone)
+    return later if later is not None and later <= now else found
 
 
 def _too_many() -> CronEvent:
