@@ -97,7 +97,7 @@ class Run:
         self._check_runtimes()
 
     def _check_workloads(self) -> None:
-        sets = {each.metadata.uid: each for each in self._list(ReplicaSet)}
+        sets = {replicas.metadata.uid: replicas for replicas in self._list(ReplicaSet)}
         pods: Counter[str] = Counter()
         for pod in self._list(Pod):
             owner = controller_of(pod.metadata)
@@ -112,14 +112,15 @@ class Run:
         for deployment in self._list(Deployment):
             size, status = self._sizes[deployment.metadata.name], deployment.status
             assert (status.replicas, status.updated_replicas, status.available_replicas) == (size, size, size)
-        told = {
-            each.metadata.labels["kubernetes.io/service-name"]: each.endpoints for each in self._list(EndpointSlice)
-        }
+        slices = self._list(EndpointSlice)
+        told = {part.metadata.labels["kubernetes.io/service-name"]: part.endpoints for part in slices}
         for name, size in self._sizes.items():
             assert [endpoint.conditions.ready for endpoint in told[name]] == [True] * size
 
     def _check_what_is_kept(self, minutes: int) -> None:
-        owners = Counter(owner.name for each in self._list(ReplicaSet) if (owner := controller_of(each.metadata)))
+        owners = Counter(
+            owner.name for replicas in self._list(ReplicaSet) if (owner := controller_of(replicas.metadata))
+        )
         assert all(count <= HISTORY + 1 for count in owners.values()), owners
         (cron,) = self._list(CronJob)
         jobs = self._list(Job)
