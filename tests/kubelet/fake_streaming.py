@@ -12,6 +12,7 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+PING = 6
 SUCCESS: dict[str, object] = {"status": "Success"}
 
 
@@ -72,6 +73,8 @@ class FakeStreaming:
         while True:
             first, second = struct.unpack(">II", await reader.readexactly(8))
             body = await reader.readexactly(second & 0xFFFFFF)
+            if first >> 31 and first & 0xFFFF == PING:
+                continue
             if first >> 31:
                 number = int.from_bytes(body[:4], "big")
                 self.streams[number] = headers.decompress(body[10:])[8 + len("streamtype") + 4 :].decode()
@@ -84,6 +87,8 @@ class FakeStreaming:
                     self._data(writer, "stdout", body)
             if second >> 24 & 1:
                 self._data(writer, "error", json.dumps(self.status).encode(), over=True)
+                while await reader.read(1000):  # closing with something unread would take back what was written
+                    pass
                 return
 
     def _data(self, writer: asyncio.StreamWriter, name: str, data: bytes, *, over: bool = False) -> None:
