@@ -1,6 +1,6 @@
 """A cluster's life from a seed, and every write of it: what two runs of one seed have in common.
 
-    python -m support.seeded_script SEED DIRECTORY MINUTES
+    python -m support.seeded_script SEED DIRECTORY MINUTES [vpa]
 
 writes it to DIRECTORY/writes. The port on which the API listens and the authority's certificate are the machine's own,
 and are left out.
@@ -128,4 +128,5 @@ def _object(api_version: str, kind: str, name: str, spec: dict[str, Any]) -> dic
 
 if __name__ == "__main__":
     seed, directory, minutes = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
-    (directory / "writes").write_bytes(b"\n".join(writes(seed, directory, minutes=minutes)))
+    found = writes(seed, directory, minutes=minutes, vpa=sys.argv[4:] == ["vpa"])
+    (directory / "writes").write_bytes(b"\n".join(found))
