@@ -10,7 +10,6 @@ on every run.
 """
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -59,8 +58,6 @@ class SimulatedRuntime(SimulatedState):
     def __init__(self, clock: Clock, cgroups: MemoryCgroups, *, programs_end: bool = False) -> None:
         super().__init__(clock, cgroups)
         self._programs_end = programs_end
-        self.faults: dict[str, CRIError] = {}
-        self.delays: dict[str, float] = {}
 
     # ------------------------------------------------------------------ sandboxes
 
@@ -293,13 +290,6 @@ class SimulatedRuntime(SimulatedState):
                 yield await queue.get()
         finally:
             self._listeners.pop(queue, None)
-
-    async def _may(self, call: str) -> None:
-        for name in (call, "*"):
-            if delay := self.delays.get(name):
-                await (self._clock.sleep(delay) if delay < math.inf else asyncio.Event().wait())
-            if fault := self.faults.get(name):
-                raise fault
 
 
 def _image_id(name: str) -> str:

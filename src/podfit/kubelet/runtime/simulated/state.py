@@ -5,6 +5,7 @@ Containers have a cgroup in memory each: what is used beyond its memory limit en
 
 import asyncio
 import itertools
+import math
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,7 +41,16 @@ class SimulatedState:
         self._burning: dict[str, tuple[int, float]] = {}
         self.unready: set[str] = set()
         """Ids of containers whose readiness probe fails."""
+        self.faults: dict[str, CRIError] = {}
+        self.delays: dict[str, float] = {}
         self._listeners: dict[asyncio.Queue[ContainerEvent], None] = {}  # in the order in which they began
+
+    async def _may(self, call: str) -> None:
+        for name in (call, "*"):
+            if delay := self.delays.get(name):
+                await (self._clock.sleep(delay) if delay < math.inf else asyncio.Event().wait())
+            if fault := self.faults.get(name):
+                raise fault
 
     def end(self, container_id: str, code: int, *, reason: str = "") -> None:
         """The container ends by itself, or is killed for the reason."""
