@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.metrics.kubelets import Reached, server_of
+from podfit.metrics.objects import API_SERVICE
 from podfit.net.addresses import own_address
 from podfit.net.system import SystemClock
 from podfit.process.apiserver import ApiServerProcess
@@ -60,14 +63,19 @@ async def test_an_api_server_passes_requests_on_to_it(tmp_path: Path) -> None:
             await client.close()
 
 
-async def until_available(client: Any) -> Any:
-    while True:
-        try:
-            return json.loads(await client.request("GET", f"{ROOT}/nodes"))
-        except ApiError as error:
-            if error.code not in (404, 503):
-                raise
-        await asyncio.sleep(0.05)
+async def until_available(client: Client) -> Any:
+    """The nodes, once the API server has found the backend to be there."""
+    found = await client.list(APIService)
+    if not any(map(is_available, found.items)):
+        async for event in client.watch(APIService, resource_version=found.resource_version):
+            if event.type != "BOOKMARK" and is_available(event.object):
+                break
+    return json.loads(await client.request("GET", f"{ROOT}/nodes"))
+
+
+def is_available(service: APIService) -> bool:
+    told = {(condition.type, condition.status) for condition in service.status.conditions}
+    return service.metadata.name == API_SERVICE and ("Available", "True") in told
 
 
 def node(*addresses: tuple[str, str], port: int = 0) -> Node:
