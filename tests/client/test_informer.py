@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
 from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
@@ -290,3 +291,16 @@ async def test_a_long_list_leaves_others_their_turn(
     await clock.settle()
     assert len(told) == 4 * OBJECTS
     assert max(later - before for before, later in pairwise(heard)) == OBJECTS
+
+
+async def test_pods_are_kept_without_the_managers_of_their_fields(clock: FakeClock, background: Background) -> None:
+    """They are most of what a decoded pod takes, and every component follows all pods."""
+    api = FakeApi("pods")
+    manager = {"manager": "kubelet", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {}}}
+    informer = Informer(Client(Local(api, Identity("tester")), user_agent="tests"), Pod, clock=clock)
+    api.put("a", labels={"app": "web"})["metadata"]["managedFields"] = [manager]
+    background(informer.run())
+    await clock.settle()
+    pod = informer.get("a", "default")
+    assert pod is not None
+    assert (pod.metadata.labels, pod.metadata.managed_fields) == ({"app": "web"}, ())

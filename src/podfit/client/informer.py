@@ -18,7 +18,9 @@ from contextlib import aclosing
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
 from podfit.client.indexes import Cache, Key
 from podfit.client.resource import Kind, identify, resource_of, uid_of, version_of
@@ -193,7 +195,7 @@ class Informer(Generic[T]):
         return None
 
     def _changed(self, obj: T) -> None:
-        key = identify(obj)
+        obj, key = _kept(obj), identify(obj)
         old = self._cache.get(key)
         if old is not None and uid_of(old) != uid_of(obj):  # its deletion happened while we were not watching
             self._deleted(old)
@@ -215,3 +217,11 @@ class Informer(Generic[T]):
         except Exception:
             namespace, name = identify(objects[-1])
             log.exception("handler failed resource=%s object=%s/%s", self._resource.info.resource, namespace, name)
+
+
+def _kept(obj: T) -> T:
+    """Pods without the managers of their fields, which nobody who follows pods reads: they are most of what a decoded
+    pod takes. A pod that is written back without them keeps those that the server has."""
+    if isinstance(obj, Pod) and obj.metadata.managed_fields:
+        return replace(obj, metadata=replace(obj.metadata, managed_fields=()))
+    return obj
