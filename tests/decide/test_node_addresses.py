@@ -8,7 +8,8 @@ from podfit.api.certificates.v1.types import CertificateSigningRequest, Certific
 from podfit.api.core.v1.nodes.types import DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.certificates import NODE_SERVING, RequestedNames
-from podfit.decide.node.addresses import OwnedAddress, is_reachable, serving_objection, taken
+from podfit.decide.node.addresses import OwnedAddress, is_reachable, taken
+from podfit.decide.node.serving_certificates import serving_objection
 
 USES = ("digital signature", "server auth")
 ADDRESSES = (("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1"), ("Hostname", "n1"), ("InternalDNS", "N1.Lan"))

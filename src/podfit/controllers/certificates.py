@@ -37,7 +37,8 @@ from podfit.decide.certificates import (
     times,
     with_condition,
 )
-from podfit.decide.node.addresses import canonical, serving_objection
+from podfit.decide.node.addresses import canonical
+from podfit.decide.node.serving_certificates import serving_objection
 from podfit.net.certificate_signing import ends, read
 
 log = logging.getLogger(__name__)

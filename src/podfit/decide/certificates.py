@@ -1,5 +1,5 @@
-"""Certificate signing: what each signer of the cluster signs, which requests are approved automatically, when they
-expire.
+"""Certificate signing: what each signer of the cluster signs, which requests of kubelets' client certificates are
+approved automatically, when they expire. Serving certificates: `decide.node.serving_certificates`.
 
 The rules of upstream's signers `kubernetes.io/…`. `net.certificate_signing` reads a request as `RequestedNames`.
 """

@@ -12,8 +12,8 @@ from podfit.api.meta.base import ResourceList
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.capping import cap_to_policy, whole_cores
+from podfit.decide.autoscaling.limit_range_capping import Processed, for_pod
 from podfit.decide.autoscaling.limit_ranges import effective, proportional_limits
-from podfit.decide.autoscaling.pod_level import Processed, for_pod
 from support.golden import Case
 from support.vpa_golden import replay
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.autoscaling.bank import Bank
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, lowest
 from podfit.decide.autoscaling.checkpoints import load, saved
+from podfit.decide.autoscaling.histograms import HistogramBank
 from support.golden import Case
 from support.vpa_golden import replay
 
@@ -23,7 +23,7 @@ def one(value: float) -> Any:
     return np.array([float(value)])
 
 
-def applied(bank: Bank, ops: list[Case]) -> Bank:
+def applied(bank: HistogramBank, ops: list[Case]) -> HistogramBank:
     """All of the operations but probes, on a bank of one row."""
     for op in ops:
         match op["op"]:
@@ -32,24 +32,24 @@ def applied(bank: Bank, ops: list[Case]) -> Bank:
             case "sub":
                 bank.subtract(FIRST, one(op["v"]), op["w"], one(op["t_ns"] / 1e9))
             case "merge":
-                both = joined(bank, applied(Bank(bank.buckets, bank.half_life, 1), op["ops"]))
+                both = joined(bank, applied(HistogramBank(bank.buckets, bank.half_life, 1), op["ops"]))
                 bank = both.merged(np.array([0, 1]), FIRST)
             case "roundtrip":
                 (checkpoint,) = saved(bank)
-                bank = Bank(bank.buckets, bank.half_life, 1)
+                bank = HistogramBank(bank.buckets, bank.half_life, 1)
                 load(bank, 0, checkpoint)
     return bank
 
 
-def joined(*banks: Bank) -> Bank:
-    result = Bank(banks[0].buckets, banks[0].half_life)
+def joined(*banks: HistogramBank) -> HistogramBank:
+    result = HistogramBank(banks[0].buckets, banks[0].half_life)
     for name in ("weights", "total", "reference", "least", "most"):
         setattr(result, name, np.concatenate([getattr(bank, name) for bank in banks], axis=-1))
     result.size = sum(bank.size for bank in banks)
     return result
 
 
-def assert_as(bank: Bank, probe: Case) -> None:
+def assert_as(bank: HistogramBank, probe: Case) -> None:
     shares = sorted(probe["percentiles"])
     found = bank.percentiles([float(share) for share in shares])[:, 0]
     assert found == pytest.approx([probe["percentiles"][share] for share in shares], rel=1e-9)
@@ -73,7 +73,7 @@ def test_vpa_histograms_are_as_recorded(case: Case) -> None:
     options = case["options"]
     buckets = Buckets(options["max_value"], options["first_bucket_size"], options["ratio"], options["epsilon"])
     assert buckets.count == case["num_buckets"]
-    bank, done = Bank(buckets, case["half_life_seconds"], 1), list[Case]()
+    bank, done = HistogramBank(buckets, case["half_life_seconds"], 1), list[Case]()
     probes = iter(case["expect"])
     for op in case["ops"]:
         if op["op"] == "probe":
@@ -102,9 +102,9 @@ def test_both_resources_have_176_buckets_and_values_on_borders_find_theirs() -> 
                 assert found == buckets.index(value)
 
 
-def filled(samples: list[tuple[float, float]]) -> Bank:
+def filled(samples: list[tuple[float, float]]) -> HistogramBank:
     """A bank of one row."""
-    bank = Bank(CPU_BUCKETS, DAY, 1)
+    bank = HistogramBank(CPU_BUCKETS, DAY, 1)
     for value, age in samples:
         bank.add(FIRST, one(value), 0.1, one(NOW - age))
     return bank
@@ -149,7 +149,7 @@ def test_many_rows_at_once_are_as_one_after_the_other() -> None:
     rows = np.array([0, 1, 1, 2, 0])
     values = np.array([0.5, 0.25, 3.0, 0.001, 7.0])
     times = NOW + np.array([0.0, 60.0, 120.0, 180.0, 240.0])
-    together, apart = Bank(CPU_BUCKETS, DAY, 3), Bank(CPU_BUCKETS, DAY, 3)
+    together, apart = HistogramBank(CPU_BUCKETS, DAY, 3), HistogramBank(CPU_BUCKETS, DAY, 3)
     together.add(rows, values, 0.1, times)
     for row, value, time in zip(rows, values, times, strict=True):
         apart.add(np.array([row]), one(value), 0.1, one(time))
@@ -171,14 +171,14 @@ def test_what_was_added_can_be_taken_back_and_leaves_nothing_negative(samples: l
 
 @pytest.mark.row("V-011")
 def test_percentiles_are_upper_borders_and_the_last_bucket_answers_its_start() -> None:
-    bank = Bank(CPU_BUCKETS, DAY, 3)
+    bank = HistogramBank(CPU_BUCKETS, DAY, 3)
     bank.add(np.array([0, 1]), np.array([0.001, 1e6]), 1.0, np.array([NOW, NOW]))
     assert bank.percentiles([0.5])[0].tolist() == [0.01, CPU_BUCKETS.start(175), 0.0]
 
 
 @pytest.mark.row("V-012")
 def test_the_reference_is_a_whole_number_of_half_lives_since_the_year_one() -> None:
-    week = Bank(CPU_BUCKETS, 7 * DAY, 1)
+    week = HistogramBank(CPU_BUCKETS, 7 * DAY, 1)
     week.add(FIRST, one(1), 1.0, one(NOW))
     assert (week.reference[0] + 62_135_596_800) % (7 * DAY) == 0
     assert abs(week.reference[0] - NOW) <= 3.5 * DAY

@@ -10,7 +10,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.pod_level import for_pod
+from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, observed, priority
 from support.golden import Case
 from support.vpa_golden import replay

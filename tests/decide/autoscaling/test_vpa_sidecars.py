@@ -11,9 +11,9 @@ from podfit.decide.autoscaling.actions import Resize
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
+from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.oom import ran_out
 from podfit.decide.autoscaling.patches import admission_patches
-from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.priority import Thresholds, priority
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 

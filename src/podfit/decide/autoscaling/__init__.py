@@ -2,8 +2,9 @@
 
     samples ─▶ model ─▶ estimate ─▶ recommendation ─▶ capping ─▶ status of the VPA
                                                                      │
-                   admission (new pods)  ◀── pod_level (LimitRanges) ┤
-                   update    (running pods) ◀────────────────────────┘
+          admission (new pods)  ◀── limit_range_capping ─────────────┤
+          update    (running pods: resize or evict, and in_place) ◀──┘
 
-`bank` and what stands on it import NumPy; nothing outside of the VPA imports those modules.
+`histograms` (decaying, of all containers) and what stands on it import NumPy; nothing outside of the VPA imports those
+modules.
 """

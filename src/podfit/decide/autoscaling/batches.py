@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from podfit.decide.autoscaling.bank import Floats, Rows
+from podfit.decide.autoscaling.histograms import Floats, Rows
 
 
 def occurs_once(slots: Rows) -> bool:

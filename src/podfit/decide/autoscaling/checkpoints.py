@@ -16,7 +16,6 @@ from podfit.api.autoscaling_k8s.v1 import (
 )
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.bank import Bank, check_indices
 from podfit.decide.autoscaling.buckets import (
     CPU_BUCKETS,
     FINE_CPU_BUCKETS,
@@ -26,6 +25,7 @@ from podfit.decide.autoscaling.buckets import (
     rebucketed,
 )
 from podfit.decide.autoscaling.estimate import Merged
+from podfit.decide.autoscaling.histograms import HistogramBank, check_indices
 from podfit.decide.autoscaling.model import Aggregates
 
 VERSION = "v3"
@@ -65,7 +65,7 @@ def time_seconds(text: str | None) -> float:
     return -np.inf if text is None else (parse_time(text) - _EPOCH).total_seconds()
 
 
-def saved(bank: Bank) -> Iterator[HistogramCheckpoint]:
+def saved(bank: HistogramBank) -> Iterator[HistogramCheckpoint]:
     """One for each row."""
     shares = bank.shares()
     for row in range(bank.size):
@@ -89,7 +89,7 @@ def read(checkpoint: HistogramCheckpoint) -> SavedHistogram:
     return SavedHistogram(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
 
 
-def load(bank: Bank, row: int, checkpoint: HistogramCheckpoint, buckets: Buckets | None = None) -> None:
+def load(bank: HistogramBank, row: int, checkpoint: HistogramCheckpoint, buckets: Buckets | None = None) -> None:
     """Into a row, normally an empty one; `buckets` are the checkpoint's, where they are others than the bank's.
 
     ValueError says what is wrong, and the row is as before.

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from podfit.decide.autoscaling.bank import Bank, Floats
 from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
+from podfit.decide.autoscaling.histograms import Floats, HistogramBank
 from podfit.decide.autoscaling.model import LARGEST
 
 Bound = Literal["target", "lower", "upper"]
@@ -40,8 +40,8 @@ class Merged(msgspec.Struct, frozen=True):
     `parts` is how many containers of the VPA share the pod's minimum, `own` what their policies say.
     """
 
-    cpu: Bank
-    memory: Bank
+    cpu: HistogramBank
+    memory: HistogramBank
     first: Floats
     last: Floats
     count: Floats
@@ -111,7 +111,7 @@ def _shares(flags: ResourceFlags, own: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _chains(
-    bank: Bank, unit: float, shares: tuple[Floats, Floats, Floats], margin: float, known: Floats, least: Floats
+    bank: HistogramBank, unit: float, shares: tuple[Floats, Floats, Floats], margin: float, known: Floats, least: Floats
 ) -> dict[Bound, Chain]:
     """`unit`: how many of what is counted make one of the histogram's; `shares` are those of BOUNDS."""
     percentiles = bank.percentiles(shares)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from podfit.decide.autoscaling.bank import Bank, Rows
 from podfit.decide.autoscaling.estimate import Merged, Overrides
+from podfit.decide.autoscaling.histograms import HistogramBank, Rows
 from podfit.decide.autoscaling.model import MEMORY_WEIGHT, Aggregates, Containers
 from podfit.decide.autoscaling.policies import Override
 
@@ -75,7 +75,7 @@ def merge(aggregates: Aggregates, members: AggregateRows, part: slice) -> Merged
 
 
 def take_out_open_windows(
-    memory: Bank, containers: Containers, members: AggregateRows, part: slice, now: float
+    memory: HistogramBank, containers: Containers, members: AggregateRows, part: slice, now: float
 ) -> None:
     """Without the peaks of windows that are not over: whoever loads a checkpoint begins new ones (V-036)."""
     starts = members.starts[part.start : part.stop + 1]

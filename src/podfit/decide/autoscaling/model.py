@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podfit.decide.autoscaling.arrays import Slots
-from podfit.decide.autoscaling.bank import Bank, Floats, Rows
 from podfit.decide.autoscaling.batches import newest_before, window_peaks
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, FINE_CPU_BUCKETS, FINE_MEMORY_BUCKETS, MEMORY_BUCKETS
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, MemoryFlags, OomFlags, RecommenderFlags
+from podfit.decide.autoscaling.histograms import Floats, HistogramBank, Rows
 
 CPU_WEIGHT, MEMORY_WEIGHT = 0.1, 1.0
 """Of a sample, whatever the container requests (V-020)."""
@@ -35,8 +35,10 @@ class Aggregates:
     def __init__(self, flags: RecommenderFlags) -> None:
         self.flags = flags
         self.slots = Slots()
-        self.cpu = Bank(FINE_CPU_BUCKETS if flags.fine_buckets else CPU_BUCKETS, flags.cpu_half_life)
-        self.memory = Bank(FINE_MEMORY_BUCKETS if flags.fine_buckets else MEMORY_BUCKETS, flags.memory_half_life)
+        self.cpu = HistogramBank(FINE_CPU_BUCKETS if flags.fine_buckets else CPU_BUCKETS, flags.cpu_half_life)
+        self.memory = HistogramBank(
+            FINE_MEMORY_BUCKETS if flags.fine_buckets else MEMORY_BUCKETS, flags.memory_half_life
+        )
         self.first: Floats = np.empty(0)
         self.last: Floats = np.empty(0)
         self.created: Floats = np.empty(0)

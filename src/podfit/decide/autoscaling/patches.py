@@ -18,8 +18,8 @@ from podfit.core.resources import CPU
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.limit_ranges import NOTHING, effective, proportional_limits
-from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.policies import OFF, boost_of, is_off, policy_of, recommended, scales_limits, update_mode
 
 OBSERVED, UPDATES = "vpaObservedContainers", "vpaUpdates"

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.autoscaling.bank import Floats, Rows
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.histograms import Floats, Rows
 from podfit.decide.autoscaling.policies import recommended, size_log2
 from podfit.decide.autoscaling.status import Estimated
 

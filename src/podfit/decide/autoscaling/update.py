@@ -40,8 +40,8 @@ from podfit.decide.autoscaling.in_place import (
     state_of,
     waits_for_memory,
 )
+from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
-from podfit.decide.autoscaling.pod_level import for_pod
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
 from podfit.decide.autoscaling.shrinks import differs, guards

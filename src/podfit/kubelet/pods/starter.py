@@ -23,8 +23,8 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
+from podfit.decide.pod.restart_backoff import CrashBackoff, Key
 from podfit.kubelet.actuation.actuator import Actuator
-from podfit.kubelet.backoff import CrashBackoff, Key
 from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.images.image_volumes import ImageVolumes

@@ -40,7 +40,7 @@ AT_ONCE = 512
 _BY_ROW = ("total", "reference", "least", "most")
 
 
-class Bank:
+class HistogramBank:
     def __init__(self, buckets: Buckets, half_life: float, rows: int = 0) -> None:
         self.buckets, self.half_life = buckets, half_life
         self.size = rows
@@ -58,7 +58,7 @@ class Bank:
 
     def extend(self, rows: int) -> None:
         """Empty rows at the end, until there are `rows`."""
-        more, size = Bank(self.buckets, self.half_life, rows), self.size
+        more, size = HistogramBank(self.buckets, self.half_life, rows), self.size
         for bucket in np.flatnonzero(self.weights.any(axis=1)):
             more.weights[bucket, :size] = self.weights[bucket]
         for name in ("total", "reference", "least", "most"):
@@ -125,7 +125,7 @@ class Bank:
         used, inside = self._inside(slice(None))
         return used, np.where(inside, self.weights[used], 0.0)
 
-    def merged(self, rows: Rows, starts: Rows) -> "Bank":
+    def merged(self, rows: Rows, starts: Rows) -> "HistogramBank":
         """A new bank: its row `g` is the sum of `rows[starts[g]:starts[g+1]]`; no group may be empty.
 
         References that differ within a group are made equal in this bank too, so that the next time they are.
@@ -141,7 +141,7 @@ class Bank:
             self._shift_to(*_changed(self.reference, latest))
         part = self._taken(rows)
         part._shift_to(np.arange(len(rows)), wanted)
-        result = Bank(self.buckets, self.half_life, len(starts))
+        result = HistogramBank(self.buckets, self.half_life, len(starts))
         result.reference = newest
         used, counted = part._counted()
         result.weights[used] = np.add.reduceat(counted, starts, axis=1)
@@ -223,9 +223,9 @@ class Bank:
             self.least[part] = np.where(counts, columns, last).min(axis=0)
             self.most[part] = np.where(counts, columns, 0).max(axis=0)
 
-    def _taken(self, rows: Rows) -> "Bank":
+    def _taken(self, rows: Rows) -> "HistogramBank":
         """A bank of copies of these rows."""
-        part = Bank(self.buckets, self.half_life)
+        part = HistogramBank(self.buckets, self.half_life)
         part.size, part.weights = len(rows), np.take(self.weights, rows, axis=1)
         for name in _BY_ROW:
             setattr(part, name, getattr(self, name)[rows])
