@@ -62,6 +62,15 @@ def target(up: Up, name: str, seconds: float) -> dict[str, float]:
         time.sleep(0.2)
 
 
+def steady(url: str) -> None:
+    """Wait until two points of the history lie behind the container's start, whose rate is less."""
+    rate = f'rate(container_cpu_usage_seconds_total{{job="{JOB}",container="app"}}[15s])'
+    end = time.monotonic() + 60
+    while not ask(url, f"min_over_time({rate}[30s:15s]) > 0.09 and count_over_time({rate}[30s:15s]) >= 2"):
+        assert time.monotonic() < end, ask(url, rate)
+        time.sleep(0.2)
+
+
 def test_vpa_recommends_from_history_what_it_recommends_from_living_samples(up: Up, tmp_path: Path) -> None:
     """Within one bucket of the histogram, for each resource."""
     up.ok("apply", "-f", str(DEFINITIONS))
@@ -71,6 +80,7 @@ def test_vpa_recommends_from_history_what_it_recommends_from_living_samples(up: 
         up.apply(deployment("busy", BUSY, resources), vpa("busy"))
         other = vpa("busy", recommenders=[{"name": "history"}])
         up.apply({**other, "metadata": {"name": "past"}})
+        steady(url)
         with vpa_process(up, "recommender", RECOMMENDER):
             living = target(up, "busy", 45)
         past = (*HISTORY, "--prometheus-address", url)
