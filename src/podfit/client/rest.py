@@ -7,7 +7,7 @@ async for event in client.watch(Pod, resource_version=page.resource_version): â€
 
 what can go wrong
   ApiError          the server refused; the status it sent
-  ConnectionError   no answer (`net.reach.Unreachable`), or one that cannot be read (`Unreadable`)
+  ConnectionError   no answer (`net.reachability.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
 import asyncio

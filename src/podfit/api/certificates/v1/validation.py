@@ -1,6 +1,6 @@
 """Certificate signing requests: what may be asked for, and which conditions may come and go where.
 
-What takes reading X.509 is for the API server to look at: `apiserver.certificates`.
+What takes reading X.509 is for the API server to look at: `net.certificate_signing`.
 """
 
 from podfit.api.certificates.v1.types import APPROVED, DENIED, FAILED, CertificateSigningRequest

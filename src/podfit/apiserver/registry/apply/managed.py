@@ -2,7 +2,7 @@
 
 A write is compared with what was stored: its manager comes to own what it added or changed, others lose that, and what
 is gone belongs to nobody. Entries of one manager are told apart by operation and subresource; an apply replaces its
-manager's fields (`apiserver.apply`), any other write adds to them.
+manager's fields (`registry.apply`), any other write adds to them.
 """
 
 from collections.abc import Iterable, Iterator
