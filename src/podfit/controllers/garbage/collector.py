@@ -1,6 +1,6 @@
 """The garbage collector.
 
-    a kind's watch ─▶ graph ─▶ queue of UIDs ─▶ decide.workload.ownership ─▶ delete, forget an owner, take a finalizer away
+    a kind's watch ─▶ graph ─▶ queue of UIDs ─▶ decide.workload.ownership ─▶ delete, forget an owner, end a finalizer
 
 An object is looked at when it names owners, when one of its owners goes or begins to wait for it, and when its own
 deletion waits for dependents. Before anything is done, the object is read again from the API, and the write names the

@@ -1,29 +1,37 @@
 """Completion indexes: sets of numbers, written as `1,3-5,7`."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable
+from itertools import chain, groupby, islice
 
 from podfit.api.core.v1.pods.types import Pod
 
 ANNOTATION = "batch.kubernetes.io/job-completion-index"
 """Also the label of that name."""
+MOST_INDEXES = 1_000_000
+"""Whoever writes the status of a job can name 2^31 in a few bytes; upstream counts spans and holds no indexes."""
 
 
 def index_of(pod: Pod) -> int | None:
     """None for a pod that has none that can be read."""
     text = pod.metadata.annotations.get(ANNOTATION, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else None
+    return _number(text)
 
 
 def parse(text: str, most: int) -> frozenset[int]:
-    """Those below `most`; what cannot be read is passed over."""
-    return frozenset(index for span in text.split(",") for index in _span(span, most))
+    """Those below `most`; what cannot be read is passed over, and what comes after MOST_INDEXES."""
+    spans = (_span(span, most) for span in text.split(","))
+    return frozenset(islice(chain.from_iterable(spans), MOST_INDEXES))
 
 
-def _span(text: str, most: int) -> Iterator[int]:
+def _span(text: str, most: int) -> range:
     first, _, last = text.partition("-")
-    if first.isdecimal() and (not last or last.isdecimal()):
-        yield from range(int(first), min(int(last or first) + 1, most))
+    begin, end = _number(first), _number(last or first)
+    return range(begin, min(end + 1, most)) if begin is not None and end is not None else range(0)
+
+
+def _number(text: str) -> int | None:
+    """A whole number of 32 bits has ten digits at most."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else None
 
 
 def shown(indexes: Iterable[int]) -> str:
