@@ -7,11 +7,11 @@ async for event in client.watch(Pod, resource_version=page.resource_version): â€
 
 what can go wrong
   ApiError          the server refused; the status it sent
-  ConnectionError   no answer (`net.reachability.Unreachable`), or one that cannot be read (`Unreadable`)
+  ConnectionError   no answer (`net.reachability.Unreachable`), or one that cannot be read (`decoding.Unreadable`)
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from copy import copy
 from typing import Any, Generic, TypeVar
@@ -21,8 +21,8 @@ import msgspec
 from podfit.api.core.v1.pods.types import Binding
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta import codec
-from podfit.api.meta.base import Struct
-from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta, Preconditions
+from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
+from podfit.client.decoding import Event, Listed, decoded, lines_of, object_of, refusal
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
@@ -39,10 +39,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-
-
-class Unreadable(ConnectionError):
-    """An answer that is not what the API promises."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -90,7 +86,7 @@ class Client:
 
     async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
         resource = resource_of(kind)
-        return _object(await self.request("GET", resource.info.path(namespace, name)), resource.type)
+        return object_of(await self.request("GET", resource.info.path(namespace, name)), resource.type)
 
     async def list(
         self,
@@ -113,10 +109,10 @@ class Client:
             **{"continue": continue_},
         )
         body = await self.request("GET", resource.info.path(namespace), query=query)
-        found = _decode(body, _Listed)
+        found = decoded(body, Listed)
         items: list[T] = []
         for item in found.items:
-            items.append(_decode(item, resource.type))
+            items.append(decoded(item, resource.type))
             if len(items) % OBJECTS == 0:
                 await asyncio.sleep(0)  # others of this process have their turn while a large answer is read
         meta = found.metadata
@@ -130,13 +126,17 @@ class Client:
         """The same for a dict, which does not know its resource."""
         resource = resource_of(kind)
         path = resource.info.path(namespace or identify(obj)[0])
-        return _object(await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+        return object_of(
+            await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type
+        )
 
     async def update(self, obj: T, *, kind: Kind[T] | None = None, subresource: str = "", dry_run: bool = False) -> T:
         """Replace an object; its resource version, if it has one, must be the current one (else 409 Conflict)."""
         resource = resource_of(kind or type(obj))
         path = resource.info.path(*identify(obj), subresource)
-        return _object(await self.request("PUT", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+        return object_of(
+            await self.request("PUT", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type
+        )
 
     async def update_status(self, obj: T, *, kind: Kind[T] | None = None) -> T:
         return await self.update(obj, kind=kind, subresource="status")
@@ -163,7 +163,7 @@ class Client:
             query=_query(dryRun=dry_run, fieldManager=field_manager, force=force),
             content_type=content_type,
         )
-        return _object(body, resource.type)
+        return object_of(body, resource.type)
 
     async def delete(
         self,
@@ -222,12 +222,12 @@ class Client:
             timeoutSeconds=timeout,
         )
         response = await self.send("GET", resource.info.path(namespace), query=query)
-        async with aclosing(_lines(response)) as lines:
+        async with aclosing(lines_of(response)) as lines:
             async for line in lines:
-                event = _decode(line, _Event)
+                event = decoded(line, Event)
                 if event.type == "ERROR":
-                    raise ApiError.from_status(_decode(event.object, dict))
-                yield WatchEvent(event.type, _object(bytes(event.object), resource.type))
+                    raise ApiError.from_status(decoded(event.object, dict))
+                yield WatchEvent(event.type, object_of(bytes(event.object), resource.type))
 
     async def request(
         self,
@@ -256,38 +256,8 @@ class Client:
             Request(method, path, {name: (value,) for name, value in (query or {}).items()}, headers, body)
         )
         if response.status >= 400:
-            raise _refusal(response.status, await response.read())
+            raise refusal(response.status, await response.read())
         return response
-
-
-class _Listed(Struct):
-    items: tuple[msgspec.Raw, ...] = ()
-    metadata: ListMeta = ListMeta()
-
-
-class _Event(Struct):
-    type: str
-    object: msgspec.Raw
-
-
-def _object(data: bytes, kind: type[T]) -> T:
-    """An answer and an event that tell the same are one object, however many are told."""
-    return _decode(data.removesuffix(b"\n"), kind, codec.decode_shared)
-
-
-def _decode(data: bytes | msgspec.Raw, kind: type[T], decode: Callable[[bytes, type[T]], T] = codec.decode) -> T:
-    try:
-        return decode(bytes(data), kind)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
-
-
-def _refusal(code: int, body: bytes) -> ApiError:
-    try:
-        status = msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return ApiError(code, "", body[:500].decode(errors="replace").strip() or f"HTTP status {code}")
-    return ApiError.from_status(status, code=code)
 
 
 def _query(**parameters: str | int | bool) -> dict[str, str]:
@@ -295,22 +265,3 @@ def _query(**parameters: str | int | bool) -> dict[str, str]:
     if parameters.get("dryRun"):
         parameters["dryRun"] = "All"
     return {name: "true" if value is True else str(value) for name, value in parameters.items() if value}
-
-
-async def _lines(response: Response) -> AsyncGenerator[bytes, None]:
-    """The lines of a streamed answer, which may be cut anywhere."""
-    if isinstance(response.body, bytes):
-        for line in response.body.splitlines():
-            yield line
-        return
-    rest = b""
-    try:
-        async for chunk in response.body:
-            *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-            for line in lines:
-                if line:
-                    yield line
-    finally:
-        close = getattr(response.body, "aclose", None)
-        if close is not None:
-            await close()
