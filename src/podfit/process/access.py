@@ -30,6 +30,12 @@ class Published(msgspec.Struct, frozen=True):
     current: bool = True
     """Whether kubectl uses it without being told."""
 
+    def __str__(self) -> str:
+        if not self.context:
+            return str(self.path)
+        current = "the current context" if self.current else "current context unchanged"
+        return f'context "{self.context}" in {self.path} ({current})'
+
 
 def admin_access(authority: Authority, server: str) -> Access:
     pair = authority.client("admin", user="kubernetes-admin", groups=("system:masters",))

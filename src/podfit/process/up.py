@@ -24,7 +24,7 @@ from podfit.core.times import format_time
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
-from podfit.process.access import CONTEXT, Published, keep, publish
+from podfit.process.access import Published, keep, publish
 from podfit.process.apiserver import ApiServerComponent, place_of_store
 from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
@@ -131,9 +131,7 @@ class Cluster:
         finally:
             self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {place_of_store(options.api)}")
-        where = f'context "{CONTEXT}" in ' if self.access.context else ""
-        current = "the current context" if self.access.current else "current context unchanged"
-        announce(f"  kubectl   {where}{self.access.path}{f' ({current})' if where else ''}")
+        announce(f"  kubectl   {self.access}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
         self._record(ready=True)
 
