@@ -9,7 +9,7 @@ import pytest
 from support.attack_courses import APART, COURSES, Apart, Course
 from support.attack_courses.course import Scene
 from support.attack_payloads import BODIES, PATCHES, QUERIES
-from support.attack_rows import OF_PAYLOADS, ON_A_NODE, TESTS, lines, named
+from support.attack_rows import BY_ITSELF, OF_PAYLOADS, ON_A_NODE, TESTS, lines, named
 from support.bounded import Victim, bounded
 
 Figure = Callable[[str, object], None]
@@ -25,7 +25,7 @@ def test_every_line_of_the_page_is_attacked() -> None:
     attacked = {named(OF_PAYLOADS[bound]) for bound in payloads}
     attacked |= {named(row) for course in COURSES for row in course.rows}
     attacked |= {named(row) for course in APART for row in course.rows}
-    for row, test in ON_A_NODE.items():
+    for row, test in (ON_A_NODE | BY_ITSELF).items():
         path, _, name = test.partition("::")
         assert f"def {name}(" in (TESTS / path).read_text()
         attacked.add(named(row))

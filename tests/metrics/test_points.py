@@ -69,9 +69,9 @@ pod_cpu_usage_seconds_total{namespace="shop",pod="web"} 1.5 1000500
 """
 
 
-def test_a_kubelets_answer() -> None:
+async def test_a_kubelets_answer() -> None:
     """Of a container without memory nothing is told, nor of its pod."""
-    assert read("n1", BODY, 5.0) == Batch(
+    assert await read("n1", BODY, 5.0) == Batch(
         {"n1": Point(0.0, 1000.5, 12_250_000_000, 4096)},
         {("shop", "web"): {"app": Point(900.25, 1000.5, 1_500_000_000, 1 << 20)}},
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.metrics.v1beta1.types import NodeMetrics
 from podfit.core.errors import ApiError
@@ -91,7 +92,7 @@ async def test_a_table() -> None:
     used = NodeMetrics(metadata=ObjectMeta(name="n1"), window="15s", usage={"cpu": Quantity.parse("250m")})
     request = Request("GET", f"{ROOT}/nodes", headers={"accept": TABLE})
     assert wants_table(request)
-    made = table(request, [used])
+    made = json.loads(codec.encode(await table(request, [used])))
     assert [definition["name"] for definition in made["columnDefinitions"]] == ["Name", "cpu", "Window"]
     assert [row["cells"] for row in made["rows"]] == [["n1", "250m", "15s"]]
 

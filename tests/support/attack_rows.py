@@ -61,6 +61,16 @@ ON_A_NODE = {
 }
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
+BY_ITSELF = {
+    "what a kubelet tells of": "metrics/test_hostile_kubelets.py::test_no_answer_holds_the_event_loop_up",
+    "a line of metrics": "metrics/test_hostile_kubelets.py::test_what_is_no_amount_is_no_reading_and_ends_no_round",
+    "pods of which a kubelet tells": (
+        "metrics/test_hostile_kubelets.py::test_a_kubelet_tells_nothing_of_pods_of_other_nodes_and_spoils_no_round"
+    ),
+    "a list of metrics": "metrics/test_many_pods.py::test_a_long_list_does_not_hold_the_event_loop_up",
+}
+"""What takes more objects than a quick test can make in a cluster: the test that attacks the part by itself."""
+
 
 def lines() -> list[str]:
     """The first cells of the page's tables."""

@@ -11,7 +11,7 @@ from podfit.net.http_client import HttpsClient
 from podfit.net.wire import Request, Response
 
 PATH = "/metrics/resource"
-LARGEST = 64 * 2**20
+LARGEST = 8 * 2**20
 """Bytes of one kubelet's answer; that of 500 pods is below 1 MiB."""
 DEFAULT_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 

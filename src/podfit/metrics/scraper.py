@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
@@ -39,6 +40,7 @@ class Scraper:
     def __init__(
         self,
         nodes: Informer[Node],
+        pods: Informer[Pod],
         ask: Ask,
         points: Points,
         *,
@@ -46,7 +48,8 @@ class Scraper:
         settings: ScrapeSettings,
         metrics: Metrics,
     ) -> None:
-        self._nodes, self._ask, self._points, self._clock, self._settings = nodes, ask, points, clock, settings
+        self._nodes, self._pods, self._ask, self._points = nodes, pods, ask, points
+        self._clock, self._settings = clock, settings
         self.last: float | None = None
         self._rounds: WorkQueue[str] = WorkQueue(clock)
         self._asked = metrics.counter(
@@ -78,12 +81,23 @@ class Scraper:
         async with limit:
             try:
                 body = await self._ask(node)
+                batch = await read(name, body, self._clock.now().timestamp())
             except (ApiError, ConnectionError) as error:
                 self._asked.labels("false").inc()
                 log.warning("kubelet not read node=%s error=%s", name, error)
                 return Batch()
         self._asked.labels("true").inc()
-        return read(name, body, self._clock.now().timestamp())
+        return self._without_others(name, batch)
+
+    def _without_others(self, node: str, batch: Batch) -> Batch:
+        """A kubelet tells nothing of pods that are known to be on another node."""
+        there = {key: points for key, points in batch.pods.items() if self._node_of(key) in ("", node)}
+        return Batch(batch.nodes, there)
+
+    def _node_of(self, key: PodKey) -> str:
+        """Empty where the pod is not known."""
+        pod = self._pods.get(key[1], key[0])
+        return pod.spec.node_name if pod is not None else ""
 
     @property
     def alive(self) -> bool:

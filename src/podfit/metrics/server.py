@@ -24,7 +24,9 @@ class MetricsServer:
         self._nodes = Informer(client, Node, clock=clock, labels=nodes)
         self._pods = Informer(client, Pod, clock=clock, fields=RUNNING)
         self._points = Points(settings.interval)
-        self._scraper = Scraper(self._nodes, ask, self._points, clock=clock, settings=settings, metrics=metrics)
+        self._scraper = Scraper(
+            self._nodes, self._pods, ask, self._points, clock=clock, settings=settings, metrics=metrics
+        )
         self.api = MetricsApi(self._points, self._pods, self._nodes, clock=clock)
 
     async def run(self) -> None:

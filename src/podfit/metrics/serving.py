@@ -26,6 +26,7 @@ from podfit.core.selectors import SelectorError
 from podfit.core.times import format_time
 from podfit.metrics.points import Points, Usage
 from podfit.metrics.tables import table, wants_table
+from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request, Response
 
 ROOT = f"/apis/{GROUP_VERSION}"
@@ -50,38 +51,40 @@ class MetricsApi:
 
     async def __call__(self, request: Request) -> Response:
         try:
-            return self._answer(request)
+            return await self._answer(request)
         except ApiError as error:
             return Response(error.code, {"content-type": "application/json"}, msgspec.json.encode(error.status()))
 
-    def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Response:
         path = request.path.rstrip("/")
         if path in DISCOVERY:
             return _json(DISCOVERY[path])
         match path.removeprefix(ROOT).split("/")[1:] if path.startswith(f"{ROOT}/") else []:
             case ["nodes"]:
-                return self._listed(request, "NodeMetricsList", self._of_nodes())
+                return await self._listed(request, "NodeMetricsList", self._of_nodes())
             case ["nodes", name]:
                 _only_get(request)
-                return _object(request, self._node(self._nodes.get(name)), "nodemetrics", name)
+                return await _object(request, self._node(self._nodes.get(name)), "nodemetrics", name)
             case ["pods"]:
-                return self._listed(request, "PodMetricsList", self._of_pods(""))
+                return await self._listed(request, "PodMetricsList", self._of_pods(""))
             case ["namespaces", namespace, "pods"]:
-                return self._listed(request, "PodMetricsList", self._of_pods(namespace))
+                return await self._listed(request, "PodMetricsList", self._of_pods(namespace))
             case ["namespaces", namespace, "pods", name]:
                 _only_get(request)
                 found = self._pod(self._pods.get(name, namespace))
-                return _object(request, found, "podmetrics", f"{namespace}/{name}")
+                return await _object(request, found, "podmetrics", f"{namespace}/{name}")
         raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
-    def _listed(self, request: Request, kind: str, objects: Iterator[Measured]) -> Response:
+    async def _listed(self, request: Request, kind: str, objects: Iterator[Measured]) -> Response:
         _only_get(request)
         if request.param("watch") in ("1", "true"):
             raise method_not_allowed()
-        selected = list(_selected(request, objects))
+        found = await in_turns(_selected(request, objects))
+        selected = [measured for measured in found if measured is not None]
         if wants_table(request):
-            return _json(table(request, selected))
-        return _json({"kind": kind, "apiVersion": GROUP_VERSION, "metadata": {}, "items": [*map(_item, selected)]})
+            return _json(await table(request, selected))
+        items = await in_turns(msgspec.Raw(codec.encode(_item(obj))) for obj in selected)
+        return _json({"kind": kind, "apiVersion": GROUP_VERSION, "metadata": {}, "items": items})
 
     def _of_pods(self, namespace: str) -> Iterator[PodMetrics]:
         known = sorted(self._pods.list(namespace), key=lambda pod: (pod.metadata.namespace, pod.metadata.name))
@@ -123,7 +126,8 @@ class MetricsApi:
         )
 
 
-def _selected(request: Request, objects: Iterator[Measured]) -> Iterator[Measured]:
+def _selected(request: Request, objects: Iterator[Measured]) -> Iterator[Measured | None]:
+    """None for one that is not selected. Raises ApiError 400."""
     try:
         labels, fields = parse_labels(request.param("labelSelector")), parse_fields(request.param("fieldSelector"))
     except SelectorError as error:
@@ -131,8 +135,7 @@ def _selected(request: Request, objects: Iterator[Measured]) -> Iterator[Measure
     for sample in objects:
         meta = sample.metadata
         names = {"metadata.name": meta.name, "metadata.namespace": meta.namespace}
-        if labels.matches(meta.labels) and fields.matches(names):
-            yield sample
+        yield sample if labels.matches(meta.labels) and fields.matches(names) else None
 
 
 def _quantities(used: Usage) -> dict[str, Quantity]:
@@ -146,11 +149,11 @@ def _item(obj: Measured) -> dict[str, Any]:
     return fields
 
 
-def _object(request: Request, obj: Measured | None, resource: str, name: str) -> Response:
+async def _object(request: Request, obj: Measured | None, resource: str, name: str) -> Response:
     """Raises NotFound, in metrics-server's words."""
     if obj is None:
         raise not_found(resource, name, group=GROUP)
-    return _json(table(request, [obj]) if wants_table(request) else obj)
+    return _json(await table(request, [obj]) if wants_table(request) else obj)
 
 
 def _json(body: Any) -> Response:

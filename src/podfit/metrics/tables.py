@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec import Raw
+
+from podfit.api.meta import codec
 from podfit.api.metrics.v1beta1.types import NodeMetrics, PodMetrics
 from podfit.core.quantity import Quantity
+from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request
 
 TABLE = "as=Table"
@@ -17,23 +21,22 @@ def wants_table(request: Request) -> bool:
     return TABLE in first.split(";") and "v=v1" in first.split(";")
 
 
-def table(request: Request, objects: Sequence[PodMetrics | NodeMetrics]) -> dict[str, Any]:
-    """Columns of the resources that are told, by name."""
-    used = [_usage(obj) for obj in objects]
+async def table(request: Request, objects: Sequence[PodMetrics | NodeMetrics]) -> dict[str, Any]:
+    """Columns of the resources that are told, by name. Rows are encoded, some in each turn of the event loop."""
+    used = await in_turns(map(_usage, objects))
     names = sorted({name for one in used for name in one})
     columns = [
         {"name": "Name", "type": "string", "format": "name", "description": "Name of the resource", "priority": 0},
         *({"name": name, "type": "string", "format": "quantity", "description": "", "priority": 0} for name in names),
         {"name": "Window", "type": "string", "format": "duration", "description": "", "priority": 0},
     ]
-    rows = [
-        {
-            "cells": [obj.metadata.name, *(str(one.get(name, "")) for name in names), obj.window],
-            "object": _inside(request, obj),
-        }
-        for obj, one in zip(objects, used, strict=True)
-    ]
+    rows = await in_turns(_row(request, obj, one, names) for obj, one in zip(objects, used, strict=True))
     return {"kind": "Table", "apiVersion": VERSION, "metadata": {}, "columnDefinitions": columns, "rows": rows}
+
+
+def _row(request: Request, obj: PodMetrics | NodeMetrics, used: dict[str, Quantity], names: Sequence[str]) -> Raw:
+    cells = [obj.metadata.name, *(str(used.get(name, "")) for name in names), obj.window]
+    return Raw(codec.encode({"cells": cells, "object": _inside(request, obj)}))
 
 
 def _usage(obj: PodMetrics | NodeMetrics) -> dict[str, Quantity]:

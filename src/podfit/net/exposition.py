@@ -1,13 +1,18 @@
 """Parses Prometheus' text format, only for the metric families that are asked for.
 
 A kubelet's /metrics/cadvisor has tens of thousands of lines, so a line is passed over by its first characters; the rest
-is `prometheus_client`'s to read.
+is `prometheus_client`'s to read, whose time grows with the square of a line's labels: lines are bounded.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
+
+MOST_LINE = 4096
+"""Characters of a line; with the longest names that Kubernetes allows one has about 1,500."""
+PIECE = 32 * 1024
+"""Characters that are read in one turn of an event loop: about 10 ms."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -19,20 +24,31 @@ class Sample(msgspec.Struct, frozen=True):
     time: int = 0
 
 
+def pieces(text: str) -> Iterator[str]:
+    """Whole lines, PIECE characters or a little more at once."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + PIECE)
+        end = len(text) if end < 0 else end + 1
+        yield text[start:end]
+        start = end
+
+
 def samples(text: str, names: Collection[str]) -> Iterator[Sample]:
-    """Those of the named families. A line that cannot be read, as when an answer was cut, is no sample."""
-    for line in text.splitlines():
-        if line.partition("{")[0].partition(" ")[0] in names:
+    """Those of the named families. A line that cannot be read, as when an answer was cut, is no sample, nor is one of
+    more than MOST_LINE characters."""
+    for line in text.split("\n"):
+        if len(line) <= MOST_LINE and line.partition("{")[0].partition(" ")[0] in names:
             yield from _read(line)
 
 
 def _read(line: str) -> list[Sample]:
     try:
         families = list(text_string_to_metric_families(f"{line}\n"))
-    except (ValueError, IndexError):  # what the parser raises for half a line
+        return [
+            Sample(sample.name, sample.labels, float(sample.value), round(1000 * float(sample.timestamp or 0)))
+            for family in families
+            for sample in family.samples
+        ]
+    except (ValueError, IndexError, OverflowError):  # what the parser raises for half a line, and floats for no number
         return []
-    return [
-        Sample(sample.name, sample.labels, float(sample.value), round(1000 * float(sample.timestamp or 0)))
-        for family in families
-        for sample in family.samples
-    ]

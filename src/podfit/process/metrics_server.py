@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 IDENTITY = controller(NAME)
 INTERVAL = 15.0
 """Seconds; what upstream's manifest sets."""
+ANSWER_SECONDS = 10.0
+"""For one kubelet's whole answer, as upstream's `--kubelet-request-timeout`."""
 
 
 async def local_metrics(api: ApiServerComponent, services: LocalServices, client_of: ClientOf, clock: Clock) -> Loop:
@@ -74,6 +76,10 @@ def asking(nodes: NodeConnection, identity: Identity) -> Ask:
         reach = nodes(node.metadata.name)
         if reach is None:
             raise ConnectionError("there is no such node here")
-        return await told(await reach(Request("GET", PATH, identity=identity)))
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await told(await reach(Request("GET", PATH, identity=identity)))
+        except TimeoutError:
+            raise ConnectionError(f"it did not answer within {ANSWER_SECONDS:g} s") from None
 
     return ask
