@@ -1,6 +1,5 @@
 """Webhooks and APIServices whose service is answered over the network, found without anybody's help."""
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request, Response
 from support.backends import Listening, endpoint_slice, endpoints, listening, service
 from support.etcd import free_ports
+from support.eventually import eventually_async
 from support.resizing import asking, container, cpu, resize, send, spec, stored
 from support.server import ADMIN, Server, document
 from support.webhooks import Hooks, register, setting
@@ -25,8 +25,6 @@ SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 SERVICES, ENDPOINTS = "/api/v1/namespaces/default/services", "/api/v1/namespaces/default/endpoints"
 GROUP = "metrics.k8s.io"
 APISERVICE = f"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.{GROUP}"
-MOMENT = 0.001
-PATIENCE = 10.0  # seconds
 UNTRUSTED = ": tls: failed to verify certificate: x509: certificate signed by unknown authority"
 FAILED = (
     f'Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: Post "https://{NAME}:'
@@ -183,14 +181,14 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def condition(server: Server, reason: str) -> Any:
-    """The condition Available, once it has this reason; no timer runs here, so what happened was told at once."""
-    async with asyncio.timeout(PATIENCE):  # a backend answers through a socket
-        while True:
-            found = await server.client.get(APIService, f"v1beta1.{GROUP}", "")
-            for told in found.status.conditions:
-                if told.reason == reason:
-                    return told
-            await asyncio.sleep(MOMENT)
+    """The condition Available, once it has this reason: a backend answers through TCP, which may hold pieces back."""
+
+    async def look() -> Any:
+        service = await server.client.get(APIService, f"v1beta1.{GROUP}", "")
+        return next(iter(service.status.conditions), None)
+
+    what = f"the reason {reason}"
+    return await eventually_async(look, lambda told: told.reason == reason, within=10, what=what, every=0.001)
 
 
 def registration(**spec: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from podfit.net.wire import Identity
 from support.etcd import fresh_prefix, open_etcd
+from support.eventually import eventually_async
 from support.server import Server, document, running_server
 
 pytestmark = pytest.mark.etcd
@@ -139,8 +140,6 @@ async def test_declared_kinds_come_and_go_on_both(pair: tuple[Server, Server]) -
 
 async def until(server: Server, path: str, status: int) -> None:
     """A server learns of another's definition by its watch."""
-    for _ in range(500):
-        if (await send(server, "GET", path))[0] == status:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{path} was never {status}")
+    await eventually_async(
+        lambda: send(server, "GET", path), lambda answer: answer[0] == status, within=10, what=f"{path} is {status}"
+    )

@@ -13,6 +13,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,6 +26,7 @@ from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
 from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
+from support.eventually import eventually_async
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight
@@ -129,14 +131,18 @@ class Storm:
             self._acknowledged[name] = max(self._acknowledged.get(name, 0), pod.metadata.generation)
 
     async def _patch(self, client: Client, name: str, patch: dict[str, Any]) -> Pod:
-        end = time.monotonic() + PATIENCE
-        while True:
+        async def accepted() -> Pod | None:
             try:
                 return await client.patch(Pod, name, "default", patch, subresource="resize")
-            except (ConnectionError, ApiError):
-                if not self._stubborn or time.monotonic() > end:
+            except (ConnectionError, ApiError) as error:
+                if not self._stubborn:
                     raise
-            await asyncio.sleep(0.05)
+                refusals.append(error)
+                return None
+
+        refusals: list[Exception] = []
+        told = partial(str, refusals)
+        return await eventually_async(accepted, within=PATIENCE, what=f"{name} may be resized", told=told)
 
 
 def wanted(desired: dict[str, Any]) -> tuple[int, int]:

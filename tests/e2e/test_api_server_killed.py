@@ -19,11 +19,12 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from support.eventually import eventually_async
 from support.kubelet import joined
 from support.up import Up, manifest, resources
 
 NODE, NAMES = "n1", [f"p{number}" for number in range(10)]
-RESIZES, SECONDS, LOOK = 8, 60.0, 0.05
+RESIZES, SECONDS = 8, 60.0
 LATEST = 40  # of the 80 resizes: the server is killed when so many or fewer were acknowledged
 Figure = Callable[[str, object], None]
 
@@ -65,12 +66,8 @@ class Storm:
 
 
 async def _when_settled(client: Client, name: str) -> Pod:
-    for _ in range(round(SECONDS / LOOK)):
-        pod = await client.get(Pod, name, "default")
-        if _settled(pod):
-            return pod
-        await asyncio.sleep(LOOK)
-    raise AssertionError(f"{name} never settled")
+    what = f"{name} is settled"
+    return await eventually_async(lambda: client.get(Pod, name, "default"), _settled, within=SECONDS, what=what)
 
 
 def _settled(pod: Pod) -> bool:

@@ -3,7 +3,6 @@
 import json
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
+from support.eventually import logged
 from support.kubelet import joined
 from support.up import PODFIT, Up, manifest, running, settled
 
@@ -37,12 +37,7 @@ class Part:
 
     def said(self, text: str) -> str:
         """The line with the text, once it was said."""
-        end = time.monotonic() + SECONDS
-        while not (lines := [line for line in self.log.read_text().splitlines() if text in line]):
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end, self.log.read_text()
-            time.sleep(0.02)
-        return lines[-1]
+        return logged(self.log, self.process, text, within=SECONDS)
 
     def end(self) -> int:
         if self.process.poll() is None:

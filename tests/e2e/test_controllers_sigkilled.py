@@ -2,15 +2,16 @@
 
 import json
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from support.eventually import eventually
 from support.up import KEPT_AS_WRITTEN, PODFIT, Up
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("controllers-sigkilled"), pytest.mark.campaign]
@@ -64,9 +65,7 @@ def after_events(up: Up, count: int) -> None:
 def converged(up: Up, *, gone: str = "") -> None:
     """Each pod is there once, on another node than `gone`. A status may be one of before the kill, so pods are counted
     until they are right; a cluster beside the test has no clock to move."""
-    deadline = time.monotonic() + SECONDS
-    while (found := pods_of(up, gone)) != SIZES:
-        assert time.monotonic() < deadline, found
+    eventually(partial(pods_of, up, gone), SIZES.__eq__, within=SECONDS, what=f"{SIZES}")
     for name in ("deployment/web", "statefulset/db"):
         up.ok("rollout", "status", name, "--timeout=90s", timeout=100)
     assert pods_of(up, gone) == SIZES

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.eventually import eventually
 from support.services import example, free_port, load
 from support.up import Up, running, settled
 
@@ -33,22 +34,21 @@ def quota(up: Up, name: str) -> int:
 
 def heeded(up: Up) -> None:
     """Return when pods are shown to the VPA, whose parts `podfit up` begins with the first VPA."""
-    deadline = time.monotonic() + 30
-    while '"pods"' not in up.ok(
-        "get", "mutatingwebhookconfigurations", "-o", "json"
-    ) or "vpa-admission-controller" not in up.ok("get", "leases", "-n", "kube-system", "-o", "name"):
-        assert time.monotonic() < deadline, up.log()
-        time.sleep(0.1)
+    eventually(
+        lambda: up.ok("get", "mutatingwebhookconfigurations", "-o", "json"),
+        lambda webhooks: '"pods"' in webhooks,
+        within=30,
+        what="a webhook is shown pods",
+        told=up.log,
+    )
+    up.ok("wait", "--for=create", "lease/vpa-admission-controller", "-n", "kube-system", "--timeout=30s")
 
 
 def started(up: Up, what: str) -> tuple[str, float]:
     """The pod's name, and seconds until it was ready."""
     began = time.monotonic()
-    deadline = began + 150
-    while not (found := pods(up)) or not running(found[0]):
-        assert time.monotonic() < deadline, what + up.log()
-        time.sleep(0.1)
-    return found[0]["metadata"]["name"], time.monotonic() - began
+    first = eventually(lambda: next(iter(pods(up)), None), running, within=150, what=f"ready {what}", told=up.log)
+    return first["metadata"]["name"], time.monotonic() - began
 
 
 def test_a_java_service_starts_with_ten_times_its_cpu(cluster_dir: Up, figure: Callable[[str, object], None]) -> None:
@@ -60,7 +60,7 @@ def test_a_java_service_starts_with_ten_times_its_cpu(cluster_dir: Up, figure: C
     up.apply(vpa)
     heeded(up)
     up.apply(deployment)
-    name, seconds = started(up, "never ready with a boost")
+    name, seconds = started(up, "with a boost")
     assert quota(up, name) == 100_000
     pod = up.pod_when(name, lambda pod: settled(pod) and cpu(pod) == "100m", "went back to 100m", seconds=120)
     assert quota(up, name) == 10_000
@@ -68,7 +68,7 @@ def test_a_java_service_starts_with_ten_times_its_cpu(cluster_dir: Up, figure: C
     assert (status["restartCount"], status["ready"]) == (0, True)
     up.ok("delete", "vpa", "java")
     up.ok("delete", "pod", name)
-    _, slowly = started(up, "never ready without a boost")
+    _, slowly = started(up, "without a boost")
     assert seconds < slowly
     figure("ready with the boost after", f"{seconds:.1f} s")
     figure("without after", f"{slowly:.1f} s")

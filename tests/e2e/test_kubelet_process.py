@@ -4,9 +4,9 @@ import json
 import re
 import ssl
 import stat
-import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from podfit.client.kubeconfig import load
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
+from support.eventually import eventually
 from support.kubelet import KubeletProcess, joined
 from support.up import PODFIT, Up, manifest, run, running
 
@@ -32,11 +33,8 @@ def _ask(url: str, tls: ssl.SSLContext) -> tuple[int, str]:
 
 def _logs(up: Up, name: str) -> str:
     """Once the node has its serving certificate."""
-    end = time.monotonic() + SECONDS
-    while (answer := up.kubectl("logs", name)).code:
-        assert time.monotonic() < end, answer.err
-        time.sleep(0.1)
-    return answer.out
+    look = partial(up.kubectl, "logs", name)
+    return eventually(look, lambda answer: answer.code == 0, within=SECONDS, what=f"{name} tells its log").out
 
 
 def _server(kubelet: KubeletProcess) -> str:

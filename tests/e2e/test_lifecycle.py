@@ -3,12 +3,12 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from podfit.kubelet.volumes.mounter import TmpfsMounter
+from support.eventually import process_ended
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled
 
@@ -20,13 +20,6 @@ def _first(pod: dict) -> tuple[str, int]:  # type: ignore[type-arg]  # of any ki
     return status["containerID"], status["restartCount"]
 
 
-def _wait_for_end(pid: int) -> None:
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text():
-        assert time.monotonic() < deadline
-        os.sched_yield()
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_containers_outlive_the_process_and_are_taken_over(cluster_dir: Up, number: signal.Signals) -> None:
     cluster_dir.start()
@@ -34,7 +27,7 @@ def test_containers_outlive_the_process_and_are_taken_over(cluster_dir: Up, numb
     before = _first(cluster_dir.pod_when("web", running, "ran"))
     pid = cluster_dir.state()["pid"]
     os.kill(pid, number)
-    _wait_for_end(pid)
+    process_ended(pid, within=20)
     cluster_dir.start()
     assert _first(cluster_dir.pod_when("web", running, "ran")) == before
     patch = '{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"60m"},"limits":{"cpu":"60m"}}}]}}'
@@ -51,7 +44,7 @@ def test_down_takes_down_what_a_killed_cluster_left(cluster_dir: Up) -> None:
     cluster_dir.pod_when("web", running, "ran")
     pid = cluster_dir.state()["pid"]
     os.kill(pid, signal.SIGKILL)
-    _wait_for_end(pid)
+    process_ended(pid, within=20)
     assert Snapshot.take().since(before), "the containers have to be running still"
     answer = cluster_dir.down()
     assert answer.code == 0, answer.err
@@ -82,7 +75,7 @@ def test_down_finds_a_cluster_whose_state_file_was_lost(cluster_dir: Up) -> None
     cluster_dir.pod_when("web", running, "ran")
     pid = cluster_dir.state()["pid"]
     os.kill(pid, signal.SIGKILL)
-    _wait_for_end(pid)
+    process_ended(pid, within=20)
     (cluster_dir.root / "up.json").unlink()
     answer = cluster_dir.down()
     assert answer.code == 0, answer.err

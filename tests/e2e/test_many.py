@@ -2,8 +2,8 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +16,12 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from support.eventually import Steady, eventually
 from support.up import IMAGE, STAY, Up
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
 T = TypeVar("T")
-LOOK, QUIET, LONGEST = 0.05, 6, 1200
+SECONDS, QUIET = 120.0, 7
 
 
 class Real:
@@ -37,22 +38,16 @@ class Real:
 
     def settle(self, namespace: str) -> None:
         """Until the namespace has its account, and its pods have not changed for a while."""
-        quiet, seen = 0, ""
-        for _ in range(LONGEST):
-            now, rests = self.run(self._look(namespace))
-            quiet, seen = (quiet + 1, seen) if now == seen and rests else (0, now)
-            if quiet >= QUIET:
-                return
-            time.sleep(LOOK)
-        raise AssertionError(f"{namespace} never came to rest")
+        look = partial(self._look, namespace)
+        eventually(lambda: self.run(look()), Steady(QUIET), within=SECONDS, what=f"{namespace} comes to rest")
 
-    async def _look(self, namespace: str) -> tuple[str, bool]:
+    async def _look(self, namespace: str) -> str | None:
         pods = (await self.client.list(Pod, namespace)).items
         try:
             await self.client.get(ServiceAccount, "default", namespace)
         except ApiError:
-            return "", False
-        return " ".join(pod.metadata.resource_version for pod in pods), not any(map(busy, pods))
+            return None
+        return None if any(map(busy, pods)) else " ".join(pod.metadata.resource_version for pod in pods)
 
 
 async def _client(kubeconfig: Path) -> Client:

@@ -2,13 +2,13 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podfit.process.service_manager import BOOTED
+from support.eventually import process_ended
 from support.up import Up, manifest, running
 
 pytestmark = [pytest.mark.kubectl]
@@ -63,10 +63,7 @@ def test_so_does_a_machine_that_goes_down(tmp_path: Path) -> None:
             up.pod_when(name, running, "ran")
         process = up.state()["pid"]
         os.kill(process, signal.SIGTERM)
-        deadline = time.monotonic() + 40
-        while Path(f"/proc/{process}").exists():
-            assert time.monotonic() < deadline, up.log()
-            time.sleep(0.1)
+        process_ended(process, within=40, told=up.log)
         up.start(node="simulated")
         for name in ("plain", "vital"):
             assert up.get("pod", name)["status"]["reason"] == "Terminated"

@@ -2,9 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -22,10 +22,12 @@ from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.net.system import SystemClock
+from support.eventually import Steady, eventually_async
 from support.up import IMAGE, STAY, Up
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
-LOOK, QUIET, LONGEST = 0.1, 6, 600
+T = TypeVar("T")
+SECONDS, QUIET = 60.0, 7
 HOLD = (
     "trap 'exit 0' TERM; mkfifo /tmp/fifo; "
     f"{{ head -c {HEAVY} /dev/zero; exec sleep 99999; }} > /tmp/fifo & tail -c {HEAVY} < /tmp/fifo & wait $!"
@@ -47,13 +49,14 @@ class Real:
 
     async def account(self, namespace: str) -> None:
         """The cluster makes it."""
-        for _ in range(LONGEST):
+
+        async def look() -> ServiceAccount | None:
             try:
-                await self.client.get(ServiceAccount, "default", namespace)
-                return
+                return await self.client.get(ServiceAccount, "default", namespace)
             except ApiError:
-                await asyncio.sleep(LOOK)
-        raise AssertionError(f"no service account in {namespace}")
+                return None
+
+        await self._eventually(look, lambda _: True, f"{namespace} has its service account")
 
     async def added(self, namespace: str) -> None:
         """The next one takes longer to make than the node to see this one."""
@@ -63,48 +66,46 @@ class Real:
 
     async def use(self, memory: int) -> None:
         """They do so by themselves; until the kubelet tells it."""
-        reader, used = UsageReader(self.client, SystemClock()), dict[tuple[str, str], dict[str, int]]()
-        for _ in range(LONGEST):
+        reader = UsageReader(self.client, SystemClock())
+
+        async def look() -> list[tuple[int, dict[str, int]]]:
+            """For each pod that runs: how many containers it has, and what those use of which it is known."""
             running = [pod for pod in (await self.client.list(Pod)).items if pod.status.phase == "Running"]
-            placed = {(pod.metadata.namespace, pod.metadata.name): self.node for pod in running}
-            used = by_pod(await reader.memory("", placed))
-            known = [used.get((pod.metadata.namespace, pod.metadata.name), {}) for pod in running]
-            counts = [len(pod.spec.containers) for pod in running]
-            if all(
-                sum(limit >= memory for limit in now.values()) == count
-                for now, count in zip(known, counts, strict=True)
-            ):
-                return
-            await asyncio.sleep(LOOK)
-        raise AssertionError(f"not every container used {memory} bytes: {used}")
+            names = {(pod.metadata.namespace, pod.metadata.name): len(pod.spec.containers) for pod in running}
+            used = by_pod(await reader.memory("", dict.fromkeys(names, self.node)))
+            return [(count, used.get(name, {})) for name, count in names.items()]
+
+        def everywhere(pods: list[tuple[int, dict[str, int]]]) -> bool:
+            return all(sum(bytes_ >= memory for bytes_ in used.values()) == count for count, used in pods)
+
+        await self._eventually(look, everywhere, f"every container uses {memory} bytes")
 
     async def end(self, name: str) -> None:
         """It does so by itself."""
-        for _ in range(LONGEST):
+
+        async def phase() -> str:
             pods = (await self.client.list(Pod)).items
-            if next(pod for pod in pods if pod.metadata.name == name).status.phase in ENDED:
-                return
-            await asyncio.sleep(LOOK)
-        raise AssertionError(f"{name} never ended")
+            return next(pod for pod in pods if pod.metadata.name == name).status.phase
+
+        await self._eventually(phase, lambda phase: phase in ENDED, f"{name} ends")
 
     async def rest(self, namespace: str) -> None:
-        quiet, seen = 0, ""
-        for _ in range(LONGEST):
+        async def look() -> str | None:
             pods = (await self.client.list(Pod, namespace)).items
-            now = " ".join(pod.metadata.resource_version for pod in pods)
-            quiet, seen = (quiet + 1, seen) if now == seen and not any(map(busy, pods)) else (0, now)
-            if quiet >= QUIET:
-                return
-            await asyncio.sleep(LOOK)
-        raise AssertionError(f"{namespace} never came to rest")
+            return None if any(map(busy, pods)) else " ".join(pod.metadata.resource_version for pod in pods)
+
+        await self._eventually(look, Steady(QUIET), f"{namespace} comes to rest")
 
     async def clear(self, namespace: str) -> None:
         await self.client.delete(Namespace, namespace)
-        for _ in range(LONGEST):
-            if not (await self.client.list(Pod, namespace)).items:
-                return
-            await asyncio.sleep(LOOK)
-        raise AssertionError(f"{namespace} was never empty")
+
+        async def look() -> tuple[Pod, ...]:
+            return (await self.client.list(Pod, namespace)).items
+
+        await self._eventually(look, lambda pods: not pods, f"{namespace} is empty")
+
+    async def _eventually(self, look: Callable[[], Awaitable[T | None]], holds: Callable[[T], object], what: str) -> T:
+        return await eventually_async(look, holds, within=SECONDS, what=what, every=0.1)
 
 
 async def _played(up: Up, seeds: range) -> list[str]:

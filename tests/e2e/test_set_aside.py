@@ -2,13 +2,13 @@
 
 import json
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.eventually import process_ended
 from support.up import PODFIT, Up, manifest, run
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl]
@@ -73,10 +73,7 @@ def command(up: Up) -> tuple[str, ...]:
 
 
 def ended(up: Up, pid: int) -> None:
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z":
-        assert time.monotonic() < deadline, f"{pid} runs on: {up.log()}"
-        time.sleep(0.05)
+    process_ended(pid, within=30, told=up.log)
 
 
 def is_set_aside(pod: dict[str, Any]) -> bool:

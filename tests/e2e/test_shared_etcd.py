@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from podfit.store.etcd.options import EtcdOptions
 from podfit.store.protocol import Change
 from support.apiserver_processes import ApiProcess
 from support.etcd import etcd_cluster
+from support.eventually import eventually_async
 
 pytestmark = pytest.mark.etcd
 
@@ -166,9 +168,11 @@ async def _truth(url: str, since: int) -> list[Seen]:
             changes.extend(batch)
 
     reading = asyncio.create_task(read())  # it waits for more when all is read
-    async with asyncio.timeout(20):
-        while watch.revision < until:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+
+    async def revision() -> int:
+        return watch.revision
+
+    await eventually_async(revision, lambda revision: revision >= until, within=20, what=f"revision {until} is read")
     reading.cancel()
     await store.close()
     return [_happened(change) for change in changes]
@@ -212,10 +216,13 @@ async def _storm(url: str, processes: list[ApiProcess], kills: int, pause: float
     tasks[0].cancel()
     await asyncio.wait(tasks[:1])
     truth = await _truth(url, int(since))
-    async with asyncio.timeout(20):
-        while any(len(watcher.seen) < len(truth) for watcher in watchers):
-            assert not any(task.done() for task in tasks[1:])
-            await asyncio.sleep(0.05)
+
+    async def seen() -> list[int]:
+        assert not any(task.done() for task in tasks[1:])
+        return [len(watcher.seen) for watcher in watchers]
+
+    what = f"all see {len(truth)} changes"
+    await eventually_async(seen, lambda counts: min(counts) >= len(truth), within=20, what=what)
     for task in tasks[1:]:
         task.cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -275,9 +282,8 @@ async def _named(client: Client) -> set[str]:
 
 
 async def _until_named(client: Client, *ports: int) -> None:
-    async with asyncio.timeout(60):
-        while await _named(client) != {f"127.0.0.1:{port}" for port in ports}:  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+    wanted = {f"127.0.0.1:{port}" for port in ports}
+    await eventually_async(partial(_named, client), wanted.__eq__, within=60, what=f"{wanted} are named", every=0.2)
 
 
 async def test_who_serves_is_named_until_it_stops(shared: tuple[str, list[ApiProcess]]) -> None:

@@ -5,8 +5,7 @@
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from support.eventually import eventually
 from support.machine import Snapshot
 from support.up import Up, manifest, running
 
@@ -43,6 +43,10 @@ def held(up: Up, *pods: str) -> Held:
     state = up.state()
     inside = sum(len(processes_of(up, pod)) for pod in pods)
     return Held(*_open(state["pid"]), *_open(state["nodes"][0]["containerd_pid"]), inside)
+
+
+def as_before(up: Up, before: Held) -> None:
+    eventually(lambda: held(up, "box"), lambda now: now.within(before), within=30, what=f"no more than {before}")
 
 
 def _open(pid: int) -> tuple[int, int]:
@@ -75,13 +79,6 @@ def box(cluster: Up) -> Iterator[Up]:
     cluster.pod_when("box", running, "ran")
     yield cluster
     cluster.ok("delete", "pod", "box", "forks", "--now", "--ignore-not-found")
-
-
-def eventually(holds: Callable[[], object], what: Callable[[], object], *, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -118,11 +115,11 @@ def test_a_probe_that_forks_and_commands_that_hang_end_with_their_pod(box: Up) -
         begun(box, "exec", "forks", "--", "cat", "/dev/zero"),
     ):
         line_of(hung, b"begun")
-        eventually(lambda: len(processes_of(box, "forks")) >= 7, lambda: "nothing was forked")
+        eventually(lambda: processes_of(box, "forks"), lambda forked: len(forked) >= 7, within=30, what="it forks")
     left = processes_of(box, "forks")
     box.ok("delete", "pod", "forks", "--now")
-    eventually(lambda: gone(left), lambda: f"of {left} some are left")
-    eventually(lambda: held(box, "box").within(before), lambda: (before, held(box, "box")))
+    eventually(lambda: gone(left), within=30, what=f"{left} are gone")
+    as_before(box, before)
 
 
 def test_what_ends_and_what_goes_on_when_containerd_is_killed(box: Up) -> None:
@@ -139,16 +136,24 @@ def test_what_ends_and_what_goes_on_when_containerd_is_killed(box: Up) -> None:
         line_of(command, b"begun")
         line_of(forwarded, b"127.0.0.1:")
         line_of(log, b"line")
-        eventually(lambda: held(box).server >= before.server + 4, lambda: (before, held(box)))
+        eventually(
+            lambda: held(box).server, lambda server: server >= before.server + 4, within=30, what=f"more than {before}"
+        )
         os.kill(box.state()["nodes"][0]["containerd_pid"], signal.SIGKILL)
         assert [process.wait(30) for process in (command, attached, forwarded)] == [1, 1, 1]
-        eventually(lambda: box.kubectl("exec", "box", "--", "true").code == 0, lambda: "containerd did not come back")
+        run = ("exec", "box", "--", "true")
+        eventually(lambda: box.kubectl(*run).code == 0, within=30, what="containerd comes back")
         for _ in range(5):
             line_of(log, b"line")  # of the container, which ran on
         box.ok("delete", "pod", "forks", "--now")
         assert log.wait(30) == 0
-    eventually(lambda: held(box, "box").within(before), lambda: (before, held(box, "box")))
-    eventually(lambda: len(Snapshot.take().since(machine).get("processes", ())) <= 1, lambda: "processes stayed")
+    as_before(box, before)
+    eventually(
+        lambda: Snapshot.take().since(machine).get("processes", []),
+        lambda processes: len(processes) <= 1,
+        within=30,
+        what="the processes end",
+    )
 
 
 def test_fifty_kubectl_port_forwards_at_once_leave_nothing(box: Up) -> None:
@@ -160,4 +165,4 @@ def test_fifty_kubectl_port_forwards_at_once_leave_nothing(box: Up) -> None:
             with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=20) as answer:
                 assert answer.read() == b"hello\n"
         assert held(box).server_sockets >= before.server_sockets + FORWARDS
-    eventually(lambda: held(box, "box").within(before), lambda: (before, held(box, "box")))
+    as_before(box, before)

@@ -6,14 +6,15 @@ import re
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from support.eventually import Steady, eventually
 from support.machine import Snapshot
 from support.up import Up, manifest
 
@@ -35,13 +36,6 @@ def pods(cluster: Up) -> Iterator[Up]:
     cluster.ok("wait", "--for=condition=Ready", "pod/box", "pod/server", "pod/ear", "--timeout=60s")
     yield cluster
     cluster.ok("delete", "pod", "box", "server", "ear", "--now", "--ignore-not-found")
-
-
-def eventually(holds: Callable[[], object], what: str, *, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def descriptors(up: Up) -> int:
@@ -133,7 +127,7 @@ def test_fifty_ports_forwarded_at_once_leave_nothing(pods: Up) -> None:
             while piece := client.recv(4096):
                 text += piece
             assert text.endswith(b"hello\n")
-    eventually(lambda: descriptors(pods) <= before + 2, "connections stayed open")
+    eventually(partial(descriptors, pods), lambda held: held <= before + 2, within=20, what="connections close")
 
 
 def test_a_client_that_never_reads_and_one_that_hangs_leave_nothing(pods: Up) -> None:
@@ -141,24 +135,23 @@ def test_a_client_that_never_reads_and_one_that_hangs_leave_nothing(pods: Up) ->
     flood = begun(pods, "exec", "box", "-c", "c", "--", "sh", "-c", "exec cat /dev/zero")
     hung = begun(pods, "exec", "-i", "box", "-c", "c", "--", "sh", "-c", "read x")
     with flood, hung:
-        eventually(lambda: descriptors(pods) > before, "they never began")
-        held, writes = memory(pods), Written()
-        eventually(writes.has_stopped, "nothing held the flood back")
+        eventually(partial(descriptors, pods), lambda held: held > before, within=20, what="connections open")
+        held = memory(pods)
+        eventually(written, within=20, what="it is flooded")
+        eventually(written, Steady(10), within=20, what="the flood is held back", every=0.1)
         assert memory(pods) < held + (32 << 20)
-    eventually(lambda: descriptors(pods) <= before + 2, "connections stayed open")
-    eventually(lambda: not Snapshot.take().since(machine).get("processes"), "processes stayed")
+    eventually(partial(descriptors, pods), lambda held: held <= before + 2, within=20, what="connections close")
+    eventually(
+        lambda: Snapshot.take().since(machine).get("processes", []),
+        lambda left: not left,
+        within=20,
+        what="processes end",
+    )
 
 
-class Written:
+def written() -> int:
     """What the flooding process has written, by the kernel's count."""
-
-    def __init__(self) -> None:
-        self._looks: list[int] = []
-
-    def has_stopped(self) -> bool:
-        """Nothing was written since ten looks ago."""
-        self._looks.append(sum(map(written_by, Path("/proc").glob("[0-9]*"))))
-        return len(self._looks) > 10 and self._looks[-1] == self._looks[-11] > 0
+    return sum(map(written_by, Path("/proc").glob("[0-9]*")))
 
 
 def written_by(process: Path) -> int:
@@ -189,8 +182,8 @@ def test_streams_end_with_containerd(pods: Up) -> None:
         assert line_of(waiting, b"the container runtime has ended the connection")
         assert forwarded.wait(30) == 1
     run = ("exec", "box", "-c", "c", "--", "true")
-    eventually(lambda: pods.kubectl(*run).code == 0, "containerd did not come back", seconds=30)
-    eventually(lambda: descriptors(pods) <= before + 4, "connections stayed open")
+    eventually(lambda: pods.kubectl(*run).code == 0, within=30, what="containerd comes back")
+    eventually(partial(descriptors, pods), lambda held: held <= before + 4, within=20, what="connections close")
 
 
 def test_streams_end_with_their_pod(pods: Up) -> None:

@@ -6,11 +6,11 @@ network, containerd and directory.
 
 import json
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
+from support.eventually import eventually, logged
 from support.machine import Snapshot
 from support.machines import HOST, Machine, machines
 from support.up import PODFIT, STAY, Up, manifest, resources, run, running, settled
@@ -34,11 +35,7 @@ def process(log: Path, *command: str, until: str) -> Iterator[None]:
     with log.open("w") as file:
         started = subprocess.Popen(command, stdout=file, stderr=file, text=True)
     try:
-        end = time.monotonic() + SECONDS
-        while until not in log.read_text():
-            assert started.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.02)
+        logged(log, started, until, within=SECONDS)
         yield
     finally:
         started.terminate()
@@ -46,11 +43,8 @@ def process(log: Path, *command: str, until: str) -> Iterator[None]:
 
 
 def _logs(up: Up, pod: str) -> str:
-    end = time.monotonic() + SECONDS
-    while (answer := up.kubectl("logs", pod)).code:
-        assert time.monotonic() < end, answer.err
-        time.sleep(0.2)
-    return answer.out
+    look = partial(up.kubectl, "logs", pod)
+    return eventually(look, lambda answer: answer.code == 0, within=SECONDS, what=f"{pod} tells its log").out
 
 
 def _resize(up: Up, pod: str, cpu: str) -> None:

@@ -1,13 +1,15 @@
 """History from a real Prometheus that scrapes a real kubelet, against living samples of the same containers."""
 
 import json
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from podfit.core.quantity import Quantity
+from support.eventually import eventually
 from support.kubelet import KubeletProcess
 from support.prometheus import JOB, ask, prometheus
 from support.up import PODFIT, Up, run
@@ -52,23 +54,23 @@ def amount(text: str) -> float:
 
 def target(up: Up, name: str, seconds: float) -> dict[str, float]:
     """The first recommendation of a VPA that has CPU and memory."""
-    end = time.monotonic() + seconds
-    while True:
-        status = up.get("vpa", name).get("status", {})
-        for recommended in status.get("recommendation", {}).get("containerRecommendations", []):
-            if len(recommended["target"]) == 2:
-                return {name: amount(text) for name, text in recommended["target"].items()}
-        assert time.monotonic() < end, json.dumps(status) + logs(up)
-        time.sleep(0.2)
+
+    def look() -> list[dict[str, Any]]:
+        recommended = up.get("vpa", name).get("status", {}).get("recommendation", {})
+        return [container["target"] for container in recommended.get("containerRecommendations", [])]
+
+    def complete(targets: list[dict[str, Any]]) -> bool:
+        return bool(targets) and len(targets[0]) == 2
+
+    (first, *_) = eventually(look, complete, within=seconds, what="CPU and memory", told=lambda: logs(up), every=0.2)
+    return {name: amount(text) for name, text in first.items()}
 
 
 def steady(url: str) -> None:
     """Wait until two points of the history lie behind the container's start, whose rate is less."""
     rate = f'rate(container_cpu_usage_seconds_total{{job="{JOB}",container="app"}}[15s])'
-    end = time.monotonic() + 60
-    while not ask(url, f"min_over_time({rate}[30s:15s]) > 0.09 and count_over_time({rate}[30s:15s]) >= 2"):
-        assert time.monotonic() < end, ask(url, rate)
-        time.sleep(0.2)
+    steady = f"min_over_time({rate}[30s:15s]) > 0.09 and count_over_time({rate}[30s:15s]) >= 2"
+    eventually(partial(ask, url, steady), within=60, what=steady, told=lambda: str(ask(url, rate)), every=0.2)
 
 
 def test_vpa_recommends_from_history_what_it_recommends_from_living_samples(up: Up, tmp_path: Path) -> None:

@@ -3,15 +3,16 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podfit.core.quantity import Quantity
+from support.eventually import eventually
 from support.up import PODFIT, Up, run
 from support.vpa_processes import RECOMMENDER, SOON, deployment, vpa
 
@@ -53,14 +54,15 @@ def overlay(folder: Path, **flags: tuple[str, ...]) -> Path:
 
 def until(up: Up, holds: Callable[[Pod], bool], seconds: float) -> Pod:
     """The pod of the Deployment `busy`, once that holds."""
-    end = time.monotonic() + seconds
-    while True:
+
+    def look() -> list[Pod]:
         pods: list[Pod] = json.loads(up.ok("get", "pods", "-l", "app=busy", "-o", "json"))["items"]
-        for pod in pods:
-            if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("containerStatuses") and holds(pod):
-                return pod
-        assert time.monotonic() < end, json.dumps(pods) + told(up)
-        time.sleep(0.2)
+        live = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in live if pod["status"].get("containerStatuses")]
+
+    told_by = partial(told, up)
+    pods = eventually(look, lambda pods: any(map(holds, pods)), within=seconds, what="the pod is so", told=told_by)
+    return next(pod for pod in pods if holds(pod))
 
 
 def told(up: Up) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.eventually import eventually
 from support.up import PODFIT, Up, run
 
 pytestmark = [
@@ -53,12 +54,14 @@ def test_vpa_raises_a_busy_container_in_place_within_five_minutes(
     up.start()
     applied = up.kubectl("apply", "-f", "-", stdin=manifest())
     assert applied.code == 0, applied.err
-    while True:
-        spec, status = container(up) if pods(up) else ({}, {})
-        if spec and spec["resources"]["requests"]["cpu"] != "10m":
-            break
-        assert time.monotonic() - began < FIVE_MINUTES, up.log()
-        time.sleep(1)
+    eventually(
+        lambda: [pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in pods(up)],
+        lambda requests: requests not in ([], ["10m"]),
+        within=FIVE_MINUTES,
+        what="the pod is resized",
+        told=up.log,
+        every=1,
+    )
     (pod,) = pods(up)
     up.pod_when(pod["metadata"]["name"], gives_what_is_asked_for, "gave what is asked for")
     figure("seconds from podfit up to the resize", round(time.monotonic() - began))

@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from importlib.resources import files
@@ -19,6 +18,7 @@ from podfit.core.errors import ApiError
 from podfit.net.tls import client_context
 from podfit.vpa.kinds import VPAS
 from support.apiserver_processes import ApiProcess
+from support.eventually import eventually_async, logged
 from support.up import PODFIT
 
 DEFINITIONS = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()
@@ -40,26 +40,32 @@ async def define(api: ApiProcess) -> None:
         await client.create(convert(document, CustomResourceDefinition))
     spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
     vpa = convert({"metadata": {"name": "web", "namespace": "default"}, "spec": spec}, VerticalPodAutoscaler)
-    end = time.monotonic() + SECONDS
-    while True:
+
+    async def served() -> bool:
+        """A moment passes before a new kind is."""
         try:
             await client.create_in(VPAS, vpa)
-            break
-        except ApiError as error:  # a moment passes before a new kind is served
-            if error.code != 404 or time.monotonic() > end:
+        except ApiError as error:
+            if error.code != 404:
                 raise
-            await asyncio.sleep(0.05)
+            return False
+        return True
+
+    await eventually_async(served, within=SECONDS, what="the new kind is served")
     await client.close()
 
 
 async def told(api: ApiProcess) -> dict[str, str]:
     """The messages of the VPA's conditions, once it has any."""
-    client, end = api.client(), time.monotonic() + SECONDS
-    while not (found := (await client.get(VPAS, "web", "default")).status.conditions):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
+    client = api.client()
+    vpa = await eventually_async(
+        lambda: client.get(VPAS, "web", "default"),
+        lambda vpa: vpa.status.conditions,
+        within=SECONDS,
+        what="the VPA has conditions",
+    )
     await client.close()
-    return {condition.type: condition.message for condition in found}
+    return {condition.type: condition.message for condition in vpa.status.conditions}
 
 
 async def holder(api: ApiProcess) -> str | None:
@@ -67,16 +73,6 @@ async def holder(api: ApiProcess) -> str | None:
     lease = await client.get(Lease, "vpa-recommender-lease", "kube-system")
     await client.close()
     return lease.spec.holder_identity
-
-
-def said(text: str, log: Path, process: subprocess.Popen[bytes]) -> str:
-    """The line with the text, once it was said."""
-    end = time.monotonic() + SECONDS
-    while not (lines := [line for line in log.read_text().splitlines() if text in line]):
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < end, log.read_text()
-        time.sleep(0.02)
-    return lines[-1]
 
 
 def test_it_leads_writes_and_frees_its_lease(api: ApiProcess, tmp_path: Path) -> None:
@@ -96,8 +92,8 @@ def test_it_leads_writes_and_frees_its_lease(api: ApiProcess, tmp_path: Path) ->
     with log.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file)
     try:
-        identity = said("  leads ", log, process).split()[-1]
-        server = said("  serves ", log, process).split()[1]
+        identity = logged(log, process, "  leads ", within=SECONDS).split()[-1]
+        server = logged(log, process, "  serves ", within=SECONDS).split()[1]
         with urllib.request.urlopen(f"{server}/healthz", context=client_context(verify=False), timeout=30) as answer:
             assert answer.status == 200
         assert asyncio.run(holder(api)) == identity

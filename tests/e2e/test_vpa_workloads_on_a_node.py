@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
 from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
+from support.eventually import eventually
 from support.machine import Snapshot
 from support.postgresql import Database
 from support.services import example, free_port, load
@@ -24,6 +26,7 @@ from support.vpa_processes import deployment, logs, vpa, vpa_processes
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node"), pytest.mark.timeout(120)]
 MI = 1 << 20
+OOM_PIECES, PIECE = 30, 4 * MI
 PAGE = 4096
 IDLE = "trap 'exit 0' TERM; while :; do sleep 1; done"
 
@@ -53,7 +56,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 def begun(up: Up) -> Up:
     """Everything that the short tests look at, begun together: most of their time they wait for usage to be told."""
     apply_pair(up, 39, 0.8)
-    up.apply(deployment("oom", grows(30, 0.01), sizes("50m", "64Mi", "64Mi")), vpa("oom"))
+    up.apply(deployment("oom", grows(OOM_PIECES, 0.01), sizes("50m", "64Mi", "64Mi")), vpa("oom"))
     return up
 
 
@@ -70,23 +73,24 @@ class Workload:
         self.uid = self.pod()["metadata"]["uid"]
 
     def pod(self) -> dict[str, Any]:
-        end = time.monotonic() + 30
-        while not (found := json.loads(self._up.ok("get", "pods", "-l", f"app={self._name}", "-o", "json"))["items"]):
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        return dict(found[0])
+        def look() -> list[dict[str, Any]]:
+            pods: list[dict[str, Any]] = json.loads(
+                self._up.ok("get", "pods", "-l", f"app={self._name}", "-o", "json")
+            )["items"]
+            return pods
+
+        return eventually(look, within=30, what=f"{self._name} has a pod")[0]
 
     def until(self, holds: Callable[[dict[str, Any]], bool], seconds: float) -> dict[str, Any]:
         """The status of its container, once that holds; never another pod's."""
-        end = time.monotonic() + seconds
-        while True:
+
+        def look() -> dict[str, Any] | None:
             pod = self.pod()
             assert pod["metadata"]["uid"] == self.uid, "not evicted"
-            statuses = pod["status"].get("containerStatuses")
-            if statuses and holds(statuses[0]):
-                return dict(statuses[0])
-            assert time.monotonic() < end, json.dumps(pod["status"], indent=1) + logs(self._up)
-            time.sleep(0.2)
+            return next(iter(pod["status"].get("containerStatuses", ())), None)
+
+        what = f"the container of {self._name} is as it should be"
+        return eventually(look, holds, within=seconds, what=what, told=partial(logs, self._up), every=0.2)
 
     def kernel(self) -> tuple[int, int]:
         """Bytes that the kernel counts of its container, and those that it allows."""
@@ -133,12 +137,21 @@ def resized_pair(up: Up, pieces: int) -> tuple[int, int]:
     """Bytes that the kernel allows: one container grows beyond its first limit, the other needs next to nothing."""
     growing, idle = Workload(up, "grows"), Workload(up, "idles")
     first = growing.until(is_running, 20), idle.until(is_running, 20)
-    end = time.monotonic() + pieces + 60
-    while growing.kernel()[0] < pieces * 4 * MI or idle.kernel()[1] > 100 * MI:
-        last = growing.until(is_running, 1), idle.until(is_running, 1)
-        assert [status["restartCount"] for status in last] == [0, 0]
-        assert time.monotonic() < end, logs(up)
-        time.sleep(0.5)
+
+    def look() -> tuple[int, int]:
+        """Bytes that the one uses and that the other may use; neither was started again meanwhile."""
+        now = growing.until(is_running, 1), idle.until(is_running, 1)
+        assert [status["restartCount"] for status in now] == [0, 0]
+        return growing.kernel()[0], idle.kernel()[1]
+
+    eventually(
+        look,
+        lambda seen: seen[0] >= pieces * 4 * MI and seen[1] <= 100 * MI,
+        within=pieces + 60,
+        what="one has grown, the other was made smaller",
+        told=partial(logs, up),
+        every=0.5,
+    )
     last = growing.until(is_running, 1), idle.until(is_running, 1)
     allowed = growing.kernel()[1], idle.kernel()[1]
     assert [status["restartCount"] for status in last] == [0, 0]
@@ -180,7 +193,12 @@ def resized_database(database: Database, seconds: float) -> tuple[int, int]:
 def test_vpa_raises_an_oom_killed_container_before_its_backoff_is_over(begun: Up) -> None:
     workload = Workload(begun, "oom")
     raised = workload.until(lambda status: is_running(status) and limit(status) > 128 * MI, 30)
-    time.sleep(2)  # what would be killed is, by now
+    eventually(
+        lambda: workload.kernel()[0],
+        lambda used: used >= OOM_PIECES * PIECE,
+        within=30,
+        what="the container has all that it takes",
+    )
     now = workload.until(is_running, 1)
     why = run(PODFIT, "why", "vpa/oom", "--kubeconfig", str(begun.kubeconfig))
     assert now["restartCount"] == raised["restartCount"] <= 2

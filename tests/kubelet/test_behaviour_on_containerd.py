@@ -1,7 +1,6 @@
 """What a real Kubernetes 1.36 node did on resizes, replayed on a private containerd and real cgroups."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -25,6 +24,8 @@ from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from support.behaviour import FILE, NODE, Replay, allocatable, scenarios
+from support.clock import at_rest
+from support.eventually import eventually_async
 from support.golden import Case, needs, replaying
 from support.server import running_server
 
@@ -64,10 +65,10 @@ async def stage(tmp_path: Path) -> AsyncIterator[tuple[Client, Cgroups]]:
 
 
 async def wait(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, what
-        await asyncio.sleep(0.005)
+    async def look() -> object:
+        return holds()
+
+    await eventually_async(look, within=SECONDS, what=what, every=0.005)
 
 
 def used(cgroups: Cgroups) -> int:
@@ -89,7 +90,7 @@ async def test_a_recorded_resize(case: Case, stage: tuple[Client, Cgroups]) -> N
         if "head -c" in str(case["pod"]):
             await wait(lambda: used(cgroups) >= USED, "the container never filled its memory")
         await replay.play(no_later)
-        await asyncio.sleep(0.1)
+        await at_rest()
         assert not (problems := replay.problems()), "\n".join(problems)
     finally:
         for task in following:

@@ -1,6 +1,5 @@
 """What a container can do to the paths that it shares with the kubelet: nothing outside of them is read or written."""
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +12,7 @@ import pytest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.runtime import images
 from podfit.kubelet.volumes.mounter import mount_points
+from support.eventually import eventually_async
 from support.real_node import LOOK, SECONDS, RealNode, real_node, running, status
 
 pytestmark = pytest.mark.node
@@ -67,10 +67,10 @@ def over(pod: Pod) -> bool:
 
 
 async def gone(directory: Path) -> None:
-    deadline = time.monotonic() + SECONDS
-    while directory.name in os.listdir(directory.parent):
-        assert time.monotonic() < deadline, f"{directory} is still there"
-        await asyncio.sleep(LOOK)
+    async def look() -> bool:
+        return directory.name not in os.listdir(directory.parent)
+
+    await eventually_async(look, within=SECONDS, what=f"{directory} is gone", every=LOOK)
 
 
 @pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=[pytest.mark.campaign, pytest.mark.timeout(240)])])

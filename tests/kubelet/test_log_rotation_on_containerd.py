@@ -1,7 +1,6 @@
 """A log that has grown on a real containerd: set aside, begun anew by the runtime, and nothing of it is lost."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.log_rotation import MOST_BYTES, LogRotation, rotated
 from support.clock import FakeClock
 from support.containerd import private_containerd
+from support.eventually import eventually_async
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
 LINES = 150_000
@@ -34,11 +34,11 @@ def begun_anew(path: Path) -> bool:
     return path.exists() and bool(list(rotated(path)))
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+async def until(holds: Callable[[], bool], what: str) -> None:
+    async def look() -> bool:
+        return holds()
+
+    await eventually_async(look, within=SECONDS, what=what)
 
 
 async def touch(runtime: CRIRuntime, container_id: str) -> None:
@@ -57,15 +57,15 @@ async def test_containerd_begins_a_log_anew(tmp_path: Path) -> None:
         container_id = await runtime.create_container(sandbox_id, config, machine.sandbox)
         await runtime.start_container(container_id)
         log = tmp_path / "d_p_u1/c2/0.log"
-        await until(lambda: ends_with(log, b"stdout F full\n"))
+        await until(lambda: ends_with(log, b"stdout F full\n"), "the log is full")
         assert log.stat().st_size > MOST_BYTES
 
         clock = FakeClock()
         rotating = asyncio.create_task(LogRotation(runtime, tmp_path, DiskWriter(clock), clock).run())
         await clock.advance(10)
-        await until(lambda: begun_anew(log))
+        await until(lambda: begun_anew(log), "the log is begun anew")
         await touch(runtime, container_id)
-        await until(lambda: ends_with(log, b"stdout F after\n"))
+        await until(lambda: ends_with(log, b"stdout F after\n"), "the container goes on writing")
         rotating.cancel()
         await asyncio.gather(rotating, return_exceptions=True)
         (aside,) = rotated(log)

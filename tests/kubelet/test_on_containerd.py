@@ -1,9 +1,9 @@
 """The whole node on a private containerd, real cgroups and podfit's API server: what no fake can promise."""
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from kubelet.harness import IDENTITY
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
@@ -31,6 +31,7 @@ from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Request
+from support.eventually import eventually_async
 from support.server import Server, running_server
 
 pytestmark = pytest.mark.node
@@ -110,13 +111,8 @@ class RealNode:
         return set().union(*(os.sched_getaffinity(pid) for pid in self.cgroups.read_container(path).processes))
 
     async def until(self, holds: Callable[[Pod], Any], name: str = "web") -> Pod:
-        deadline = time.monotonic() + SECONDS
-        while True:
-            pod = await self.pod(name)
-            if pod is not None and holds(pod):
-                return pod
-            assert time.monotonic() < deadline, pod and to_dict(pod)["status"]
-            await asyncio.sleep(0.01)
+        what = f"{name} is as it should be"
+        return await eventually_async(partial(self.pod, name), holds, within=SECONDS, what=what, every=0.01)
 
 
 def sized(cpu: str, memory: str = "64Mi") -> dict[str, Any]:
@@ -232,10 +228,11 @@ async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
     message = next(condition.message for condition in refused.status.conditions if condition.type == "PodResizePending")
     assert message == 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
     await real.server.client.delete(Pod, "web", "default", grace=1)
-    deadline = time.monotonic() + SECONDS
-    while real.affinity(small, "Guaranteed") != everything:
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+
+    async def cpus() -> set[int]:
+        return real.affinity(small, "Guaranteed")
+
+    await eventually_async(cpus, everything.__eq__, within=SECONDS, what=f"it may run on {everything} again")
 
 
 @pytest.mark.row("R-177")

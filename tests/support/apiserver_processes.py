@@ -2,13 +2,13 @@
 
 import signal
 import subprocess
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from support.etcd import free_ports
+from support.eventually import eventually
 from support.up import PODFIT
 
 START_SECONDS = 60.0
@@ -51,12 +51,15 @@ class ApiProcess:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)
 
     def await_ready(self) -> None:
-        end = time.monotonic() + START_SECONDS
-        assert self.process is not None
-        while not self.kubeconfig.exists():  # written when it serves
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end, self.log.read_text()
-            time.sleep(0.02)
+        process = self.process
+        assert process is not None
+
+        def serves() -> bool:
+            """It writes its kubeconfig then."""
+            assert process.poll() is None, self.log.read_text()
+            return self.kubeconfig.exists()
+
+        eventually(serves, within=START_SECONDS, what=f"{self.name} serves", told=self.log.read_text, every=0.02)
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

@@ -26,6 +26,7 @@ from typing import Any
 
 from podfit.client.kubeconfig import Access, load
 from support.bounded_server import CLOCK, CLOCK_AT, HANGING, RECORD, SIZE, WHERE
+from support.eventually import eventually
 from support.turns import TURN_MS
 
 PEAK_MIB, KEPT_MIB = 256.0, 64.0
@@ -176,16 +177,25 @@ class Victim:
     def _begin(self) -> None:
         self._round += 1
         with self.shared.open("r+b") as file:
-            file.write(RECORD.pack(self._round, 0, 0.0)[:8])
-        end = time.monotonic() + ANSWER_SECONDS
-        while self._record()[1] != self._round:
+            file.write(RECORD.pack(self._round, 0, 0.0, 0)[:8])
+
+        def begun() -> bool:
             assert self.process.poll() is None, self.log()
-            assert time.monotonic() < end, f"the event loop does not turn: {self.where()}"
-            time.sleep(0.005)
+            return bool(self._record()[1] == self._round)
+
+        eventually(begun, within=ANSWER_SECONDS, what="the event loop turns", told=self.where, every=0.005)
         self._neighbour()
 
     def _turn(self) -> float:
-        time.sleep(0.02)  # for the tick after the last turn
+        """The worst in milliseconds, the last one counted: after it was looked twice, once from its beginning."""
+        looks = self._record()[3]
+        eventually(
+            self._record,
+            lambda record: record[3] > looks + 1,
+            within=ANSWER_SECONDS,
+            what="the event loop turns",
+            every=0.002,
+        )
         return 1000 * float(self._record()[2])
 
     def _record(self) -> Any:

@@ -2,7 +2,7 @@
 
     python bounded_server.py SHARED MEMORY_BYTES up --node none …
 
-SHARED is a file that the measuring process reads: three numbers (`RECORD`), and after them where the loop's thread was
+SHARED is a file that the measuring process reads: four numbers (`RECORD`), and after them where the loop's thread was
 when it had not turned for a while.
 """
 
@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.turns import TICK_SECONDS, Turns
 
-RECORD = struct.Struct("<qqd")  # the round that was asked for, the round that is measured, the worst turn in seconds
+RECORD = struct.Struct("<qqdq")
+"""The round that was asked for, the round that is measured, the worst turn in seconds, how often was looked."""
 CLOCK = struct.Struct("<d")  # seconds by which the time of day is set
 SIZE, WHERE, CLOCK_AT = 16 * 1024, 64, 32
 SUSPICIOUS_SECONDS = 0.06
@@ -37,18 +38,19 @@ class Told(Turns):
     def __init__(self, loop: asyncio.AbstractEventLoop, shared: mmap.mmap) -> None:
         super().__init__(loop)
         self._shared = shared
-        self._round = 0
+        self._round, self._looks = 0, 0
         self.turned = time.monotonic()
 
     def note(self) -> None:
         super().note()
         self.turned = time.monotonic()
-        asked, _, _ = RECORD.unpack_from(self._shared)
+        asked, *_ = RECORD.unpack_from(self._shared)
         if asked != self._round:
             self._round = asked
             self.reset()
             self.say_where("")
-        RECORD.pack_into(self._shared, 0, asked, self._round, self.worst)
+        self._looks += 1
+        RECORD.pack_into(self._shared, 0, asked, self._round, self.worst, self._looks)
 
     def say_where(self, text: str) -> None:
         self._shared[WHERE:SIZE] = text.encode()[-(SIZE - WHERE) :].ljust(SIZE - WHERE, b"\0")

@@ -25,6 +25,7 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.net.system import SystemClock
+from support.eventually import eventually_async
 
 STAY = ("sh", "-c", "echo hello; trap 'exit 3' TERM; while :; do sleep 1 & wait $!; done")
 SECONDS = 20
@@ -49,10 +50,14 @@ class Machine:
     async def start(self) -> CRIRuntime:
         await self.containerd.start()
         runtime = CRIRuntime(self.containerd.places.socket, self.containerd.importer)
-        async with asyncio.timeout(SECONDS):
-            while not await ready(runtime):
-                await self.containerd.revive()
-                await SystemClock().sleep(0.01)
+
+        async def answers() -> bool:
+            if answered := await ready(runtime):
+                return answered
+            await self.containerd.revive()
+            return False
+
+        await eventually_async(answers, within=SECONDS, what="containerd answers", every=0.01)
         return runtime
 
     async def run(self, runtime: CRIRuntime) -> tuple[str, str]:

@@ -6,7 +6,6 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from podfit.net.tls import KeyPair
 from podfit.store.etcd.options import EtcdOptions
+from support.eventually import eventually
 
 if TYPE_CHECKING:
     from podfit.store.etcd.store import EtcdStore
@@ -108,11 +108,13 @@ class Member:
             return False
 
     def await_health(self) -> None:
-        end = time.monotonic() + START_SECONDS
-        while not self.healthy():
-            if time.monotonic() > end or (self.process is not None and self.process.poll() is not None):
-                raise AssertionError((self.directory / f"{self.name}.log").read_text())
-            time.sleep(0.02)
+        log = self.directory / f"{self.name}.log"
+
+        def healthy() -> bool:
+            assert self.process is None or self.process.poll() is None, log.read_text()
+            return self.healthy()
+
+        eventually(healthy, within=START_SECONDS, what=f"etcd {self.name} is healthy", told=log.read_text, every=0.02)
 
 
 @contextmanager

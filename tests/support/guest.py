@@ -14,8 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,4 +142,5 @@ def _follow(path: Path, process: subprocess.Popen[bytes]) -> Iterator[dict[str, 
             yield from map(json.loads, lines)
             if ended:
                 return
-            time.sleep(STEP)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STEP)

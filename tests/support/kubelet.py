@@ -2,12 +2,12 @@
 
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.eventually import logged
 from support.up import PODFIT, run
 
 START_SECONDS = 60.0
@@ -50,14 +50,10 @@ class KubeletProcess:
             *self.options,
             *options,
         ]
-        said = len(self.said())
-        with (self.data / "kubelet.log").open("a") as log:
+        path, before = self.data / "kubelet.log", len(self.said())
+        with path.open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)
-        end = time.monotonic() + START_SECONDS
-        while "  ready " not in self.said()[said:]:
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < end, self.said()
-            time.sleep(0.02)
+        logged(path, self.process, "  ready ", within=START_SECONDS, after=before)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Its exit code."""

@@ -2,9 +2,9 @@
 
 import json
 import re
-import time
 from typing import Any
 
+from support.eventually import eventually
 from support.services import example, free_port
 from support.up import Up, settled
 
@@ -55,10 +55,13 @@ class Database:
 
     def commits_more(self, than: int) -> int:
         """The number of rows, once there are more."""
-        deadline = time.monotonic() + 30
-        while (rows := int(self.ask("SELECT count(*) FROM rows"))) <= than:
-            assert time.monotonic() < deadline, self.up.ok("logs", "clients")
-        return rows
+        return eventually(
+            lambda: int(self.ask("SELECT count(*) FROM rows")),
+            lambda rows: rows > than,
+            within=30,
+            what=f"more than {than} rows",
+            told=lambda: self.up.ok("logs", "clients"),
+        )
 
     def end_load(self) -> int:
         """What the clients were told to be committed. They end by the signal that their own time limit gives them."""

@@ -6,7 +6,6 @@ Debian's is built without the discovery of a cluster's nodes, so they are named.
 import json
 import shutil
 import subprocess
-import time
 import urllib.request
 from base64 import b64decode
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from urllib.parse import urlencode
 import yaml
 
 from support.etcd import free_ports
+from support.eventually import eventually
 from support.up import Up
 
 UNPACKED = Path(__file__).parents[2] / ".prometheus" / "usr" / "bin" / "prometheus"
@@ -103,15 +103,15 @@ def prometheus(up: Up, folder: Path) -> Iterator[str]:
 
 
 def _await_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    end = time.monotonic() + START_SECONDS
-    while True:
+    def ready() -> bool:
         assert process.poll() is None, log.read_text()
         try:
             with urllib.request.urlopen(f"{url}/-/ready", timeout=1):
-                return
+                return True
         except OSError:
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.1)
+            return False
+
+    eventually(ready, within=START_SECONDS, what="Prometheus is ready", told=log.read_text)
 
 
 def ask(url: str, query: str) -> list[dict[str, Any]]:

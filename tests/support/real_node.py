@@ -8,18 +8,17 @@
 Each pod's name is a test's own. `node.calls` says, in order, what runtime and cgroups were asked to change.
 """
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kubelet.harness import IDENTITY
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.types import Pod, PodCondition
-from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
@@ -40,6 +39,7 @@ from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+from support.eventually import eventually_async
 from support.server import Server, running_server
 
 SECONDS = 60
@@ -151,23 +151,20 @@ class RealNode:
             return None
 
     async def until(self, holds: Callable[[Pod], Any], name: str) -> Pod:
-        deadline = time.monotonic() + SECONDS
-        while True:
-            pod = await self.pod(name)
-            if pod is not None and holds(pod):
-                return pod
-            assert time.monotonic() < deadline, pod and to_dict(pod)["status"]
-            await asyncio.sleep(LOOK)
+        return await eventually_async(
+            partial(self.pod, name), holds, within=SECONDS, what=f"{name} is as it should be", every=LOOK
+        )
 
     async def delete(self, name: str) -> None:
         """Until the pod and its cgroup are gone."""
         pod = await self.server.client.get(Pod, name, "default")
         path = self.cgroups.layout.pod(pod.metadata.uid, qos(pod))
         await self.server.client.delete(Pod, name, "default", grace=0)
-        deadline = time.monotonic() + SECONDS
-        while self.cgroups.exists(path):
-            assert time.monotonic() < deadline, f"{path} is still there"
-            await asyncio.sleep(LOOK)
+
+        async def gone() -> bool:
+            return not self.cgroups.exists(path)
+
+        await eventually_async(gone, within=SECONDS, what=f"{path} is gone", every=LOOK)
 
     # ------------------------------------------------------------------ the kernel
 
@@ -202,11 +199,12 @@ class RealNode:
 
     async def uses(self, pod: Pod, name: str, least: int) -> int:
         """Bytes that the container uses, once it is at least so much."""
-        deadline = time.monotonic() + SECONDS
-        while (used := self.holds(pod, name).memory_usage or 0) < least:
-            assert time.monotonic() < deadline, f"{name} uses {used}"
-            await asyncio.sleep(LOOK)
-        return used
+
+        async def used() -> int:
+            return self.holds(pod, name).memory_usage or 0
+
+        what = f"{name} uses {least} bytes"
+        return await eventually_async(used, lambda used: used >= least, within=SECONDS, what=what, every=LOOK)
 
 
 @asynccontextmanager

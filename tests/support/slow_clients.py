@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from support.bounded import Victim
+from support.eventually import eventually
 
 CLOSED_SECONDS = 120.0
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -107,7 +108,6 @@ def closed_by_the_server(victim: Victim, sock: socket.socket) -> float:
     """Seconds until the server has no such connection any more; nothing is read from it."""
     port, began = sock.getsockname()[1], time.monotonic()
     wanted = f":{victim.port:04X} 0100007F:{port:04X} 01"
-    while wanted in Path("/proc/net/tcp").read_text():
-        assert time.monotonic() - began < 180
-        time.sleep(0.2)
+    tcp = Path("/proc/net/tcp")
+    eventually(lambda: wanted not in tcp.read_text(), within=180, what="the server closes the connection", every=0.2)
     return time.monotonic() - began

@@ -8,6 +8,7 @@ from typing import Any
 
 from support.backends import endpoint_slice, service
 from support.bounded import Victim
+from support.eventually import eventually
 from support.spoofed import Answer, Send, Spoofed
 
 DEFAULT = "/api/v1/namespaces/default"
@@ -133,11 +134,8 @@ def condition(victim: Victim) -> tuple[str, str]:
 
 
 def until(victim: Victim, reason: str) -> str:
-    end = time.monotonic() + 60
-    while (told := condition(victim))[0] != reason:
-        assert time.monotonic() < end, told
-        time.sleep(0.1)
-    return told[1]
+    what = f"the APIService has the reason {reason}"
+    return eventually(lambda: condition(victim), lambda told: told[0] == reason, within=60, what=what)[1]
 
 
 def unregister(victim: Victim) -> None:

@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from support.eventually import eventually
 
 PODFIT = str(Path(sys.executable).with_name("podfit"))
 IMAGE = "busybox:1.36"
@@ -124,14 +125,7 @@ class Up:
 
     def pod_when(self, name: str, holds: "Any", what: str, *, seconds: float = 30) -> dict[str, Any]:
         """The pod once it looks like this. A test beside a running cluster has no clock to move, so it looks again."""
-        deadline = time.monotonic() + seconds
-        while True:
-            pod = self.get("pod", name)
-            if holds(pod):
-                return pod
-            assert time.monotonic() < deadline, (
-                f"{name} never {what}: {json.dumps(pod['status'], indent=1)}\n{self.log()}"
-            )
+        return eventually(lambda: self.get("pod", name), holds, within=seconds, what=f"{name} {what}", told=self.log)
 
 
 def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:

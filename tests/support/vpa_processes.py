@@ -1,12 +1,12 @@
 """The VPA's three processes beside `podfit up --no-vpa`, at intervals of two seconds."""
 
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from support.eventually import logged
 from support.up import IMAGE, PODFIT, Up
 
 GATES = ("--feature-gates", "CPUStartupBoost=true,InPlace=true,PerVPAConfig=true")
@@ -41,10 +41,7 @@ def vpa_process(up: Up, name: str, flags: Sequence[str]) -> Iterator[None]:
     with path.open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        end = time.monotonic() + START_SECONDS
-        while "  leads " not in (said := path.read_text()) and "  works " not in said:
-            assert time.monotonic() < end, said
-            time.sleep(0.1)
+        logged(path, process, "  leads ", "  works ", within=START_SECONDS)
         yield
     finally:
         process.terminate()

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from kubernetes import client, config, dynamic, watch
 
 from podfit.client.kubeconfig import load
 from podfit.testing.cluster import Cluster
+from support.eventually import eventually
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported"),  # kr8s knows up to 1.35
@@ -139,26 +139,26 @@ def test_a_kopf_operator(cluster: Cluster, api: client.ApiClient) -> None:
         found: dict[str, Any] = objects.get_namespaced_custom_object(*PLACE, "a", **BOUNDED)
         return dict(found.get("status", {}))
 
-    def until(wanted: Callable[[], bool]) -> None:
+    def until(wanted: Callable[[], bool], what: str) -> None:
         """The operator lives in real time, so the cluster's passes with it: what the server puts off does come."""
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            if wanted():
-                return
-            cluster.clock.advance(STEP)
-            time.sleep(STEP)
-        raise AssertionError(status())
+
+        def look() -> bool:
+            if not (seen := wanted()):
+                cluster.clock.advance(STEP)
+            return seen
+
+        eventually(look, within=SECONDS, what=what, told=lambda: str(status()), every=STEP)
 
     thread = threading.Thread(target=_operate, args=(registry, ready, stop), daemon=True)
     thread.start()
     try:
         assert ready.wait(SECONDS)
         objects.create_namespaced_custom_object(*PLACE, SIZING, **BOUNDED)
-        until(lambda: status().get("replicas") == 1 and status().get("created") == {"seen": True})
+        until(lambda: status().get("replicas") == 1 and status().get("created") == {"seen": True}, "it is seen")
         objects.patch_namespaced_custom_object(*PLACE, "a", {"spec": {"replicas": 5}}, **BOUNDED)
-        until(lambda: status().get("replicas") == 5)
+        until(lambda: status().get("replicas") == 5, "the operator has resized it")
         objects.delete_namespaced_custom_object(*PLACE, "a", **BOUNDED)
-        until(lambda: not objects.list_namespaced_custom_object(*PLACE, **BOUNDED)["items"])
+        until(lambda: not objects.list_namespaced_custom_object(*PLACE, **BOUNDED)["items"], "it is gone")
     finally:
         stop.set()
         thread.join(SECONDS)

@@ -12,8 +12,8 @@ import pytest
 
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
 from podfit.kubelet.runtime.types import ContainerState, LinuxResources
-from podfit.net.system import SystemClock
 from support.containerd import Machine, private_containerd, ready
+from support.eventually import eventually_async
 from support.machine import Snapshot
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
@@ -103,9 +103,11 @@ async def test_one_that_dies_is_started_again(machine: Machine) -> None:
     first, told = machine.containerd.pid, list[int]()
     watching = asyncio.create_task(machine.containerd.watch(lambda: told.append(machine.containerd.pid)))
     os.kill(first, signal.SIGKILL)
-    async with asyncio.timeout(30):
-        while not told or not await ready(runtime):
-            await SystemClock().sleep(0.02)
+
+    async def back() -> bool:
+        return bool(told) and await ready(runtime)
+
+    await eventually_async(back, within=30, what="it was told of, and answers")
     watching.cancel()
     assert told == [machine.containerd.pid] != [first]
     assert (await runtime.container_status(container_id)).state is ContainerState.RUNNING

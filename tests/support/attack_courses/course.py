@@ -1,13 +1,13 @@
 """What a course of the attack suite is, and what it finds where it attacks."""
 
 import random
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support.bounded import Answer, Victim
+from support.eventually import eventually
 
 DEFAULT = "/api/v1/namespaces/default"
 MAPS, PODS = f"{DEFAULT}/configmaps", f"{DEFAULT}/pods"
@@ -46,11 +46,7 @@ class Scene:
 
     def until(self, done: Callable[[], Any], what: str) -> Any:
         """What `done` returns, as soon as it is true."""
-        end = time.monotonic() + WAIT_SECONDS
-        while not (found := done()):
-            assert time.monotonic() < end, f"never: {what}"
-            time.sleep(0.05)
-        return found
+        return eventually(done, within=WAIT_SECONDS, what=what)
 
 
 @dataclass(frozen=True)

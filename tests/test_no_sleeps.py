@@ -1,0 +1,54 @@
+"""No test sleeps: time of this process is a clock's, and what others do is waited for by `support.eventually`."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+CALLS = ("time.sleep(", "asyncio.sleep(", "SystemClock().sleep(")
+WAITING = {"support/eventually.py"}
+"""Where waiting is done, once for all."""
+SLEEPING = {
+    "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
+    "e2e/test_crash.py": "so long containerd stands still",
+    "e2e/test_shared_etcd.py": "so long the servers and the writers run between two kills",
+    "support/attacks.py": "so long scheduler and kubelet have large pods, while their cost is measured",
+    "support/bounded.py": "so long others have what an attack has left, while its cost is measured",
+    "support/bounded_neighbour.py": "the pace of a client",
+    "support/bounded_server.py": "a thread that looks where a loop stands still, and a disk that does",
+    "support/spoofed_answers.py": "a server that sends a byte now and then",
+    "testing/test_loop.py": "a timer of real time, which the loop's rest does not wait for",
+}
+"""Who else sleeps, and why: the time that passes is what the test is about, and no fact would say that it has."""
+
+
+def test_only_one_place_waits_by_sleeping() -> None:
+    sleeping = {
+        str(path.relative_to(TESTS)): lines
+        for path in TESTS.rglob("*.py")
+        if (lines := list(sleeps(ast.parse(path.read_text()))))
+    }
+    assert {name: lines for name, lines in sleeping.items() if name not in WAITING | set(SLEEPING)} == {}, (
+        "wait for the fact with support.eventually, or let a VirtualClock pass the time"
+    )
+    assert set(SLEEPING) <= set(sleeping), "these sleep no more"
+
+
+def sleeps(tree: ast.Module) -> Iterator[int]:
+    """Lines that sleep in real time. `asyncio.sleep(0)` only lets others have their turn."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node)
+            if called.startswith(CALLS) and called != "asyncio.sleep(0)":
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            imported = {f"{node.module}.{name.name}(" for name in node.names}
+            if imported & set(CALLS):
+                yield node.lineno
+
+
+def test_what_counts_as_sleeping() -> None:
+    for line in ("time.sleep(1)", "task = asyncio.sleep(0.1)", "SystemClock().sleep(1)", "from time import sleep"):
+        assert list(sleeps(ast.parse(line))) == [1], line
+    for line in ("asyncio.sleep(0)", "clock.sleep(1)", "'time.sleep(60)'", "from time import monotonic"):
+        assert list(sleeps(ast.parse(line))) == [], line
