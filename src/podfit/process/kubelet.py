@@ -44,7 +44,7 @@ from podfit.process.node_choice import advice, lacking_for_real
 from podfit.process.node_credentials import NodeClient, node_access
 from podfit.process.node_runtime import PreparedRuntime, prepare_runtime
 from podfit.process.options import KubeletOptions, NodeKind, check_port
-from podfit.process.running_process import Process, UpState, exclusive, write_state
+from podfit.process.running_process import exclusive, record_this_process
 
 log = logging.getLogger(__name__)
 
@@ -214,22 +214,16 @@ class KubeletProcess:
 
     def _record(self) -> None:
         """For `podfit status` and `podfit down`."""
-        me = Process.current()
         assert self._node is not None
-        write_state(
+        record_this_process(
             self.options.data,
-            UpState(
-                pid=me.pid,
-                start_ticks=me.start_ticks,
-                version=__version__,
-                started=format_time(self._clock.now()),
-                server=self._server,
-                ready=True,
-                nodes=(self._node.running(),),
-                kubeconfig=str(self.options.kubeconfig),
-                joined=self.options.name,
-                external_runtime=self.options.runtime_endpoint,
-            ),
+            started=format_time(self._clock.now()),
+            server=self._server,
+            ready=True,
+            nodes=(self._node.running(),),
+            kubeconfig=self.options.kubeconfig,
+            joined=self.options.name,
+            external_runtime=self.options.runtime_endpoint,
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from podfit import __version__
 from podfit.core.os_errors import plainly
 from podfit.net.files import write_whole
 from podfit.net.processes import start_ticks
@@ -99,6 +100,36 @@ def running(data: DataDir) -> UpState | None:
     if pid is not None and _is_cluster(pid):
         raise Unrecorded(data, pid)
     return None
+
+
+def record_this_process(
+    data: DataDir,
+    *,
+    started: str,
+    server: str,
+    ready: bool,
+    nodes: tuple[RunningNode, ...],
+    kubeconfig: Path,
+    context: str = "",
+    joined: str = "",
+    external_runtime: str = "",
+) -> None:
+    """Write down that this process runs the cluster, or the node, of the directory. See UpState for what is told."""
+    me = Process.current()
+    state = UpState(
+        pid=me.pid,
+        start_ticks=me.start_ticks,
+        version=__version__,
+        started=started,
+        server=server,
+        ready=ready,
+        nodes=nodes,
+        kubeconfig=str(kubeconfig),
+        context=context,
+        joined=joined,
+        external_runtime=external_runtime,
+    )
+    write_state(data, state)
 
 
 def write_state(data: DataDir, state: UpState) -> None:

@@ -7,7 +7,6 @@ scheduler.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from itertools import chain
@@ -32,16 +31,13 @@ from podfit.process.identities import ADMIN, agent
 from podfit.process.local_services import LocalServices
 from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
-from podfit.process.running_process import Process, UpState, write_state
+from podfit.process.running_process import record_this_process
 from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
-    from podfit.process.leftovers import Traces
     from podfit.process.node import ClusterNode
     from podfit.process.node_backend import NodeBackend
     from podfit.process.node_runtime import PreparedRuntime
-
-log = logging.getLogger(__name__)
 
 Announce = Callable[[str], None]
 READY_SECONDS = 60.0
@@ -220,7 +216,12 @@ class Cluster:
 
         Then the machine is looked at: raises LeftBehind when something of this cluster is still there.
         """
-        traces = self._traces() if pods else None
+        traces = None
+        if pods:
+            from podfit.process.leftovers import Traces
+
+            traces = Traces(self.options.data)
+            traces.look()
         ends = (node.stop(pods=pods, runtime=pods or runtime) for node in self.nodes)
         stopped = await asyncio.gather(*ends, return_exceptions=True)
         if not self.nodes:
@@ -241,13 +242,6 @@ class Cluster:
         """By SIGTERM: if the machine goes down and the nodes were given time for that, their pods end first."""
         await asyncio.gather(*(node.terminated() for node in self.nodes))
 
-    def _traces(self) -> "Traces":
-        from podfit.process.leftovers import Traces
-
-        traces = Traces(self.options.data)
-        traces.look()
-        return traces
-
     async def _abandon(self) -> None:
         """The start failed before there were nodes: end the runtime that was made ready for them."""
         if self._backends is None:
@@ -263,14 +257,14 @@ class Cluster:
         """Waits; raises what broke a part of the cluster."""
         await self._supervisor.failure()
 
-    def admin_client(self) -> "Client":
+    def admin_client(self) -> Client:
         """An administrator's client over HTTPS, as a user would have it."""
         return load([self.options.data.kubeconfig]).client(user_agent="podfit")
 
-    def admin_local(self) -> "Client":
+    def admin_local(self) -> Client:
         return self._client(ADMIN)
 
-    def _client(self, identity: Identity) -> "Client":
+    def _client(self, identity: Identity) -> Client:
         return Client(Local(self._api.handler, identity), user_agent=agent(identity), random=self._random)
 
     def _kubelet(self, name: str) -> Handler | None:
@@ -283,20 +277,13 @@ class Cluster:
 
     def _record(self, *, ready: bool) -> None:
         self._ready = ready
-        me = Process.current()
-        nodes = tuple(node.running() for node in self.nodes)
-        write_state(
+        record_this_process(
             self.options.data,
-            UpState(
-                pid=me.pid,
-                start_ticks=me.start_ticks,
-                version=__version__,
-                started=self._began,
-                server=self.server,
-                ready=ready,
-                nodes=nodes,
-                kubeconfig=str(self.access.path),
-                context=self.access.context,
-                external_runtime=self.options.runtime_endpoint,
-            ),
+            started=self._began,
+            server=self.server,
+            ready=ready,
+            nodes=tuple(node.running() for node in self.nodes),
+            kubeconfig=self.access.path,
+            context=self.access.context,
+            external_runtime=self.options.runtime_endpoint,
         )
