@@ -107,12 +107,15 @@ class Resources:
         answer = self._verb(request, target, identity)
         return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
-    async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:  # noqa: C901  (a list of subresources)
-        sub = target.sub
-        if sub is None:
+    async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+        if target.sub is None:
             return _no_such_subresource(target, self._customs.all)
-        if target.verb not in sub.verbs:
+        if target.verb not in target.sub.verbs:
             raise method_not_allowed()
+        return await self._of_subresource(request, target, identity)
+
+    async def _of_subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+        """By a handler of its own, or read and written as the object itself is, like `status`."""
         match target.subresource:
             case "binding":
                 return await bind(self._context, self._chain, target, request, identity)

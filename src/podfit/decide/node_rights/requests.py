@@ -1,5 +1,6 @@
 """The node authorizer: which requests of a kubelet are allowed, before anything is read or written."""
 
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Protocol
 
@@ -56,31 +57,6 @@ def unknown(user: str) -> Denied:
     return Denied(f'unknown node for user "{user}"')
 
 
-def judged(node: str, asked: NodeRequest) -> Answer:  # noqa: C901  (upstream's list of resources)
-    match asked.group, asked.resource:
-        case "", "pods":
-            return _pods(node, asked)
-        case "", "nodes":
-            return _nodes(node, asked)
-        case "", "secrets" | "configmaps":
-            return _read_by_name(asked)
-        case "", "persistentvolumeclaims" if asked.subresource == "status":
-            return _related(asked) if asked.verb in _CHANGES else Denied("can only get/update/patch this type")
-        case ("", "persistentvolumeclaims" | "persistentvolumes") | ("storage.k8s.io", "volumeattachments"):
-            return _get(asked)
-        case "resource.k8s.io", "resourceclaims":
-            return _get(asked)
-        case "resource.k8s.io", "resourceslices":
-            return _slices(asked)
-        case "", "serviceaccounts":
-            return _accounts(asked)
-        case "coordination.k8s.io", "leases":
-            return _lease(node, asked)
-        case "storage.k8s.io", "csinodes":
-            return _csi_node(node, asked)
-    return Decision.BY_ROLE
-
-
 def _pods(node: str, asked: NodeRequest) -> Answer:
     match asked.subresource, asked.verb:
         case "", "get":
@@ -110,6 +86,12 @@ def _nodes(node: str, asked: NodeRequest) -> Answer:
 
 def _related(asked: NodeRequest) -> Answer:
     return Decision.IF_RELATED if asked.name else Denied("No Object name found")
+
+
+def _claims(asked: NodeRequest) -> Answer:
+    if asked.subresource != "status":
+        return _get(asked)
+    return _related(asked) if asked.verb in _CHANGES else Denied("can only get/update/patch this type")
 
 
 def _get(asked: NodeRequest) -> Answer:
@@ -160,3 +142,32 @@ def _slices(asked: NodeRequest) -> Answer:
     if asked.verb in (*_LISTS, "deletecollection"):
         return Denied("can only list/watch/deletecollection resourceslices with nodeName field selector")
     return Decision.ALLOWED if asked.verb == "create" else _related(asked)
+
+
+_BY_NODE: Mapping[tuple[str, str], Callable[[str, NodeRequest], Answer]] = {
+    ("", "nodes"): _nodes,
+    ("", "pods"): _pods,
+    ("coordination.k8s.io", "leases"): _lease,
+    ("storage.k8s.io", "csinodes"): _csi_node,
+}
+_FOR_ANY: Mapping[tuple[str, str], Callable[[NodeRequest], Answer]] = {
+    ("", "configmaps"): _read_by_name,
+    ("", "persistentvolumeclaims"): _claims,
+    ("", "persistentvolumes"): _get,
+    ("", "secrets"): _read_by_name,
+    ("", "serviceaccounts"): _accounts,
+    ("resource.k8s.io", "resourceclaims"): _get,
+    ("resource.k8s.io", "resourceslices"): _slices,
+    ("storage.k8s.io", "volumeattachments"): _get,
+}
+"""By group and resource, as upstream lists them: where it matters which node asks, and where the object alone does."""
+
+
+def judged(node: str, asked: NodeRequest) -> Answer:
+    """What the node authorizer says to the request of this node."""
+    kind = asked.group, asked.resource
+    if of_node := _BY_NODE.get(kind):
+        return of_node(node, asked)
+    if of_any := _FOR_ANY.get(kind):
+        return of_any(asked)
+    return Decision.BY_ROLE
