@@ -86,7 +86,8 @@ class CronJobController(Controller[Key]):
                 kind = COMPLETE if said(found, COMPLETE) is not None else FAILED
                 text = f"Saw completed job: {ref.name}, condition: {kind}"
                 self._recorder.event(cron, NORMAL, "SawCompletedJob", text)
-                status = _with_success(status, found)
+        for job in jobs:
+            status = _with_success(status, job)
         return replace(status, active=tuple(active))
 
     async def _live(self, cron: CronJob, ref: ObjectReference) -> Job | None:

@@ -29,7 +29,7 @@ from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, templat
 from podfit.decide.workload.daemon.status import status_of, wanted_on
 from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll, why_ended
 from podfit.decide.workload.hashes import content_hash
-from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous
+from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous_of_daemons
 from podfit.decide.workload.pods import next_available
 
 COMPONENT = "daemonset-controller"
@@ -129,9 +129,9 @@ class DaemonSetController(Controller[Key]):
             if observed:
                 again = await self._act(key, daemons, version)
                 pods = await self._claimed(daemons)
-                in_use = {f"{name}-{pod.metadata.labels.get(HASH, '')}" for pod in pods}
+                in_use = {label for pod in pods if (label := pod.metadata.labels.get(HASH))}
                 limit = daemons.spec.revision_history_limit
-                await self._revisions.delete(superfluous(old, limit, in_use))
+                await self._revisions.delete(superfluous_of_daemons(old, limit, in_use))
         finally:
             pods = await self._claimed(daemons)
             now = self._clock.now()

@@ -19,11 +19,11 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
-from podfit.controllers.scales import scale_of
+from podfit.controllers.scales import Unscalable, scale_of
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of
+from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of, unmanaged
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.disruption import covers
 from podfit.decide.workload.stale_disruptions import stale_in, unmarked
@@ -125,14 +125,8 @@ class DisruptionController(Controller[Key | Marked]):
 
     async def _scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
         """What the managers of the pods want together; pods without one are said, and do not count."""
-        alone = [pod for pod in pods if controller_of(pod.metadata) is None]
-        if alone:
-            text = (
-                "Pods selected by this PodDisruptionBudget were found to be unmanaged. As a result, the status of the "
-                "PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods "
-                'please set ".spec.minAvailable" field of the PDB to an integer value.'
-            )
-            self._recorder.event(budget, WARNING, "UnmanagedPods", text)
+        if any(controller_of(pod.metadata) is None for pod in pods):
+            self._recorder.event(budget, WARNING, "UnmanagedPods", unmanaged(budget))
         wanted: dict[str, int] = {}
         for pod in managers(pods).values():
             uid, replicas = await self._manager(pod)
@@ -149,6 +143,8 @@ class DisruptionController(Controller[Key | Marked]):
         if informer is None:
             try:
                 return owner.uid, await scale_of(self._client, owner, namespace)
+            except Unscalable as error:
+                raise NoScale(str(error)) from error
             except ApiError as error:
                 if error.code != NOT_FOUND:
                     raise

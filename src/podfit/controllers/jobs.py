@@ -38,6 +38,7 @@ from podfit.decide.workload.pods import is_ready
 
 COMPONENT = "job-controller"
 WORKERS = 5
+TOO_MANY = "Too many succeeded pods running after completion count reached"
 GATHERED = 1.0
 """Seconds for which changes of pods are gathered, as upstream's."""
 
@@ -160,11 +161,11 @@ class JobController(Controller[Key | OrphanedPod]):
         seen = see(job, pods, frozenset(memory.freed), memory.failures, now)
         started = job.status.start_time or (None if is_suspended(job) else format_time(now))
         status = replace(job.status, start_time=started)
-        gone, new, again, failure = list[Pod](), 0, deadline_in(seen), None
+        gone, new, again, failure, decided = list[Pod](), 0, deadline_in(seen), None, False
         if seen.target is not None:
             gone, failure = await self._end(key, job, seen.active)
             if not believed or len(gone) != len(seen.active):
-                again = GATHERED
+                again, seen, decided = GATHERED, replace(seen, target=None), True
         elif believed and not job.metadata.deletion_timestamp:
             todo = step(seen)
             gone, failure = await self._end(key, job, todo.end, free=True)
@@ -177,7 +178,7 @@ class JobController(Controller[Key | OrphanedPod]):
         status = replace(
             status, active=len(left) + new, ready=sum(map(is_ready, left)), terminating=seen.terminating + len(gone)
         )
-        if seen.target is None and (target := completed(seen, status.active)) is not None:
+        if seen.target is None and not decided and (target := completed(seen, status.active)) is not None:
             seen = replace(seen, target=target)
         await self._track(key, seen, status, memory)
         if failure is not None:
@@ -213,6 +214,8 @@ class JobController(Controller[Key | OrphanedPod]):
 
     def _tell_end(self, job: Job) -> None:
         if said(job, COMPLETE) is not None:
+            if job.spec.completions is not None and job.status.succeeded > job.spec.completions:
+                self._recorder.event(job, WARNING, "TooManySucceededPods", TOO_MANY)
             self._recorder.event(job, NORMAL, "Completed", "Job completed")
         elif (failed := said(job, FAILED)) is not None:
             self._recorder.event(job, WARNING, failed.reason, failed.message)

@@ -4,6 +4,8 @@ A node that is missing is looked for again after 40 seconds, at the server: its 
 whoever owns them knows.
 """
 
+from typing import Any
+
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
@@ -57,7 +59,7 @@ class PodGarbageCollector(Controller[str]):
     async def _end(self, candidate: Lost) -> None:
         meta = candidate.pod.metadata
         try:
-            if candidate.message and candidate.pod.status.phase not in ENDED:
+            if candidate.pod.status.phase not in ENDED:
                 await self._fail(candidate)
             await self._client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
         except ApiError as error:
@@ -66,13 +68,16 @@ class PodGarbageCollector(Controller[str]):
 
     async def _fail(self, candidate: Lost) -> None:
         meta = candidate.pod.metadata
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByPodGC",
-            "message": candidate.message,
-            "lastTransitionTime": format_time(self._clock.now()),
-            "observedGeneration": meta.generation,
-        }
-        patch = {"metadata": {"uid": meta.uid}, "status": {"phase": "Failed", "conditions": [condition]}}
+        status: dict[str, Any] = {"phase": "Failed"}
+        if candidate.message:
+            condition = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "DeletionByPodGC",
+                "message": candidate.message,
+                "lastTransitionTime": format_time(self._clock.now()),
+                "observedGeneration": meta.generation,
+            }
+            status["conditions"] = [condition]
+        patch = {"metadata": {"uid": meta.uid}, "status": status}
         await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="status")

@@ -125,26 +125,27 @@ class ReplicaSetController(Controller[Key]):
         pods = [*self._owned.of(obj), *self._owned.orphans(namespace)]
         active = await self._owned.claim(obj, selector_of(obj), filter(is_active, pods))
         going = sum(is_terminating(pod) and owned_by(pod.metadata, obj.metadata) for pod in pods)
-        failure: ApiError | None = None
+        failure, said = None, ""
         if may_act and not obj.metadata.deletion_timestamp:
-            failure = await self._act(key, obj, active)
+            failure, said = await self._act(key, obj, active)
         now = self._clock.now()
-        said = failure.message if failure is not None else ""
         status = status_of(obj, active, going, failure=said, now=now, stamp=format_time(now))
         await self._say(obj, status)
         if failure is not None:
             raise failure
         return next_available(active, obj.spec.min_ready_seconds, now)
 
-    async def _act(self, key: Key, obj: Replicated, active: list[Pod]) -> ApiError | None:
-        """The first refusal."""
+    async def _act(self, key: Key, obj: Replicated, active: list[Pod]) -> tuple[ApiError | None, str]:
+        """The first refusal, and what the status says of it."""
         match step(obj, len(active)):
             case Create(count):
-                return await self._create(key, obj, count)
+                failure = await self._create(key, obj, count)
+                return failure, failure.message if failure is not None else ""
             case Remove(count):
                 victims = first_to_go(active, self._related(obj), count, self._clock.now())
-                return await self._remove(key, obj, victims)
-        return None
+                failure = await self._remove(key, obj, victims)
+                return failure, f"unable to delete pods: {failure.message}" if failure is not None else ""
+        return None, ""
 
     async def _create(self, key: Key, obj: Replicated, count: int) -> ApiError | None:
         self._expectations.expect(key, creations=count)

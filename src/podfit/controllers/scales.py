@@ -18,8 +18,12 @@ class _Kinds(msgspec.Struct, frozen=True):
     resources: tuple[_Kind, ...] | None = ()  # Go writes an empty list as null
 
 
+class Unscalable(Exception):
+    """A kind without a scale; the message is upstream's."""
+
+
 async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int:
-    """Raises ApiError 404 when there is no such object, or its kind has no scale."""
+    """Raises ApiError 404 when there is no such object, Unscalable when its kind has no scale."""
     group, _, version = owner.api_version.rpartition("/")
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     kinds = msgspec.json.decode(await client.request("GET", root), type=_Kinds).resources or ()
@@ -27,6 +31,9 @@ async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int
         (scalable.name for scalable in kinds if scalable.kind == owner.kind and "/" not in scalable.name), ""
     )
     if not any(scalable.name == f"{resource}/scale" for scalable in kinds):
-        raise not_found(owner.kind, owner.name, group=group)
+        if not resource:
+            raise not_found(owner.kind, owner.name, group=group)
+        named = f"{resource}.{group}" if group else resource
+        raise Unscalable(f"{named} does not implement the scale subresource")
     path = f"{root}/namespaces/{namespace}/{resource}/{owner.name}/scale"
     return codec.decode(await client.request("GET", path), Scale).spec.replicas

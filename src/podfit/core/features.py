@@ -29,6 +29,7 @@ KNOWN: Mapping[str, Gate] = MappingProxyType(
         "PodObservedGenerationTracking": Gate(True, "GA", locked=True),
         "PLEGOnDemandRelist": Gate(True, "BETA"),
         "CPUCFSQuotaPeriod": Gate(True, "GA", locked=True),
+        "MaxUnavailableStatefulSet": Gate(False, "BETA"),
         "MemoryQoS": Gate(False, "ALPHA"),
         "DisableCPUQuotaWithExclusiveCPUs": Gate(True, "BETA"),
     }

@@ -59,6 +59,8 @@ def test_a_run_has_a_name_and_says_its_time() -> None:
     assert name_at(given, at) == f"c-{int(at.timestamp()) // 60}"
     made = job_at(given, at).metadata
     assert made.annotations == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T17:30:00+05:30"}
+    made = job_at(cron(time_zone="Europe/London"), at).metadata
+    assert made.annotations == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T12:00:00Z"}
 
 
 @pytest.mark.parametrize(

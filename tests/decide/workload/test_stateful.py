@@ -94,6 +94,10 @@ def partition(number: int, **more: Any) -> dict[str, Any]:
         (3, partition(2), "rrr", 2, []),
         (3, partition(0, maxUnavailable=2), "rrr", 3, ["-2", "-1"]),
         (4, partition(0, maxUnavailable="50%"), "rrrr", 4, ["-3", "-2"]),
+        (3, PARALLEL, "rru", 3, ["-2"]),  # a pod that never became ready makes room for the new revision
+        (3, PARALLEL, "urr", 3, ["-2"]),  # and one below does not hold back those above
+        (3, PARALLEL, "rru", 2, []),
+        (3, PARALLEL, "rrt", 3, []),
         (3, ON_DELETE, "rrr", 3, []),
         (2, {"ordinals": {"start": 1}}, "-rr", 0, []),
         (2, {"ordinals": {"start": 1}}, "rrr", 0, ["-0"]),

@@ -54,3 +54,20 @@ def text(selector: LabelSelector | None) -> str:
         for expression in selector.match_expressions
     ]
     return ",".join(term for _, term in sorted([*exact, *others], key=lambda pair: pair[0]))
+
+
+def go_text(selector: LabelSelector | None) -> str:
+    """As Go prints one with `%v`, which some of upstream's events do."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {value}," for key, value in sorted(selector.match_labels.items()))
+    expressions = "".join(map(_go_requirement, selector.match_expressions))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _go_requirement(expression: LabelSelectorRequirement) -> str:
+    values = " ".join(expression.values)
+    return f"LabelSelectorRequirement{{Key:{expression.key},Operator:{expression.operator},Values:[{values}],}},"

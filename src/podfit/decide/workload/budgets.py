@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.selectors import go_text
 from podfit.api.meta.v1.types import Condition
 from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podfit.core.times import parse_time
@@ -29,6 +30,15 @@ class EvictedPods(msgspec.Struct, frozen=True):
 def managers(pods: Iterable[Pod]) -> dict[str, Pod]:
     """By the UID of who manages it, a pod; whoever manages them says how many there are meant to be."""
     return {owner.uid: pod for pod in pods if (owner := controller_of(pod.metadata)) is not None}
+
+
+def unmanaged(budget: PodDisruptionBudget) -> str:
+    """What is told of a budget with pods that nobody manages."""
+    return (
+        f"Pods selected by this PodDisruptionBudget (selector: {go_text(budget.spec.selector)}) were found to be "
+        "unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined "
+        'behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+    )
 
 
 def needs_scale(budget: PodDisruptionBudget) -> bool:

@@ -4,7 +4,7 @@ Of runs that were missed only the latest is made up for, and only within the sta
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -55,7 +55,7 @@ def due(cron: CronJob, running: Sequence[Job], now: datetime) -> Due:
     try:
         schedule = parse(cron.spec.schedule)
     except ValueError as error:
-        text = f"unparseable schedule: {cron.spec.schedule} : {error}"
+        text = f'unparseable schedule: "{cron.spec.schedule}" : {error}'
         return Due(told=(CronEvent("Warning", "UnparseableSchedule", text),))
     return _due(cron, schedule, zone, running, now)
 
@@ -70,7 +70,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
         return Due(again=again, told=tuple(told))
     deadline = cron.spec.starting_deadline_seconds
     if deadline is not None and at + timedelta(seconds=deadline) < now:
-        told.append(CronEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at, zone)}"))
+        told.append(CronEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at)}"))
         return Due(again=again, told=tuple(told))
     if cron.status.last_schedule_time == format_time(at) or any(
         job.metadata.name == name_at(cron, at) for job in running
@@ -123,8 +123,8 @@ def _too_many() -> CronEvent:
     return CronEvent("Warning", "TooManyMissedTimes", text)
 
 
-def _rfc1123(at: datetime, zone: ZoneInfo) -> str:
-    return at.astimezone(zone).strftime("%a, %d %b %Y %H:%M:%S %z")
+def _rfc1123(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S %z")
 
 
 def name_at(cron: CronJob, at: datetime) -> str:
@@ -134,8 +134,7 @@ def name_at(cron: CronJob, at: datetime) -> str:
 
 def job_at(cron: CronJob, at: datetime) -> Job:
     template = cron.spec.job_template
-    name = cron.spec.time_zone or zone_of(cron.spec.schedule) or "UTC"
-    stamp = format_time(at) if name == "UTC" else at.astimezone(ZoneInfo(name)).isoformat(timespec="seconds")
+    stamp = at.astimezone(ZoneInfo(cron.spec.time_zone or "UTC")).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Job(
         metadata=ObjectMeta(
             name=name_at(cron, at),

@@ -59,6 +59,15 @@ def named(owner: StatefulSet | DaemonSet, digest: str, number: int, labels: Mapp
     )
 
 
+def superfluous_of_daemons(
+    old: Sequence[ControllerRevision], limit: int | None, in_use: Iterable[str]
+) -> list[ControllerRevision]:
+    """The oldest of `old` beyond the limit that no pod has; `in_use` are hashes of pods, which stay but count."""
+    kept = set(in_use)
+    too_many = max(0, len(old) - (10 if limit is None else limit))
+    return [revision for revision in in_order(old) if revision.metadata.labels.get(HASH, "") not in kept][:too_many]
+
+
 def superfluous(
     revisions: Sequence[ControllerRevision], limit: int | None, in_use: Iterable[str]
 ) -> list[ControllerRevision]:

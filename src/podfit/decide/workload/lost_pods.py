@@ -19,7 +19,8 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A pod that goes at once. With `message` it is failed first, and the condition DisruptionTarget says why."""
+    """A pod that is failed, if it has not ended, and goes at once. With `message` the condition DisruptionTarget says
+    why."""
 
     pod: Pod
     message: str = ""

@@ -16,7 +16,7 @@ from podfit.decide.workload.job.evaluate import FINAL
 from podfit.decide.workload.job.failed_indexes import kept
 from podfit.decide.workload.job.indexes import index_of, parse, shown
 from podfit.decide.workload.job.pods import is_failed, is_indexed, is_tracked
-from podfit.decide.workload.job.state import COMPLETE, SUSPENDED, JobState, made, said, uncounted
+from podfit.decide.workload.job.state import COMPLETE, FAILURE_TARGET, SUSPENDED, JobState, made, said, uncounted
 from podfit.decide.workload.pods import SUCCEEDED
 
 MOST_UNCOUNTED = 500
@@ -42,6 +42,7 @@ def track(seen: JobState, status: JobStatus) -> Tracked:
     keep = {pod.metadata.uid for pod in kept(seen).values()} if job.spec.backoff_limit_per_index is not None else set()
     free: list[Pod] = []
     whole = True
+    fails = seen.target is not None and seen.target.type == FAILURE_TARGET
     for pod in sorted(seen.pods, key=_rank) if is_indexed(job) else seen.pods:
         uid, index = pod.metadata.uid, index_of(pod)
         if not is_tracked(pod) or uid in seen.freed or not _may_go(seen, pod, keep):
@@ -52,7 +53,7 @@ def track(seen: JobState, status: JobStatus) -> Tracked:
                 succeeded += [uid] if uid not in succeeded else []
             elif seen.counts_index(pod) and index is not None and index not in known:
                 indexes.add(index)
-        elif (is_failed(pod, job) or seen.target is not None) and uid not in failed and seen.counts_index(pod):
+        elif (is_failed(pod, job) or fails) and uid not in failed and seen.counts_index(pod):
             failed += [uid] if policies.match_failure(job, pod).counts else []
         if len(indexes) + len(succeeded) + len(failed) >= MOST_UNCOUNTED:
             whole = False
@@ -114,8 +115,8 @@ def ended(job: Job, seen: JobState, status: JobStatus, *, whole: bool) -> JobSta
 
 
 def suspended(seen: JobState, status: JobStatus) -> JobStatus:
-    """With the condition that says whether it is, which a job that never was does not have. With the end of it the time
-    of the job begins anew.
+    """With the condition that says whether it is, which a job that never was does not have. Its time ends with it, and
+    begins anew after it.
     """
     wanted = bool(seen.job.spec.suspend)
     before = next((condition for condition in status.conditions if condition.type == SUSPENDED), None)
@@ -125,4 +126,4 @@ def suspended(seen: JobState, status: JobStatus) -> JobStatus:
     new = made(SUSPENDED, *words, seen.now, "True" if wanted else "False")
     conditions = tuple(new if condition is before else condition for condition in status.conditions)
     conditions = conditions if before is not None else (*conditions, new)
-    return replace(status, conditions=conditions, start_time=status.start_time if wanted else format_time(seen.now))
+    return replace(status, conditions=conditions, start_time=None if wanted else format_time(seen.now))

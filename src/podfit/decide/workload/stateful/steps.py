@@ -136,15 +136,28 @@ def _ending(
 
 
 def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready: Callable[[Pod], bool]) -> list[Pod]:
-    """Pods of another revision that may go now."""
+    """Pods of another revision that may go now: the highest, once all above it are of the new one and healthy.
+
+    A bound of its own (`maxUnavailable`, which the API lets through by a feature gate) counts all pods of the set.
+    """
     strategy = owner.spec.update_strategy
     if strategy.type != ROLLING:
         return []
     rolling = strategy.rolling_update
-    lowest = (rolling.partition or 0) if rolling is not None else 0
-    most = 1
-    if rolling is not None and rolling.max_unavailable is not None:
-        most = max(1, share(rolling.max_unavailable, len(wanted), up=False))
+    highest_first = wanted[(rolling.partition or 0) if rolling is not None else 0 :][::-1]
+    if rolling is None or rolling.max_unavailable is None:
+        return _first_outdated(highest_first, update, ready)
+    most = max(1, share(rolling.max_unavailable, len(wanted), up=False))
     room = most - sum(not _healthy(pod, ready) for pod in wanted)
-    old = [pod for pod in reversed(wanted[lowest:]) if pod.metadata.labels.get(HASH) != update.name]
+    old = [pod for pod in highest_first if pod.metadata.labels.get(HASH) != update.name]
     return [pod for pod in old if not pod.metadata.deletion_timestamp][: max(0, room)]
+
+
+def _first_outdated(highest_first: Sequence[Pod], update: Revision, ready: Callable[[Pod], bool]) -> list[Pod]:
+    """At most one. A pod of another revision may go whether it is healthy or not."""
+    for pod in highest_first:
+        if pod.metadata.labels.get(HASH) != update.name and not pod.metadata.deletion_timestamp:
+            return [pod]
+        if not _healthy(pod, ready):
+            return []
+    return []
