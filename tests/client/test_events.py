@@ -7,6 +7,7 @@ import pytest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.client.event_series import SeriesRecorder
 from podfit.client.events import AT_ONCE, QUEUE_SIZE, EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
@@ -186,3 +187,28 @@ async def test_events_about_different_objects_travel_together(
         (f"u{number}", reason) for number in range(AT_ONCE + 1) for reason in ("Scheduled", "Pulled")
     ]
     assert recorder.dropped == 0
+
+
+async def test_a_series_is_written_when_it_begins_and_when_it_is_over(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
+) -> None:
+    recorder = SeriesRecorder(client, component="default-scheduler", host="vm", clock=clock)
+    background(recorder.run())
+    shown = []
+    for number in range(4):
+        recorder.event(pod(), "Warning", "FailedScheduling", f"message {number}", action="Scheduling")
+        await recorder.flush()
+        (obj,) = api.objects.values()
+        shown.append((obj["message"], (obj.get("series") or {}).get("count")))
+        await clock.advance(60)
+    assert shown == [("message 0", None), ("message 0", 2), ("message 0", 2), ("message 0", 2)]
+    (obj,) = api.objects.values()
+    assert (obj["eventTime"], obj["firstTimestamp"], obj.get("count")) == ("2026-01-01T00:00:00.000000Z", None, None)
+    assert (obj["reportingComponent"], obj["reportingInstance"]) == ("default-scheduler", "default-scheduler-vm")
+    assert obj["source"] == {}
+    await clock.advance(400)
+    recorder.event(pod(), "Warning", "FailedScheduling", "message 4", action="Scheduling")
+    await recorder.flush()
+    first, second = api.objects.values()
+    assert (first["series"]["count"], first["series"]["lastObservedTime"]) == (4, "2026-01-01T00:03:00.000000Z")
+    assert (second["message"], second.get("series")) == ("message 4", None)

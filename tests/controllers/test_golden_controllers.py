@@ -17,9 +17,11 @@ from support.controlled import (
     Scenario,
     Seen,
     missing,
+    own_events,
     own_name,
     own_states,
     plain_answer,
+    recorded_events,
     recorded_states,
 )
 from support.golden import golden_folder
@@ -60,6 +62,7 @@ def test_what_the_controllers_make_of_it(cluster: Cluster, case: dict[str, Any])
         assert answer.code == request["code"], answer.body
         if request["answer"] is not None:
             assert plain_answer(answer.body, seen.names) == request["answer"]
+    assert own_events(seen) == recorded_events(case)
     for name, changes in case["objects"].items():
         if FOREIGN not in name:
             _compare(case["id"], name, changes, seen)

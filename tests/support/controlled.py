@@ -28,6 +28,7 @@ PHASE = 0.5
 """Of a second, when a scenario begins: some changes are told only where whole seconds differ."""
 FOLLOWED = (
     ("", "v1", "pods"),
+    ("", "v1", "events"),
     ("", "v1", "services"),
     ("", "v1", "endpoints"),
     ("", "v1", "configmaps"),
@@ -44,6 +45,8 @@ FOLLOWED = (
     ("discovery.k8s.io", "v1", "endpointslices"),
 )
 FOREIGN = "openshift"
+OTHERS = ("kubelet", "default-scheduler")
+"""Components whose events are not of controllers."""
 TOGETHER = 3
 """Milliseconds in which no controller got round to anything: objects made so close are made at once."""
 SECONDS_AFTER = 14.0
@@ -269,6 +272,46 @@ def own_name(recorded: str, names: Mapping[str, str]) -> str:
     for token, name in names.items():
         recorded = recorded.replace(token, name)
     return recorded
+
+
+def own_events(seen: Seen) -> list[Document]:
+    """What controllers told, each time, in the form of the recorded events."""
+    states = [states for name, states in seen.objects.items() if name.startswith("events/")]
+    told = [_told(state) for state in itertools.chain(*states) if state is not None]
+    plain = [_unnamed(_plain(event, seen.names)) for event in told if event["component"] not in OTHERS]
+    return sorted(filter(_not_by_chance, plain), key=_by_text)
+
+
+def recorded_events(case: Document) -> list[Document]:
+    told = [
+        {key: value for key, value in event.items() if key not in ("t_ms", "watch")}
+        for event in case["events"]
+        if event["component"] not in OTHERS
+    ]
+    return sorted(filter(_not_by_chance, map(_unnamed, told)), key=_by_text)
+
+
+def _not_by_chance(event: Document) -> bool:
+    """All claims are looked at every 15 seconds, from whenever the controller was started."""
+    return not (event["reason"] == "FailedBinding" and event["count"] > 1)
+
+
+def _told(event: Document) -> Document:
+    about, source = event["involvedObject"], event.get("source", {})
+    told = {
+        "object": f"{about['kind']}/{about['name']}",
+        "type": event["type"],
+        "reason": event["reason"],
+        "message": event["message"],
+        "component": source.get("component") or event.get("reportingComponent"),
+        "reportingComponent": event.get("reportingComponent"),
+        "count": event.get("count"),
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _by_text(event: Document) -> str:
+    return json.dumps(event, sort_keys=True)
 
 
 def plain_answer(answer: Document, names: Mapping[str, str]) -> Document:

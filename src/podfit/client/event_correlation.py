@@ -32,6 +32,8 @@ class EventDraft(msgspec.Struct, frozen=True):
     message: str
     action: str
     resource_version: str
+    combined: bool = False
+    """Whether it stands for similar ones; upstream's words for these name no reporter."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -99,7 +101,7 @@ class Correlator:
         if len(messages.seen) < SIMILAR:
             return note, Key(note.regarding, note.type, note.reason, message, note.action)
         messages.seen.pop()
-        return replace(note, message=COMBINED + note.message), alike
+        return replace(note, message=COMBINED + note.message, combined=True), alike
 
     def count(self, key: Key, when: str) -> Counted:
         """The event with one more. `when` is the time of day."""

@@ -42,6 +42,8 @@ Told: TypeAlias = tuple[EventDraft, str, float]
 class EventRecorder:
     """Speaks for one component. `run` delivers until cancelled; before it does, it waits for what `after` waits for."""
 
+    time_text = staticmethod(format_time)
+
     def __init__(
         self, client: Client, *, component: str, clock: Clock, host: str = "", after: After | None = None
     ) -> None:
@@ -65,7 +67,7 @@ class EventRecorder:
         version, regarding = regarding.resource_version, replace(regarding, resource_version="")
         note = EventDraft(regarding, type_, reason, message, action, version)
         try:
-            self._queue.put_nowait((note, format_time(self._clock.now()), self._clock.monotonic()))
+            self._queue.put_nowait((note, self.time_text(self._clock.now()), self._clock.monotonic()))
         except asyncio.QueueFull:
             self._not_queued += 1
             if self._not_queued == 1:
@@ -109,7 +111,7 @@ class EventRecorder:
         if self._correlator.may_tell(note.regarding, moment):
             await self._deliver(note, when, counted)
         else:
-            log.debug("event left out object=%s/%s reason=%s", _namespace(note), note.regarding.name, note.reason)
+            log.debug("event left out object=%s/%s reason=%s", namespace_of(note), note.regarding.name, note.reason)
 
     async def _deliver(self, note: EventDraft, when: str, counted: Counted) -> None:
         backoff = Backoff(0.5, 10.0, self._client.random)
@@ -136,7 +138,7 @@ class EventRecorder:
         """Raise the count; False when the event has expired meanwhile."""
         patch = {"count": counted.count, "lastTimestamp": when, "message": note.message}
         try:
-            await self._client.patch(Event, counted.name, _namespace(note), patch, content_type=STRATEGIC_PATCH)
+            await self._client.patch(Event, counted.name, namespace_of(note), patch, content_type=STRATEGIC_PATCH)
         except ApiError as error:
             if error.code != NOT_FOUND:
                 raise
@@ -148,27 +150,33 @@ class EventRecorder:
         """False when another component told about the same object in the same moment, and so under the same name."""
         name = f"{note.regarding.name}.{self._stamp():x}"
         event = Event(
-            metadata=ObjectMeta(name=name, namespace=_namespace(note)),
+            metadata=ObjectMeta(name=name, namespace=namespace_of(note)),
             type=note.type,
             involved_object=replace(note.regarding, resource_version=note.resource_version),
             reason=note.reason,
             message=note.message,
             action=note.action,
-            count=counted.count,
-            first_timestamp=counted.first,
-            last_timestamp=when,
-            source=EventSource(component=self._component, host=self._host),
-            reporting_component=self._component,
-            reporting_instance=self._host,
         )
         try:
-            await self._client.create(event)
+            await self._client.create(self._timed(event, note, when, counted))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
             return False
         counted.name = name
         return True
+
+    def _timed(self, event: Event, note: EventDraft, when: str, counted: Counted) -> Event:
+        """With who says it and when."""
+        return replace(
+            event,
+            count=counted.count,
+            first_timestamp=counted.first,
+            last_timestamp=when,
+            source=EventSource(component=self._component, host=self._host),
+            reporting_component="" if note.combined else self._component,
+            reporting_instance="" if note.combined else self._host,
+        )
 
     def _stamp(self) -> int:
         """Nanoseconds since 1970, and never the same twice, for the event's name."""
@@ -209,6 +217,6 @@ def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
     )
 
 
-def _namespace(note: EventDraft) -> str:
+def namespace_of(note: EventDraft) -> str:
     """Events about objects without a namespace live in `default`."""
     return note.regarding.namespace or "default"

@@ -35,7 +35,7 @@ from podfit.decide.workload.volume_binding import (
 
 COMPONENT = "persistentvolume-controller"
 AGAIN = 15.0
-"""Seconds until a claim without a volume is looked at again; what happens in between is told by watches."""
+"""Seconds until a claim without a volume is looked at, and told of, again; what happens in between watches tell."""
 
 
 class ClaimKey(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ class VolumeBindingController(Controller[BindingKey]):
         if storage is not None and storage.volume_binding_mode == WAITS and not selected and not meant:
             text = "waiting for first consumer to be created before binding"
             self._recorder.event(claim, NORMAL, "WaitForFirstConsumer", text)
-            return None
+            return AGAIN
         volume = best(claim, self._volumes.list(), self._nodes.get(selected) if selected else None)
         if volume is not None:
             await self._bind(claim, volume)
@@ -145,7 +145,7 @@ class VolumeBindingController(Controller[BindingKey]):
             self._recorder.event(
                 claim, WARNING if name else NORMAL, "ProvisioningFailed" if name else "FailedBinding", text
             )
-            return None
+            return AGAIN
         text = (
             f"Waiting for a volume to be created either by the external provisioner '{storage.provisioner}' or "
             "manually by the system administrator. If volume creation is delayed, please verify that the provisioner "

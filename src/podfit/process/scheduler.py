@@ -1,8 +1,9 @@
 """The scheduler of `podfit up` and `podfit scheduler`, a client of the API like any other."""
 
+import socket
 from collections.abc import Iterator
 
-from podfit.client.events import EventRecorder
+from podfit.client.event_series import SeriesRecorder
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
@@ -18,7 +19,11 @@ def scheduler_loops(
 ) -> Iterator[Loop]:
     client = client_of(Identity(SCHEDULER))
     profiles = tuple(
-        Profile(EventRecorder(client, component=profile.name, clock=clock), profile.name, profile.weights)
+        Profile(
+            SeriesRecorder(client, component=profile.name, clock=clock, host=socket.gethostname()),
+            profile.name,
+            profile.weights,
+        )
         for profile in options.profiles
     )
     for profile in profiles:

@@ -105,7 +105,8 @@ class EventView(msgspec.Struct, frozen=True):
     @property
     def count(self) -> int:
         """How often it happened."""
-        return self.event.count
+        series = self.event.series
+        return series.count if series is not None else self.event.count or 1
 
     @property
     def kind(self) -> str:

@@ -60,7 +60,7 @@ def test_pods_that_a_job_ends_count_as_failed_only_when_it_fails(
 def test_the_time_of_a_job_ends_while_it_is_suspended() -> None:
     given = job({"startTime": STAMP}, suspend=True)
     stopped = suspended(seen(given), given.status)
-    assert (stopped.start_time, [(found.type, found.status) for found in stopped.conditions]) == (
+    assert (stopped.start_time, [(condition.type, condition.status) for condition in stopped.conditions]) == (
         None,
         [("Suspended", "True")],
     )
