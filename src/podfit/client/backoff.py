@@ -2,6 +2,7 @@
 
 import msgspec
 
+from podfit.core.backoff import delay_after
 from podfit.core.randomness import Random, fraction
 
 
@@ -20,8 +21,3 @@ class Backoff(msgspec.Struct):
 
     def reset(self) -> None:
         self.failures = 0
-
-
-def delay_after(failures: int, first: float, longest: float) -> float:
-    """The delay after the failure that followed `failures` others."""
-    return min(longest, first * 2.0 ** min(failures, 62))

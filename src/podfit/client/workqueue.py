@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from podfit.client.backoff import delay_after
+from podfit.core.backoff import delay_after
 from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError
 

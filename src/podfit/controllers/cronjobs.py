@@ -1,6 +1,6 @@
 """The cron job controller: creates a job for each time of a schedule, and removes old ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -17,7 +17,8 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.claims import controller_of, owned_by
 from podfit.decide.workload.cron import Due, due, job_at, to_forget
-from podfit.decide.workload.job.state import COMPLETE, FAILED, is_over, said
+from podfit.decide.workload.cron_status import seen
+from podfit.decide.workload.events import WorkloadEvent
 
 COMPONENT = "cronjob-controller"
 WORKERS = 5
@@ -53,42 +54,28 @@ class CronJobController(Controller[Key]):
         jobs = self._owned.of(cron)
         for job in to_forget(cron, jobs):
             await self._delete(cron, job)
-        status = await self._seen(cron, jobs)
-        found = Due()
+        now_seen = seen(cron, await self._with_live(cron, jobs))
+        self._tell(cron, now_seen.told)
+        status, found = now_seen.status, Due()
         if not cron.metadata.deletion_timestamp:
-            listed = {reference.uid for reference in status.active}
-            running = [job for job in jobs if job.metadata.uid in listed and not is_over(job)]
-            found = due(cron, running, self._clock.now())
-            for told in found.told:
-                self._recorder.event(cron, told.type, told.reason, told.message)
+            found = due(cron, now_seen.running, self._clock.now())
+            self._tell(cron, found.told)
             status = await self._start(cron, status, found)
         if status != cron.status:
             written = await self._client.update_status(replace(cron, status=status))
             self._written[key] = int(written.metadata.resource_version)
         return found.again
 
-    async def _seen(self, cron: CronJob, jobs: Sequence[Job]) -> CronJobStatus:
-        """The status without jobs that are over or gone."""
-        status, known = cron.status, {job.metadata.uid: job for job in jobs}
-        listed = {reference.uid for reference in status.active}
-        for job in jobs:
-            if job.metadata.uid not in listed and not is_over(job):
-                text = f"Saw a job that the controller did not create or forgot: {job.metadata.name}"
-                self._recorder.event(cron, WARNING, "UnexpectedJob", text)
-        active = []
-        for ref in status.active:
-            found = known.get(ref.uid) or await self._live(cron, ref)
-            if found is None:
-                self._recorder.event(cron, NORMAL, "MissingJob", f"Active job went missing: {ref.name}")
-            elif not is_over(found):
-                active.append(ref)
-            else:
-                kind = COMPLETE if said(found, COMPLETE) is not None else FAILED
-                text = f"Saw completed job: {ref.name}, condition: {kind}"
-                self._recorder.event(cron, NORMAL, "SawCompletedJob", text)
-        for job in jobs:
-            status = _with_success(status, job)
-        return replace(status, active=tuple(active))
+    def _tell(self, cron: CronJob, events: Iterable[WorkloadEvent]) -> None:
+        for event in events:
+            self._recorder.event(cron, event.type, event.reason, event.message)
+
+    async def _with_live(self, cron: CronJob, jobs: Sequence[Job]) -> list[Job]:
+        """And those that its status names and the copy does not have yet."""
+        known = {job.metadata.uid for job in jobs}
+        missing = [reference for reference in cron.status.active if reference.uid not in known]
+        live = [await self._live(cron, reference) for reference in missing]
+        return [*jobs, *(job for job in live if job is not None)]
 
     async def _live(self, cron: CronJob, ref: ObjectReference) -> Job | None:
         """A job that the copy does not have yet."""
@@ -147,10 +134,3 @@ class CronJobController(Controller[Key]):
                 raise
             return
         self._recorder.event(cron, NORMAL, "SuccessfulDelete", f"Deleted job {job.metadata.name}")
-
-
-def _with_success(status: CronJobStatus, job: Job) -> CronJobStatus:
-    ended = job.status.completion_time
-    if said(job, COMPLETE) is None or ended is None or (status.last_successful_time or "") >= ended:
-        return status
-    return replace(status, last_successful_time=ended)

@@ -4,6 +4,7 @@ set, nodes or pods change ─▶ claim the pods ─▶ which revisions there are
 """
 
 import asyncio
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -12,7 +13,6 @@ from podfit.api.apps.v1.defaults import TEMPLATE_GENERATION
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.selectors import holds, is_empty, requirements
-from podfit.client.backoff import delay_after
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -25,6 +25,7 @@ from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.daemon.failed_pods import NodeFailures, spared
 from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, template_of
 from podfit.decide.workload.daemon.status import status_of, wanted_on
 from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll, why_ended
@@ -34,7 +35,6 @@ from podfit.decide.workload.pods import next_available
 
 COMPONENT = "daemonset-controller"
 WORKERS = 2
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 900.0
 _SELECTING_ALL = "This daemon set is selecting all pods. A non-empty selector is required."
 
 
@@ -47,7 +47,7 @@ class DaemonSetController(Controller[Key]):
         self._revisions: Revisions[DaemonSet] = Revisions(client, informers)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
-        self._failures: dict[tuple[str, str], tuple[int, float]] = {}  # by UID and node: how many, and until when
+        self._failures: dict[str, Mapping[str, NodeFailures]] = {}  # by the set's UID
         super().__init__(clock, self._sets, self._pods, self._nodes, self._revisions.informer, workers=WORKERS)
         self._sets.add_handler(
             add=lambda new: self.queue.add(key_of(new)),
@@ -60,9 +60,8 @@ class DaemonSetController(Controller[Key]):
     # ------------------------------------------------------------------ what happens
 
     def _set_gone(self, daemons: DaemonSet) -> None:
-        uid = daemons.metadata.uid
         self._expectations.forget(key_of(daemons))
-        self._failures = {key: value for key, value in self._failures.items() if key[0] != uid}
+        self._failures.pop(daemons.metadata.uid, None)
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.metadata.deletion_timestamp:
@@ -152,31 +151,15 @@ class DaemonSetController(Controller[Key]):
         """Seconds after which a pod that failed may be ended."""
         now, nodes = self._clock.now(), self._nodes.list()
         step = manage(daemons, nodes, by_node(await self._claimed(daemons)), version, now)
-        step, again = self._spared(daemons, step)
-        await self._sync(key, daemons, step, version)
+        kept = spared(step, self._failures.get(daemons.metadata.uid, {}), self._clock.monotonic())
+        self._failures[daemons.metadata.uid] = kept.failures
+        for pod in kept.ended:
+            self._recorder.event(daemons, *why_ended(pod, node_of(pod)))
+        await self._sync(key, daemons, kept.step, version)
         if self._expectations.satisfied(key):
             pods = by_node(await self._claimed(daemons))
             await self._sync(key, daemons, roll(daemons, pods, version, wanted_on(daemons, nodes), now), version)
-        return again
-
-    def _spared(self, daemons: DaemonSet, step: DaemonStep) -> tuple[DaemonStep, float | None]:
-        """A pod that failed waits longer each time until it is made anew, so as not to fight with its node."""
-        now, again, spared = self._clock.monotonic(), [], set()
-        for pod in step.ended:
-            node = node_of(pod)
-            if pod.status.phase == "Failed":
-                key = daemons.metadata.uid, node
-                times, until = self._failures.get(key, (0, 0.0))
-                if until > now:
-                    again.append(until - now)
-                    spared.add(pod.metadata.uid)
-                    continue
-                if now - until > 2 * LONGEST_PAUSE:
-                    times = 0
-                self._failures[key] = times + 1, now + delay_after(times, FIRST_PAUSE, LONGEST_PAUSE)
-            self._recorder.event(daemons, *why_ended(pod, node))
-        delete = tuple(pod for pod in step.delete if pod.metadata.uid not in spared)
-        return replace(step, delete=delete), min(again, default=None)
+        return kept.again
 
     async def _sync(self, key: Key, daemons: DaemonSet, step: DaemonStep, version: Version) -> None:
         """Make and end pods; raises the first refusal."""

@@ -8,6 +8,8 @@
 A step is taken from what the replica sets say; what it brings about comes back by the watch, for the next step.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, DeploymentStatus, ReplicaSet
@@ -18,23 +20,13 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.deployment_sets import DeploymentSets
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.core.clock import Clock
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.deployment import status as statuses
-from podfit.decide.workload.deployment.revisions import DESIRED, MOST, Sets, age, cleanable, sorted_out
-from podfit.decide.workload.deployment.sizes import (
-    Scale,
-    active,
-    is_rolling,
-    is_saturated,
-    next_new,
-    next_old,
-    proportional,
-    single,
-    wanted,
-)
-from podfit.decide.workload.pods import ENDED
+from podfit.decide.workload.deployment.revisions import Sets, cleanable, sorted_out
+from podfit.decide.workload.deployment.sizes import Scale, is_rolling, wanted
+from podfit.decide.workload.deployment.steps import old_pods_run, recreating, resizing, rolling, was_scaled
 
 COMPONENT = "deployment-controller"
 WORKERS = 5
@@ -89,11 +81,7 @@ class DeploymentController(Controller[Key]):
             self.queue.add(key_of(owner))
 
     def _owner(self, obj: ReplicaSet) -> Deployment | None:
-        reference = controller_of(obj.metadata)
-        if reference is None or reference.kind != "Deployment":
-            return None
-        found = self._deployments.get(reference.name, obj.metadata.namespace)
-        return found if found is not None and found.metadata.uid == reference.uid else None
+        return owner_in(self._deployments, "Deployment", obj)
 
     # ------------------------------------------------------------------ what is done
 
@@ -114,8 +102,9 @@ class DeploymentController(Controller[Key]):
         if going:
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
             return None
-        if deployment.spec.paused or self._was_scaled(deployment, known):
-            await self._scale(deployment, known)
+        if deployment.spec.paused or was_scaled(deployment, known):
+            change = resizing(deployment, known)
+            await self._apply(deployment, change.steps, always=change.always)
             if deployment.spec.paused:
                 await self._writer.delete(cleanable(deployment, known.old))
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
@@ -139,29 +128,9 @@ class DeploymentController(Controller[Key]):
             return deployment
         return await self._client.update_status(replace(deployment, status=status))
 
-    # ------------------------------------------------------------------ a change of size
+    # ------------------------------------------------------------------ sizes
 
-    def _was_scaled(self, deployment: Deployment, sets: Sets) -> bool:
-        size = str(wanted(deployment))
-        told = (replica_set.metadata.annotations.get(DESIRED, "") for replica_set in active(sets.all))
-        return any(text.isdecimal() and text != size for text in told)
-
-    async def _scale(self, deployment: Deployment, sets: Sets) -> None:
-        old = sorted(sets.old, key=age)
-        if (only := single(sets.new, old)) is not None:
-            return await self._apply(deployment, [Scale(only, wanted(deployment))])
-        desired = sets.new.metadata.annotations.get(DESIRED, "") if sets.new is not None else ""
-        if is_saturated(deployment, sets.new, desired):
-            return await self._apply(deployment, [Scale(replica_set, 0) for replica_set in active(old)])
-        if not is_rolling(deployment):
-            return None
-        most = {
-            replica_set.metadata.uid: _number(replica_set.metadata.annotations.get(MOST, ""))
-            for replica_set in sets.all
-        }
-        return await self._apply(deployment, proportional(deployment, sets.all, most), always=True)
-
-    async def _apply(self, deployment: Deployment, steps: list[Scale], *, always: bool = False) -> None:
+    async def _apply(self, deployment: Deployment, steps: Iterable[Scale], *, always: bool = False) -> None:
         """Give them these sizes; with `always` their annotations are set right even where the size stays.
 
         A status is told of the sets as they were before, as upstream does: their own tells when they have acted on it.
@@ -178,19 +147,17 @@ class DeploymentController(Controller[Key]):
         deployment, sets = await self._writer.with_new(deployment, sets)
         if sets.new is None:
             return deployment, sets
-        if (step := next_new(deployment, sets.new, sets.all)) is not None:
-            await self._apply(deployment, [step])
-        elif steps := next_old(deployment, sets.new, sorted(active(sets.old), key=age)):
+        if steps := rolling(deployment, sets.new, sets):
             await self._apply(deployment, steps)
         else:
             await self._tidy(deployment, sets)
         return deployment, sets
 
     async def _recreate(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
-        if old := active(sets.old):
-            await self._apply(deployment, [Scale(replica_set, 0) for replica_set in old])
+        if steps := recreating(sets):
+            await self._apply(deployment, steps)
             return deployment, sets
-        if self._old_pods_run(sets):
+        if old_pods_run(sets, (pod for replica_set in sets.old for pod in self._owned_pods.of(replica_set))):
             return deployment, sets
         deployment, sets = await self._writer.with_new(deployment, sets)
         if sets.new is not None:
@@ -198,16 +165,6 @@ class DeploymentController(Controller[Key]):
             await self._tidy(deployment, sets)
         return deployment, sets
 
-    def _old_pods_run(self, sets: Sets) -> bool:
-        if any(replica_set.status.replicas for replica_set in sets.old):
-            return True
-        pods = [pod for replica_set in sets.old for pod in self._owned_pods.of(replica_set)]
-        return any(pod.status.phase not in ENDED for pod in pods)
-
     async def _tidy(self, deployment: Deployment, sets: Sets) -> None:
         if statuses.is_complete(deployment, deployment.status):
             await self._writer.delete(cleanable(deployment, sets.old))
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) <= 10 else 0

@@ -21,7 +21,7 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, PodControl, namespace_ends
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
@@ -127,11 +127,7 @@ class JobController(Controller[Key | OrphanedPod]):
             self.queue.add(OrphanedPod(pod.metadata.namespace, pod.metadata.name))
 
     def _job_of(self, pod: Pod) -> Job | None:
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.kind != "Job":
-            return None
-        found = self._jobs.get(owner.name, pod.metadata.namespace)
-        return found if found is not None and found.metadata.uid == owner.uid else None
+        return owner_in(self._jobs, "Job", pod)
 
     # ------------------------------------------------------------------ what is done
 

@@ -92,22 +92,14 @@ class NodeLifecycleController(Controller[str]):
 
     async def _taint(self, node: Node) -> float | None:
         """Seconds after which its pods may be sent away, where that has to wait."""
-        zone, nodes, now = health.zone_of(node), self._nodes.list(), self._clock.monotonic()
-        pause = health.pause(nodes, zone)
-        sick = health.ready(node) in ("False", "Unknown")
-        due = self._sent_away.get(zone, self._began - health.GRACE) + (pause or 0)
-        evict = sick and pause is not None and now >= due
-        taints = health.wanted_taints(node, evict=evict, stamp=format_time(self._clock.now()))
-        if not any(health.ready(node) == "True" for node in nodes):
-            taints = health.without_eviction(taints)
-        if taints != node.spec.taints:
-            if len(health.without_eviction(taints)) < len(taints) and taints != node.spec.taints:
-                self._sent_away[zone] = now
-            await self._client.update(replace(node, spec=replace(node.spec, taints=taints)))
-            return None
-        if sick and pause is not None and not evict:
-            return due - now
-        return health.GRACE if sick and pause is None else None
+        zone, now = health.zone_of(node), self._clock.monotonic()
+        last = self._sent_away.get(zone, self._began - health.GRACE)
+        wanted = health.tainting(node, self._nodes.list(), last=last, now=now, stamp=format_time(self._clock.now()))
+        if wanted.evicts:
+            self._sent_away[zone] = now
+        if wanted.taints != node.spec.taints:
+            await self._client.update(replace(node, spec=replace(node.spec, taints=wanted.taints)))
+        return wanted.again
 
     async def _unready_pods(self, node: Node) -> None:
         """Whoever routes to its pods must not go on."""

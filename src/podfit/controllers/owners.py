@@ -27,6 +27,16 @@ def orphans_of(namespace: str) -> str:
     return f"orphan/{namespace}"
 
 
+def owner_in(informer: Informer[T], kind: str, obj: Object) -> T | None:
+    """Who manages the object, as the informer's copy has it: of this kind, and not made anew under the same name."""
+    meta: Any = obj.metadata
+    reference = controller_of(meta)
+    if reference is None or reference.kind != kind:
+        return None
+    found = informer.get(reference.name, meta.namespace)
+    return found if found is not None and _uid(found) == reference.uid else None
+
+
 class Owned(Generic[T]):
     """The objects of one kind, by who manages them. `client` patches what is adopted or let go."""
 

@@ -20,7 +20,7 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import PodControl, namespace_ends
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
@@ -108,11 +108,7 @@ class ReplicaSetController(Controller[Key]):
                 self.queue.add(key_of(obj))
 
     def _owner(self, pod: Pod) -> Replicated | None:
-        reference = controller_of(pod.metadata)
-        if reference is None or reference.kind != self._kind.__name__:
-            return None
-        found: Replicated | None = self._sets.get(reference.name, pod.metadata.namespace)
-        return found if found is not None and found.metadata.uid == reference.uid else None
+        return owner_in(self._sets, self._kind.__name__, pod)
 
     # ------------------------------------------------------------------ what is done
 

@@ -1,7 +1,5 @@
 """The TTL controller: removes finished jobs after their `ttlSecondsAfterFinished`."""
 
-from datetime import datetime, timedelta
-
 from podfit.api.batch.v1.types import Job
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -10,8 +8,7 @@ from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.pod_control import NOT_FOUND
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.times import parse_time
-from podfit.decide.workload.job.state import COMPLETE, FAILED, said
+from podfit.decide.workload.job.expiry import expires
 
 COMPONENT = "ttl-after-finished-controller"
 
@@ -46,11 +43,3 @@ class TtlController(Controller[Key]):
     def _left(self, job: Job) -> float | None:
         end = expires(job)
         return max(0.0, (end - self._clock.now()).total_seconds()) if end is not None else None
-
-
-def expires(job: Job) -> datetime | None:
-    """When the job goes; None for one that stays."""
-    ttl, over = job.spec.ttl_seconds_after_finished, said(job, COMPLETE) or said(job, FAILED)
-    if ttl is None or over is None or over.last_transition_time is None or job.metadata.deletion_timestamp:
-        return None
-    return parse_time(over.last_transition_time) + timedelta(seconds=ttl)

@@ -17,21 +17,13 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
-from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
+from podfit.controllers.pod_control import NOT_FOUND, WARNING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.placement.volumes import SELECTED_NODE, WAITS, is_bound
-from podfit.decide.workload.volume_binding import (
-    NO_PROVISIONER,
-    OLD_PROVISIONER,
-    PROVISIONER,
-    best,
-    bind,
-    bound_claim,
-    class_of,
-    is_for,
-)
+from podfit.decide.placement.volumes import SELECTED_NODE, is_bound
+from podfit.decide.workload.unbound_claims import Binds, Waits, unbound
+from podfit.decide.workload.volume_binding import bind, bound_claim, class_of, is_for
 
 COMPONENT = "persistentvolume-controller"
 AGAIN = 15.0
@@ -114,49 +106,18 @@ class VolumeBindingController(Controller[BindingKey]):
             return None
 
     async def _unbound(self, claim: PersistentVolumeClaim) -> float | None:
-        named, selected = claim.spec.volume_name, claim.metadata.annotations.get(SELECTED_NODE, "")
-        storage = self._classes.get(class_of(claim))
-        meant = any(is_for(volume, claim) for volume in self._volumes.list())
-        if named:
-            volume = self._volumes.get(named)
-            if volume is None or not (volume.spec.claim_ref is None or is_for(volume, claim)):
+        selected = claim.metadata.annotations.get(SELECTED_NODE, "")
+        node = self._nodes.get(selected) if selected else None
+        match unbound(claim, self._volumes.list(), self._classes.get(class_of(claim)), node):
+            case Binds(volume):
+                await self._bind(claim, volume)
+                return None
+            case Waits(told, ask):
+                if told is not None:
+                    self._recorder.event(claim, told.type, told.reason, told.message)
+                if ask is not None:
+                    await self._client.update(ask)
                 return AGAIN
-            await self._bind(claim, volume)
-            return None
-        if storage is not None and storage.volume_binding_mode == WAITS and not selected and not meant:
-            text = "waiting for first consumer to be created before binding"
-            self._recorder.event(claim, NORMAL, "WaitForFirstConsumer", text)
-            return AGAIN
-        volume = best(claim, self._volumes.list(), self._nodes.get(selected) if selected else None)
-        if volume is not None:
-            await self._bind(claim, volume)
-            return None
-        return await self._ask(claim, storage)
-
-    async def _ask(self, claim: PersistentVolumeClaim, storage: StorageClass | None) -> float | None:
-        """A provisioner for a volume, where there is one."""
-        if storage is None or storage.provisioner == NO_PROVISIONER:
-            name = class_of(claim)
-            text = (
-                f'storageclass.storage.k8s.io "{name}" not found'
-                if name and storage is None
-                else ("no persistent volumes available for this claim and no storage class is set")
-            )
-            self._recorder.event(
-                claim, WARNING if name else NORMAL, "ProvisioningFailed" if name else "FailedBinding", text
-            )
-            return AGAIN
-        text = (
-            f"Waiting for a volume to be created either by the external provisioner '{storage.provisioner}' or "
-            "manually by the system administrator. If volume creation is delayed, please verify that the provisioner "
-            "is running and correctly registered."
-        )
-        self._recorder.event(claim, NORMAL, "ExternalProvisioning", text)
-        if claim.metadata.annotations.get(PROVISIONER) != storage.provisioner:
-            asked = {PROVISIONER: storage.provisioner, OLD_PROVISIONER: storage.provisioner}
-            meta = replace(claim.metadata, annotations=claim.metadata.annotations | asked)
-            await self._client.update(replace(claim, metadata=meta))
-        return AGAIN
 
     async def _bind(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         """The volume first: whoever reads only one of them must not take it for free."""

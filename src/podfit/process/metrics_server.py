@@ -5,8 +5,8 @@ import logging
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import NodeConnection
-from podfit.client.backoff import delay_after
 from podfit.client.rest import Client
+from podfit.core.backoff import delay_after
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.metrics.kubelets import PATH, told

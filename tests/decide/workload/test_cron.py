@@ -5,14 +5,17 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
-from podfit.api.batch.v1.types import CronJob, CronJobSpec, CronJobStatus, Job
+from podfit.api.batch.v1.types import CronJob, CronJobSpec, CronJobStatus, Job, JobCondition, JobStatus
+from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.cron import parse
 from podfit.core.schedules import next_time
 from podfit.core.times import format_time
 from podfit.decide.workload import cron as cron_module
 from podfit.decide.workload.cron import due, job_at, latest, name_at
+from podfit.decide.workload.cron_status import seen
 
 NOW = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -91,3 +94,39 @@ def test_years_of_missed_runs_cost_little(monkeypatch: pytest.MonkeyPatch) -> No
     at, missed = latest(parse("* * * 1 *"), now - timedelta(days=3650), now, ZoneInfo("UTC"))
     assert (at, missed > 100) == (datetime(2026, 1, 31, 23, 59, tzinfo=UTC), True)
     assert calls < 100
+
+
+def job(name: str, ended: str = "", at: str = "2026-01-01T11:00:00Z") -> Job:
+    conditions = (JobCondition(type=ended, status="True"),) if ended else ()
+    status = JobStatus(conditions=conditions, completion_time=at if ended == "Complete" else None)
+    return Job(metadata=ObjectMeta(name=name, uid=name), status=status)
+
+
+@pytest.mark.parametrize(
+    ("named", "jobs", "running", "told", "success"),
+    [
+        ("ab", [job("a"), job("b")], "ab", [], None),
+        ("a", [], "", ["MissingJob"], None),
+        ("", [job("a")], "", ["UnexpectedJob"], None),
+        ("", [job("a", "Complete")], "", [], "2026-01-01T11:00:00Z"),
+        ("ab", [job("a", "Failed"), job("b")], "b", ["SawCompletedJob"], None),
+        ("a", [job("a", "Complete")], "", ["SawCompletedJob"], "2026-01-01T11:00:00Z"),
+    ],
+)
+def test_which_of_its_jobs_run(named: str, jobs: list[Job], running: str, told: list[str], success: str | None) -> None:
+    active = tuple(ObjectReference(kind="Job", name=name, uid=name) for name in named)
+    given = cron()
+    given = replace(given, status=replace(given.status, active=active))
+    found = seen(given, jobs)
+    assert "".join(reference.name for reference in found.status.active) == running
+    assert "".join(job.metadata.name for job in found.running) == running
+    assert [event.reason for event in found.told] == told
+    assert found.status.last_successful_time == success
+
+
+def test_the_last_success_never_goes_back() -> None:
+    given = cron()
+    active = tuple(ObjectReference(kind="Job", name=name, uid=name) for name in "ab")
+    status = replace(given.status, active=active)
+    jobs = [job("a", "Complete", "2026-01-01T11:00:00Z"), job("b", "Complete", "2026-01-01T10:00:00Z")]
+    assert seen(replace(given, status=status), jobs).status.last_successful_time == "2026-01-01T11:00:00Z"

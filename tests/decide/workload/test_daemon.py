@@ -1,6 +1,6 @@
 """On which nodes a daemon set has pods, and how it replaces them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +10,10 @@ from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.decide.workload.daemon.failed_pods import NodeFailures, spared
 from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, template_of
 from podfit.decide.workload.daemon.status import status_of
-from podfit.decide.workload.daemon.steps import Version, by_node, manage, roll
+from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TODAY = Version("new")
@@ -126,3 +127,22 @@ def test_its_status_counts_nodes() -> None:
     wanted, current = status.desired_number_scheduled, status.current_number_scheduled
     numbers = status.number_ready, status.updated_number_scheduled, status.number_misscheduled
     assert (wanted, current, numbers) == (2, 2, (1, 1, 1))
+
+
+def test_a_failed_pod_waits_longer_each_time_on_its_node() -> None:
+    failed, done = pod("f", "a", phase="Failed"), pod("d", "b", phase="Succeeded")
+    step = DaemonStep(delete=(failed, done), ended=(failed, done))
+    known: Mapping[str, NodeFailures] = {}
+    told = []
+    for now in (100.0, 100.5, 101.0, 102.0, 103.0):
+        found = spared(step, known, now)
+        known = found.failures
+        told.append(("".join(pod.metadata.name for pod in found.ended), found.again))
+        assert found.step.delete == found.ended
+    assert told == [("fd", None), ("d", 0.5), ("fd", None), ("d", 1.0), ("fd", None)]
+    assert known == {"a": NodeFailures(3, 107.0)}
+
+
+def test_failures_long_ago_are_forgotten() -> None:
+    step = DaemonStep(ended=(pod("f", "a", phase="Failed"),))
+    assert spared(step, {"a": NodeFailures(9, 100.0)}, 2000.0).failures == {"a": NodeFailures(1, 2001.0)}

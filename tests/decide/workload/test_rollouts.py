@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.decide.workload.deployment.revisions import Sets, annotated, cleanable, made, revision_of, sorted_out
 from podfit.decide.workload.deployment.sizes import max_surge, max_unavailable, next_new, next_old, proportional, single
+from podfit.decide.workload.deployment.steps import old_pods_run, recreating, resizing, rolling, was_scaled
 from podfit.decide.workload.hashes import content_hash
 
 
@@ -120,3 +122,57 @@ def test_history_beyond_the_limit_goes_oldest_first() -> None:
     gone = cleanable(deployment(revisionHistoryLimit=2), [*old, busy])
     assert [replica_set.metadata.name for replica_set in gone] == ["x", "xx"]
     assert cleanable(deployment(revisionHistoryLimit=None), old) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "steps"),
+    [
+        (None, (10,), {"old": 20}),  # the only one
+        (10, (0,), {"newer": 20}),  # the only one with pods
+        (5, (15,), {"newer": 6, "old": 19}),  # in a rollout: 5 more may be there, by what each had of 20
+        (20, (4,), {"old": 0}),  # the new one is all that is wanted
+    ],
+)
+def test_a_change_of_size(new: int | None, old: tuple[int, ...], steps: dict[str, int]) -> None:
+    def sized(name: str, size: int) -> ReplicaSet:
+        return replica_set(name, size, desired_replicas="20", max_replicas="20")
+
+    sets = Sets(None if new is None else sized("newer", new), tuple(sized("old", size) for size in old))
+    asked = deployment(20, "25%", "25%")
+    assert {step.replicas.metadata.name: step.size for step in resizing(asked, sets).steps} == steps
+
+
+def test_nothing_is_shared_where_all_pods_are_replaced_at_once() -> None:
+    asked = deployment(20, strategy={"type": "Recreate"})
+    change = resizing(asked, Sets(replica_set("newer", 5), (replica_set("old", 5),)))
+    assert (change.steps, change.always) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("told", "size", "scaled"),
+    [("10", 10, False), ("8", 10, True), ("8", 0, False), ("", 10, False), ("many", 10, False)],
+)
+def test_whether_the_size_was_changed(told: str, size: int, scaled: bool) -> None:
+    assert was_scaled(deployment(10), Sets(replica_set("newer", size, desired_replicas=told), ())) is scaled
+
+
+def test_the_new_one_grows_before_old_ones_give_up() -> None:
+    def sizes(new: int, old: int) -> list[tuple[str, int]]:
+        newer = replica_set("newer", new)
+        steps = rolling(deployment(10, 3, 2), newer, Sets(newer, (replica_set("old", old),)))
+        return [(step.replicas.metadata.name, step.size) for step in steps]
+
+    assert (sizes(0, 10), sizes(3, 10), sizes(10, 0)) == ([("newer", 3)], [("old", 5)], [])
+
+
+def test_old_ones_end_before_there_is_a_new_one() -> None:
+    sets = Sets(None, (replica_set("a", 2), replica_set("bb", 0), replica_set("ccc", 1)))
+    assert [(step.replicas.metadata.name, step.size) for step in recreating(sets)] == [("a", 0), ("ccc", 0)]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "phases", "run"), [(1, [], True), (0, ["Running"], True), (0, ["Failed", "Succeeded"], False)]
+)
+def test_whether_old_pods_run(replicas: int, phases: list[str], run: bool) -> None:
+    pods = [convert({"metadata": {"name": phase}, "status": {"phase": phase}}, Pod) for phase in phases]
+    assert old_pods_run(Sets(None, (replica_set("old", replicas),)), pods) is run

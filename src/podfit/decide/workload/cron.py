@@ -15,6 +15,7 @@ from podfit.core.cron import Schedule, parse, zone_of
 from podfit.core.schedules import MINUTE, next_time
 from podfit.core.times import format_time, parse_time
 from podfit.decide.workload.claims import reference_to
+from podfit.decide.workload.events import WorkloadEvent
 from podfit.decide.workload.job.state import COMPLETE, FAILED, said
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -25,21 +26,13 @@ LATER = 0.1
 """Seconds after the time at which it is looked again, so that it has passed."""
 
 
-class CronEvent(msgspec.Struct, frozen=True):
-    """An event."""
-
-    type: str
-    reason: str
-    message: str
-
-
 class Due(msgspec.Struct, frozen=True, kw_only=True):
     """`at`: the run to start now. `again`: seconds until the next look. `end`: jobs that run and are to be replaced."""
 
     at: datetime | None = None
     again: float | None = None
     end: tuple[Job, ...] = ()
-    told: tuple[CronEvent, ...] = ()
+    told: tuple[WorkloadEvent, ...] = ()
 
 
 def due(cron: CronJob, running: Sequence[Job], now: datetime) -> Due:
@@ -50,13 +43,13 @@ def due(cron: CronJob, running: Sequence[Job], now: datetime) -> Due:
         zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return Due(
-            told=(CronEvent("Warning", "UnknownTimeZone", f'invalid timeZone: "{name}": unknown time zone {name}'),)
+            told=(WorkloadEvent("Warning", "UnknownTimeZone", f'invalid timeZone: "{name}": unknown time zone {name}'),)
         )
     try:
         schedule = parse(cron.spec.schedule)
     except ValueError as error:
         text = f'unparseable schedule: "{cron.spec.schedule}" : {error}'
-        return Due(told=(CronEvent("Warning", "UnparseableSchedule", text),))
+        return Due(told=(WorkloadEvent("Warning", "UnparseableSchedule", text),))
     return _due(cron, schedule, zone, running, now)
 
 
@@ -70,7 +63,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
         return Due(again=again, told=tuple(told))
     deadline = cron.spec.starting_deadline_seconds
     if deadline is not None and at + timedelta(seconds=deadline) < now:
-        told.append(CronEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at)}"))
+        told.append(WorkloadEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at)}"))
         return Due(again=again, told=tuple(told))
     if cron.status.last_schedule_time == format_time(at) or any(
         job.metadata.name == name_at(cron, at) for job in running
@@ -78,7 +71,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
         return Due(again=again, told=tuple(told))
     if running and cron.spec.concurrency_policy == FORBID:
         text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        return Due(again=again, told=(*told, CronEvent("Normal", "JobAlreadyActive", text)))
+        return Due(again=again, told=(*told, WorkloadEvent("Normal", "JobAlreadyActive", text)))
     replaced = tuple(running) if cron.spec.concurrency_policy == REPLACE else ()
     return Due(at=at, again=again, end=replaced, told=tuple(told))
 
@@ -118,9 +111,9 @@ def _last(schedule: Schedule, found: datetime, now: datetime, zone: ZoneInfo) ->
     return later if later is not None and later <= now else found
 
 
-def _too_many() -> CronEvent:
+def _too_many() -> WorkloadEvent:
     text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-    return CronEvent("Warning", "TooManyMissedTimes", text)
+    return WorkloadEvent("Warning", "TooManyMissedTimes", text)
 
 
 def _rfc1123(at: datetime) -> str:

@@ -15,7 +15,6 @@ from podfit.decide.placement.volumes import BOUND, admits_node, may_take
 BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 OLD_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 STORAGE = "storage"
 
 

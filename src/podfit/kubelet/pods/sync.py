@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.backoff import delay_after
+from podfit.core.backoff import delay_after
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message

@@ -1,19 +1,15 @@
 """Metrics of the admission controller, under upstream's names (V-121)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
+from podfit.vpa.step_latency import StepLatency
 
 APPLIED, SKIPPED, FAILED = "applied", "skipped", "error"
 _ANSWERS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30)
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 240, 300)
 
 
 class AdmissionMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
-        self._clock = clock
         self._pods = metrics.counter(
             "vpa_admission_controller_admission_pods_total",
             "Pods reviewed, by whether they were changed.",
@@ -25,20 +21,7 @@ class AdmissionMetrics:
             ("status", "resource"),
             buckets=_ANSWERS,
         )
-        self._steps = metrics.histogram(
-            "vpa_admission_controller_execution_latency_seconds",
-            "Seconds of a step of a review.",
-            ("step",),
-            buckets=_STEPS,
-        )
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        began = self._clock.monotonic()
-        try:
-            yield
-        finally:
-            self._steps.labels(name).observe(self._clock.monotonic() - began)
+        self.step = StepLatency(metrics, clock, "admission_controller", "Seconds of a step of a review.")
 
     def reviewed(self, status: str, resource: str, seconds: float) -> None:
         self._answers.labels(status, resource).observe(seconds)

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.core.clock import Clock
 from podfit.decide.autoscaling.policies import stored_mode
 from podfit.decide.autoscaling.status import NO_PODS, PROVIDED, UNSUPPORTED
 from podfit.net.metrics import Metrics, Series
+from podfit.vpa.step_latency import StepLatency
 
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 240, 300)
 _FIRST = (1, 2, 5, 7.5, 10, 20, 30, 40, 50, 60, 90, 120, 150, 180, 240, 300, 600, 900, 1800)
 _LABELS = ("update_mode", "has_recommendation", "api", "matches_pods", "unsupported_config")
 
@@ -25,7 +24,7 @@ class RecommenderMetrics:
         vpas: Callable[[], Sequence[VerticalPodAutoscaler]],
         aggregates: Callable[[], int],
     ) -> None:
-        self._clock, self._vpas = clock, vpas
+        self._vpas = vpas
         metrics.collected("vpa_recommender_vpa_objects_count", "VPA objects, by what they are.", _LABELS, self._objects)
         metrics.gauge("vpa_recommender_aggregate_container_states_count", "Aggregates of containers.").set_function(
             aggregates
@@ -35,20 +34,10 @@ class RecommenderMetrics:
             "Seconds from a VPA's creation to its first recommendation.",
             buckets=_FIRST,
         )
-        self._steps = metrics.histogram(
-            "vpa_recommender_execution_latency_seconds", "Seconds of a step of the loop.", ("step",), buckets=_STEPS
-        )
+        self.step = StepLatency(metrics, clock, "recommender", "Seconds of a step of the loop.")
         self._answers = metrics.counter(
             "vpa_recommender_metric_server_responses", "Answers about usage.", ("is_error", "client_name")
         )
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        began = self._clock.monotonic()
-        try:
-            yield
-        finally:
-            self._steps.labels(name).observe(self._clock.monotonic() - began)
 
     def answered(self, *, error: bool) -> None:
         self._answers.labels(str(error).lower(), "recommender").inc()

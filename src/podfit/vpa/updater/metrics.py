@@ -1,14 +1,11 @@
 """Metrics of the updater, under upstream's names (V-121)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.core.clock import Clock
 from podfit.decide.autoscaling.policies import size_log2, stored_mode
 from podfit.net.metrics import Metrics
+from podfit.vpa.step_latency import StepLatency
 
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 240, 300)
 _SIZE, _SIZE_MODE = ("vpa_size_log2",), ("vpa_size_log2", "update_mode")
 _OF_VPA = ("vpa_name", "vpa_namespace")
 EVICTION, EVICTION_WAIT = "EvictionError", "EvictionRateLimiterWaitFailed"
@@ -19,7 +16,6 @@ _EVICTION_REASONS, _IN_PLACE_REASONS = (EVICTION, EVICTION_WAIT), (IN_PLACE, IN_
 
 class UpdaterMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
-        self._clock = clock
 
         def name(of: str) -> str:
             return f"vpa_updater_{of}"
@@ -54,17 +50,7 @@ class UpdaterMetrics:
             "Resizes left out since the node could never give as much.",
             (*_SIZE, *_OF_VPA),
         )
-        self._steps = metrics.histogram(
-            name("execution_latency_seconds"), "Seconds of a step of the loop.", ("step",), buckets=_STEPS
-        )
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        began = self._clock.monotonic()
-        try:
-            yield
-        finally:
-            self._steps.labels(name).observe(self._clock.monotonic() - began)
+        self.step = StepLatency(metrics, clock, "updater", "Seconds of a step of the loop.")
 
     def new_pass(self) -> None:
         """Gauges tell of the pass that runs."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.nodes.types import Node, NodeCondition, Taint
@@ -113,6 +114,31 @@ def pause(nodes: Sequence[Node], zone: tuple[str, str]) -> float | None:
     if sick < len(there) and sick > _SEVERAL and sick / len(there) >= _PARTIAL:
         return 100.0 if len(there) > _LARGE else None
     return 10.0
+
+
+class Tainting(msgspec.Struct, frozen=True):
+    """`taints` are those that the node is to have. With `evicts` its pods are sent away now, by one of them. `again`:
+    seconds after which to look again."""
+
+    taints: tuple[Taint, ...]
+    evicts: bool = False
+    again: float | None = None
+
+
+def tainting(node: Node, nodes: Sequence[Node], *, last: float, now: float, stamp: str) -> Tainting:
+    """`nodes` are all, `last` is when pods of a node of its zone were sent away, on the same clock as `now`; `stamp` is
+    the time of day."""
+    sick, between = ready(node) in ("False", "Unknown"), pause(nodes, zone_of(node))
+    due = last + (between or 0)
+    evict = sick and between is not None and now >= due
+    taints = wanted_taints(node, evict=evict, stamp=stamp)
+    if not any(ready(other) == "True" for other in nodes):
+        taints = without_eviction(taints)
+    if taints != node.spec.taints:
+        return Tainting(taints, evicts=len(without_eviction(taints)) < len(taints))
+    if not sick or evict:
+        return Tainting(taints)
+    return Tainting(taints, again=GRACE if between is None else due - now)
 
 
 def unready(pod: Pod, stamp: str) -> Pod | None:
