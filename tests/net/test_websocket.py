@@ -149,3 +149,22 @@ async def test_an_upgrade_that_the_connection_does_not_ask_for_is_none(serving: 
         await wire.send(get("/", **HANDSHAKE))
         assert (await wire.answer())[0] == 200
     assert ["upgrade" in request.headers for request in asked] == [False, True]
+
+
+async def test_a_protocol_that_nobody_here_speaks_reaches_the_handler_which_refuses_it(
+    serving: Serving, dial: Dial
+) -> None:
+    """kubectl repeats by SPDY what was refused to a WebSocket, and shows the answer to that."""
+    asked: list[Request] = []
+
+    async def refuses(request: Request) -> Response:
+        asked.append(request)
+        return Response(501, {}, b"nothing runs here")
+
+    async with serving(refuses) as port:
+        wire = await dial(port)
+        await wire.send(
+            b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n"
+        )
+        code, _, body = await wire.answer()
+    assert (code, body, asked[0].headers["upgrade"]) == (501, b"nothing runs here", "SPDY/3.1")

@@ -34,6 +34,7 @@ from podfit.net.http_connection import Connection
 from podfit.net.http_intake import BrokenBody
 from podfit.net.http_syntax import BadRequest, join_headers, split_target
 from podfit.net.tls import ask_for_certificates
+from podfit.net.websocket import asks_for_websocket
 from podfit.net.wire import Handler, Request, Response
 
 log = logging.getLogger(__name__)
@@ -104,8 +105,8 @@ class HttpsServer:
         path, query = split_target(message.path)
         headers = join_headers(message.headers.items())
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
-        if not connection.may_change:  # nor does the word count without `Connection: Upgrade`, or behind a body
-            headers.pop("upgrade", None)
+        if not connection.may_change and asks_for_websocket(headers):  # without `Connection: Upgrade`, behind a body
+            headers.pop("upgrade")  # another protocol, which kubectl falls back to, is refused in the handler's words
         return await answer(
             self._handler,
             Request(message.method, path, query, headers, body, connection.peer_certificate, connection.remote),

@@ -5,7 +5,7 @@ Messages are bounded, pings are answered, and what is sent is never masked. Exte
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
 
@@ -39,9 +39,14 @@ class Handshake(msgspec.Struct, frozen=True):
     protocol: str
 
 
+def asks_for_websocket(headers: Mapping[str, str]) -> bool:
+    """Whether a request with these headers, whose names are in lower case, is to become a WebSocket."""
+    return headers.get("upgrade", "").lower() == "websocket"
+
+
 def is_websocket(request: Request) -> bool:
     """Whether the client asks for one."""
-    return request.headers.get("upgrade", "").lower() == "websocket"
+    return asks_for_websocket(request.headers)
 
 
 def shake_hands(request: Request, protocols: Sequence[str]) -> Handshake:

@@ -205,3 +205,16 @@ async def test_unknown_programs_that_have_an_end_come_to_it_where_nobody_ends_th
     status = await runtime.container_status(container_id)
     ended = status.state is ContainerState.EXITED and status.exit_code == 0
     assert ended == (programs_end and has_end)
+
+
+async def test_an_image_is_known_by_its_name_however_it_was_asked_for(world: World) -> None:
+    """The kubelet makes containers from the id that `image_status` gave it."""
+    image = await world.runtime.image_status("nginx:1.25")
+    assert image is not None
+    config = ContainerConfig(name="c", image=image.id)
+    sandbox_id = await world.runtime.run_sandbox(world.sandbox)
+    container_id = await world.runtime.create_container(sandbox_id, config, world.sandbox)
+    status = await world.runtime.container_status(container_id)
+    assert (status.image, status.image_id, status.image_ref) == ("nginx:1.25", image.id, image.id)
+    assert await world.runtime.list_images() == (image,)
+    assert await world.runtime.image_status(image.id) == image

@@ -45,6 +45,7 @@ from podfit.kubelet.runtime.types import (
     Version,
 )
 
+_IMAGE_ID = "simulated://"  # no name of an image begins so
 NOTHING_RUNS = "a container of a simulated node runs nothing: there is no process to reach"
 
 
@@ -126,15 +127,16 @@ class SimulatedRuntime(SimulatedState):
             log.parent.mkdir(parents=True, exist_ok=True)
             when = format_micro(self._clock.now())
             log.write_text(f"{when} stdout F this container is simulated: it runs nothing\n")
+        image = _image(config.image)
         status = ContainerStatus(
             id=container_id,
             name=config.name,
             attempt=config.attempt,
             state=ContainerState.CREATED,
             created_at=self._now(),
-            image=config.image,
-            image_id=_image_id(config.image),
-            image_ref=_image_id(config.image),
+            image=image.tags[0],
+            image_id=image.id,
+            image_ref=image.id,
             log_path=str(log or ""),
             resources=config.resources,
             stop_signal=config.stop_signal,
@@ -252,7 +254,7 @@ class SimulatedRuntime(SimulatedState):
 
     async def pull_image(self, image: str, credential: Credential | None = None) -> str:
         await self._may("pull_image")
-        return _image_id(image)
+        return _image(image).id
 
     async def remove_image(self, image: str) -> None:
         """There is nothing to remove."""
@@ -292,9 +294,7 @@ class SimulatedRuntime(SimulatedState):
             self._listeners.pop(queue, None)
 
 
-def _image_id(name: str) -> str:
-    return f"simulated:{name}"
-
-
-def _image(name: str) -> Image:
-    return Image(id=_image_id(name), tags=(name,), size=0)
+def _image(image: str) -> Image:
+    """By its name or by its id, as runtimes find images."""
+    name = image.removeprefix(_IMAGE_ID)
+    return Image(id=_IMAGE_ID + name, tags=(name,), size=0)
