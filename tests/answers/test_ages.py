@@ -165,6 +165,21 @@ async def test_a_workload_is_its_pods_and_says_what_the_next_rollout_does() -> N
     assert any("next rollout" in note for note in answer.notes)
 
 
+async def test_a_job_rolls_nothing_out() -> None:
+    running = pod("etl-x7", spec={})
+    running["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "etl", "uid": "u", "controller": True}
+    ]
+    conversation = Conversation(36, running)
+    conversation.documents["/apis/batch/v1/namespaces/shop/jobs/etl"] = {
+        "spec": {"selector": {"matchLabels": {"app": "etl"}}, "template": {"spec": running["spec"]}}
+    }
+    conversation.documents[PODS] = {"items": [running]}
+    found = await Reader(conversation.client, "shop").read(parse_target("job/etl", *WORKLOADS))
+    answer = plan(found, ResizeRequest({"cpu": parse_amount("--cpu", "600m")}))
+    assert "the template is not changed: a pod that is made anew has its sizes" in answer.notes
+
+
 def test_vendors_write_their_minor_version_with_a_plus() -> None:
     assert (age_of("33+", "v1.33.1-eks").minor, age_of("", "x").minor) == (33, 36)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.answers.readable import amounts_in, readable, readable_amount
+from podfit.answers.readable import readable, readable_amount, readable_text, why_the_class_stays
 
 NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
 
@@ -10,33 +10,39 @@ NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (NODE.format("memory", 10995116277760, 25171644416), "memory requested 10Ti, capacity 23.44Gi"),
-        (NODE.format("cpu", 3000, 2500), "cpu requested 3, capacity 2500m"),
+        (NODE.format("memory", 10995116277760, 25171644416), NODE.format("memory", "10Ti", "23.44Gi")),
+        (NODE.format("cpu", 3000, 2500), NODE.format("cpu", "3", "2500m")),
         (
             "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
-            "cpu requested 3, used 2, capacity 4",
+            "Node didn't have enough resource: cpu, requested: 3, used: 2, capacity: 4",
         ),
         (
             "insufficient allocatable resources: memory, requested: 2147483648, allocatable: 1073741824",
-            "memory requested 2Gi, allocatable 1Gi",
-        ),
-        ("limits: ... (31457280) below current usage (41033728)", "memory limit 30Mi, usage 39.13Mi"),
-        (
-            'spec: Invalid value: "BestEffort": Pod QOS Class may not change',
-            "a running pod that has no requests and limits gets none: set them where new pods are made",
+            "insufficient allocatable resources: memory, requested: 2Gi, allocatable: 1Gi",
         ),
         (
-            'spec: Invalid value: "Guaranteed": Pod QOS Class may not change',
-            "a running Guaranteed pod stays so: change limits and requests alike, REQUEST:LIMIT",
+            "no room: pods, requested: 1, used: 110, capacity: 110",
+            "no room: pods, requested: 1, used: 110, capacity: 110",
         ),
-        ('spec: Invalid value: "Odd": Pod QOS Class may not change', ""),
-        ("no room", ""),
-        ("(12) below current usage (13)", ""),
-        ("memory, requested: " + "9" * 5000 + ", capacity: 1", ""),
+        ("limits: ... (31457280) below current usage (41033728)", "limits: ... (30Mi) below current usage (39.13Mi)"),
+        *((same, same) for same in ("", "no room", "(12) below current usage (13)")),
+        ("memory, requested: " + "9" * 5000 + ", capacity: 1",) * 2,
     ],
 )
-def test_amounts_in(text: str, told: str) -> None:
-    assert amounts_in(text) == told
+def test_readable_text(text: str, told: str) -> None:
+    assert readable_text(text) == told
+
+
+@pytest.mark.parametrize(
+    ("qos", "told"),
+    [
+        ("BestEffort", "a running pod that has no requests and limits gets none: set them where new pods are made"),
+        ("Guaranteed", "a running Guaranteed pod stays so: change limits and requests alike, REQUEST:LIMIT"),
+        ("Odd", ""),
+    ],
+)
+def test_why_the_class_stays(qos: str, told: str) -> None:
+    assert why_the_class_stays(f'spec: Invalid value: "{qos}": Pod QOS Class may not change') == told
 
 
 @pytest.mark.parametrize(("size", "text"), [(0, "0 bytes"), (1, "1 byte"), (1536, "1.5Ki"), (1 << 60, "1Ei")])

@@ -50,7 +50,7 @@ async def ask(directory: Path, conversation: Conversation, *arguments: str) -> i
             "web   n1     Guaranteed   app         cpu limit     500m   700m   fits      in place, no restart",
         ),
         (["plan", "pod/web", "--cpu", "500m", "-o", "wide"], 0, "-       -     -      unchanged   -"),
-        (["plan", "pod/web", "--cpu", "9"], 1, "allocatable: 4000"),
+        (["plan", "pod/web", "--cpu", "9"], 1, "requested: 9, allocatable: 4"),
         (["plan", "pod/web", "--cpu", "9", "-o", "json"], 1, '"verdict": "refused"'),
         (["plan", "pod/web", "--cpu", "9", "-o", "yaml"], 1, "verdict: refused"),
         (["why", "pod/web"], 0, "web  nothing is outstanding"),

@@ -55,7 +55,7 @@ async def test_a_rollout_is_begun_only_when_that_was_allowed(
     arguments = ["resize", "sts/web", "--cpu", "700m", "--also-template"]
     assert await ask(tmp_path, shop, *arguments) == 1
     captured = capsys.readouterr()
-    assert (shop.writes, "nothing was changed" in captured.out) == ([], True)
+    assert (shop.writes, "nothing was changed" in captured.out, "read only" in captured.out) == ([], True, False)
     assert "error: the template of statefulset/web: a rollout replaces every pod" in captured.err
     assert 'kubectl patch statefulset/web --type merge -p \'{"spec":{"updateStrategy"' in captured.err
     assert await ask(tmp_path, shop, *arguments, "--allow-disruption") == 0
@@ -94,8 +94,7 @@ async def test_what_is_accepted_and_has_no_room_is_said_to_wait(
     conversation.documents[f"{PODS}/web/resize"] = pod()
     assert await ask(tmp_path, conversation, "resize", "pod/web", "--cpu", "3", "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "(server dry run): it has to wait: Node didn't have enough resource: cpu" in out
-    assert "cpu requested 3, used 2, capacity 4" in out
+    assert "it has to wait: Node didn't have enough resource: cpu, requested: 3, used: 2, capacity: 4\n" in out
 
 
 async def test_a_size_that_a_pod_has_is_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

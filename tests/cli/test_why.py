@@ -64,7 +64,7 @@ async def test_no_vpa(
     [
         ([], "cpu       held by shop/big 2, shop/web 500m"),
         ([], "memory    held by shop/big 256Mi, shop/web 256Mi"),
-        ([], "waits     1. shop/web, resize deferred: Node didn't have enough resource: cpu, requested: 3000"),
+        ([], "waits     1. shop/web, resize deferred: Node didn't have enough resource: cpu, requested: 3, used:"),
         ([], "kept out  shop/small: would fit, but the scheduler counts resizes that wait"),
         ([], "kept for  shop/small: the scheduler has nominated this node for them"),
         (["-o", "wide"], "shop/web   Guaranteed   0          500m   3         256Mi    256Mi     its waiting resize"),

@@ -33,12 +33,8 @@ def notes(
     template = snapshot.template if snapshot.pods and not also_template else None
     if template is not None and any(_undone(template, request) for _, request in typed):
         autoscalers = [request.autoscaler for _, request in typed if request.autoscaler]
-        then = (
-            f"vpa/{autoscalers[0]} gives new pods their sizes"
-            if autoscalers
-            else "the next rollout goes back to its sizes"
-        )
-        yield f"the template is not changed: {then}"
+        sizes = f"vpa/{autoscalers[0]} gives new pods their sizes" if autoscalers else _when_it_counts(snapshot.pods)
+        yield f"the template is not changed: {sizes}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if deferred and snapshot.room.problem:
@@ -55,6 +51,14 @@ def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
                 f"node {name} is assumed to have no static CPU and memory managers, as its configuration was not "
                 f"read: {policies.problem}"
             )
+
+
+def _when_it_counts(pods: Sequence[Pod]) -> str:
+    """When pods get the template's sizes again: a Job and a ReplicationController roll nothing out."""
+    kinds = {owner.kind for pod in pods for owner in pod.metadata.owner_references if owner.controller}
+    if kinds & {"Job", "ReplicationController"}:
+        return "a pod that is made anew has its sizes"
+    return "the next rollout goes back to its sizes"
 
 
 def _undone(template: PodSpec, request: ResizeRequest) -> bool:

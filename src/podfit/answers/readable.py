@@ -1,7 +1,6 @@
-"""Human-readable amounts beside messages of the API and the node, which give bytes; and why a QoS class stays."""
+"""Human-readable amounts in messages of the API and the node, which give plain numbers; and why a QoS class stays."""
 
 import re
-from collections.abc import Iterator
 
 from podfit.core.quantity import Quantity
 
@@ -22,21 +21,25 @@ _KEEPS = {
 }
 
 
-def amounts_in(text: str) -> str:
-    """`memory requested 10Ti, allocatable 23.44Gi` for a text that has these in bytes, or why a QoS class stays;
-    empty when there is neither."""
-    return "; ".join(_amounts(text))
+def readable_text(text: str) -> str:
+    """A message of the API or the node with its amounts as people write them: `requested: 2500m, capacity: 23.44Gi`."""
+    return _USAGE.sub(_usage, _ROOM.sub(_room, text))
 
 
-def _amounts(text: str) -> Iterator[str]:
-    for match in _ROOM.finditer(text):
-        resource = match["resource"]
-        named = ((name.replace("whole", match["of"]), match[name]) for name in ("requested", "used", "whole"))
-        yield f"{resource} " + ", ".join(f"{name} {_shown(resource, amount)}" for name, amount in named if amount)
-    for match in _USAGE.finditer(text):
-        yield f"memory limit {readable(int(match['limit']))}, usage {readable(int(match['usage']))}"
-    if (kept := _CLASS.search(text)) and kept["qos"] in _KEEPS:
-        yield _KEEPS[kept["qos"]]
+def why_the_class_stays(text: str) -> str:
+    """What to do where a resize was refused for its QoS class; empty for other messages."""
+    refused = _CLASS.search(text)
+    return _KEEPS.get(refused["qos"], "") if refused else ""
+
+
+def _room(match: re.Match[str]) -> str:
+    named = ("requested", "requested"), ("used", "used"), (match["of"], "whole")
+    shown = [f"{name}: {_shown(match['resource'], amount)}" for name, of in named if (amount := match[of])]
+    return ", ".join([match["resource"], *shown])
+
+
+def _usage(match: re.Match[str]) -> str:
+    return f"({readable(int(match['limit']))}) below current usage ({readable(int(match['usage']))})"
 
 
 def _shown(resource: str, amount: str) -> str:

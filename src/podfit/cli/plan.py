@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from podfit.answers.effects import RESOURCES, Change, ResourceChange
 from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.read_plan import Wanted, read_plan
-from podfit.answers.readable import amounts_in
+from podfit.answers.readable import readable_text, why_the_class_stays
 from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several_targets import plan_several, sized_in
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
@@ -111,11 +111,11 @@ def no_pods(about: Target, answer: Plan) -> None:
     render.error(f"{about} has no running pod in namespace {answer.namespace}", fix=(fix,))
 
 
-def show(answer: Plan, *, wide: bool = False) -> None:
-    """`wide` has a line for each amount that changes, and the QoS class."""
+def show(answer: Plan, *, wide: bool = False, read_only: bool = True) -> None:
+    """`wide` has a line for each amount that changes, and the QoS class; `read_only` is whether it ends there."""
     if not answer.pods:
         return
-    render.say(f"cluster {answer.server}, namespace {answer.namespace}, read only")
+    render.say(f"cluster {answer.server}, namespace {answer.namespace}{', read only' if read_only else ''}")
     render.line()
     if wide:
         _amounts(answer)
@@ -135,13 +135,12 @@ def show(answer: Plan, *, wide: bool = False) -> None:
 
 
 def _explain(pod: PodPlan) -> None:
-    """What a waiting pod waits for, and amounts for people beside those of the API."""
-    if pod.verdict == DEFERRED:
-        render.say(f"{pod.pod} waits: {pod.text}")
-    if amounts := amounts_in(pod.text):
-        render.say(f"  {amounts}" if pod.verdict == DEFERRED else f"{pod.pod}: {amounts}")
+    """What a waiting pod waits for, and what helps one whose QoS class would change."""
+    if advice := why_the_class_stays(pod.text):
+        render.say(f"{pod.pod}: {advice}")
     if pod.verdict != DEFERRED:
         return
+    render.say(f"{pod.pod} waits: {readable_text(pod.text)}")
     if pod.after:
         render.say(f"  tried after {', '.join(pod.after)}")
     if pod.blocked_by:
@@ -194,6 +193,6 @@ def _what(pod: PodPlan) -> str:
     ends = f"; would end {', '.join(pod.ends)}" if pod.ends else ""
     again = "asked for already: " if pod.repeated and pod.text else ""
     if pod.verdict != FITS:
-        return again + (f"short of {pod.short_by}" if pod.short_by else pod.text or "-") + ends
+        return again + (f"short of {pod.short_by}" if pod.short_by else readable_text(pod.text) or "-") + ends
     parts = [f'restarts "{restart.container}" ({restart.why})' for restart in pod.restarts] or ["in place, no restart"]
-    return "; ".join([*parts, *filter(None, (pod.text, pod.shrink))]) + ends
+    return "; ".join([*parts, *filter(None, (readable_text(pod.text), pod.shrink))]) + ends

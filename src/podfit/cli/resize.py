@@ -14,7 +14,7 @@ from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, ma
 from podfit.answers.effects import RESOURCES, ResourceChange
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.read_plan import Planned, Wanted, read_plan
-from podfit.answers.readable import amounts_in
+from podfit.answers.readable import readable_text, why_the_class_stays
 from podfit.answers.resize_request import OptionError
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.cli import exits, render
@@ -105,7 +105,7 @@ def resize(
         if against is not None:
             return Done(planned.plan, against=against)
         if undo and output.for_people:
-            show(planned.plan)
+            show(planned.plan, read_only=False)
         return await _carried_out(client, where, planned, about, now, output)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
@@ -156,7 +156,7 @@ def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
     elif done.outcomes:
         render.say(summary(done, dry_run=dry_run))
     elif done.plan.pods:
-        show(done.plan, wide=output is Output.WIDE)
+        show(done.plan, wide=output is Output.WIDE, read_only=False)
         render.line("nothing was changed")
     if not done.plan.pods:
         no_pods(about, done.plan)
@@ -188,9 +188,10 @@ def _progress(outcome: Outcome, which: str, sizes: tuple[ResourceChange, ...], *
     took = f" after {outcome.seconds:.2f} s" if outcome.seconds else ""
     dry = f" {DRY}" if dry_run and outcome.state == "accepted" else ""
     words = (word for word in (which, outcome.pod, ", ".join(changed)) if word)
-    render.styled(*words, render.judged(outcome.state)._replace(text=f"{outcome.state}{took}{dry}"), then=outcome.text)
-    if amounts := amounts_in(outcome.text):
-        render.say(f"     {amounts}")
+    told = readable_text(outcome.text)
+    render.styled(*words, render.judged(outcome.state)._replace(text=f"{outcome.state}{took}{dry}"), then=told)
+    if advice := why_the_class_stays(outcome.text):
+        render.say(f"     {advice}")
 
 
 def summary(done: Done, *, dry_run: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.answers.pod_state import ENDED, SETTLED, UNSCHEDULED
-from podfit.answers.readable import amounts_in
+from podfit.answers.readable import readable_text, why_the_class_stays
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
@@ -130,7 +130,7 @@ def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
             render.duration(pod.waited) if pod.since else "-",
             pod.short_by or "-",
             *(_more(pod) if wide else ()),
-            pod.message or pod.next,
+            readable_text(pod.message) or pod.next,
         )
         for pod in waiting
     ]
@@ -160,7 +160,9 @@ def _tell(node: NodeWhy, output: Output) -> None:
             render.fact(resource, f"held by {held}" if held else "no pod requests any")
     for pod in node.waiting:
         place = f"{pod.position}." if pod.position else "-"
-        render.fact("waits", f"{place} {pod.namespace}/{pod.pod}, resize {pod.state}: {pod.message or pod.next}")
+        render.fact(
+            "waits", f"{place} {pod.namespace}/{pod.pod}, resize {pod.state}: {readable_text(pod.message) or pod.next}"
+        )
     if node.nominated:
         render.fact("kept for", f"{', '.join(node.nominated)}: the scheduler has nominated this node for them")
     if node.shut_out:
@@ -217,8 +219,8 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ", keys=2)
     facts = (
         ("node", pod.node),
-        ("because", pod.message),
-        ("", amounts_in(pod.message)),
+        ("because", readable_text(pod.message)),
+        ("", why_the_class_stays(pod.message)),
         ("short by", pod.short_by),
         ("queue", _queue(pod)),
         (
