@@ -26,14 +26,12 @@ from support.controlled import (
 )
 from support.golden import golden_folder
 
-_BRIEF = "upstream's copy of the pods was a moment behind what it had made, ours had it"
 _LATE = "upstream's node looked at the pod 0.7 s after its deletion, when its container had ended; ours at once"
 PASSED_OVER = {
     ("deployment-rolling", "deployments/d"): (
         {9},
         "upstream counted again when the new set had made its first pod, ours before that and after it",
     ),
-    ("daemonset", "daemonsets/ds"): ({5}, _BRIEF),
     ("job-onfailure", "pods/j-{rand1}"): ({9}, _LATE),
 }
 """Recorded states in between (by their place) that are not among ours, and why; docs/compatibility.md has them."""

@@ -1,5 +1,6 @@
 """Rules of upstream's controllers that show on a whole cluster: what is written, in which words."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import pytest
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.client.informer import Informer
+from podfit.testing.clock import VirtualClock
 from podfit.testing.cluster import Cluster
 
 TEMPLATE: dict[str, Any] = {
@@ -62,3 +66,37 @@ def test_a_cron_job_knows_when_a_job_of_its_own_succeeded_last(cluster: Cluster)
     ended = cluster.run(cluster.client.get(Job, "by-hand", "default")).status.completion_time
     assert ended is not None
     assert cluster.run(cluster.client.get(CronJob, "c", "default")).status.last_successful_time == ended
+
+
+def test_a_claim_gets_its_owner_after_its_pod(cluster: Cluster) -> None:
+    seen: list[int] = []
+    informer = Informer(cluster.client, PersistentVolumeClaim, clock=VirtualClock())
+    informer.add_handler(
+        add=lambda new: seen.append(len(new.metadata.owner_references)),
+        update=lambda _, new: seen.append(len(new.metadata.owner_references)),
+    )
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
+    spec = {
+        "serviceName": "s",
+        "selector": SELECTOR,
+        "template": TEMPLATE,
+        "volumeClaimTemplates": [claim],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
+    }
+    task = cluster.run(_followed(informer))
+    cluster.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": spec})
+    cluster.clock.advance(5)
+    cluster.run(_ended(task))
+    assert (seen[0], seen[-1]) == (0, 1)
+
+
+async def _followed(informer: Informer[Any]) -> asyncio.Task[None]:
+    return asyncio.get_running_loop().create_task(informer.run())
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

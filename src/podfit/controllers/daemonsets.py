@@ -123,16 +123,15 @@ class DaemonSetController(Controller[Key]):
         digest = current.metadata.labels.get(HASH, "")
         version = Version(digest, daemons.metadata.annotations.get(TEMPLATE_GENERATION, ""))
         again: float | None = None
+        pods = await self._claimed(daemons)
         try:
             observed = self._expectations.satisfied(key)
             if observed:
                 again = await self._act(key, daemons, version)
-                pods = await self._claimed(daemons)
                 in_use = {label for pod in pods if (label := pod.metadata.labels.get(HASH))}
                 limit = daemons.spec.revision_history_limit
                 await self._revisions.delete(superfluous_of_daemons(old, limit, in_use))
         finally:
-            pods = await self._claimed(daemons)
             now = self._clock.now()
             status = status_of(daemons, self._nodes.list(), by_node(pods), version, now, observed=observed)
             await self._say(daemons, status)

@@ -65,7 +65,7 @@ class StatefulPods:
                 continue
             what = f"Create Claim {name}"
             try:
-                await self._client.create(retention.owned(owner, pod, wanted) or wanted)
+                await self._client.create(wanted)
             except ApiError as error:
                 if error.reason == "AlreadyExists":
                     continue  # the copy was behind
