@@ -32,6 +32,7 @@ from podfit.process.identities import controller
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from podfit.store.memory import memory_store
 from podfit.testing.loop import TestLoop
+from support.background import beside
 from support.server import Server, running_server
 from support.untaint import untaint
 
@@ -117,15 +118,12 @@ async def fulfilled(seed: int, directory: Path) -> str:
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         await node.start()
         await untaint(server.client)
-        beside = [asyncio.create_task(controller) for controller in controllers(seed, node, server)]
         try:
-            situation = Situation(seed, Fake(node, server))
-            await situation.prepare(server.account)
-            return await compared(seed, situation)
+            async with beside(*controllers(seed, node, server)):
+                situation = Situation(seed, Fake(node, server))
+                await situation.prepare(server.account)
+                return await compared(seed, situation)
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
             await node.kubelet.stop(stop_pods=False)
 
 

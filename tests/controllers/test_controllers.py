@@ -40,6 +40,7 @@ from podfit.process.identities import MANAGER, controller
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Companion, CompanionConflict, Record
+from support.background import beside
 from support.clock import FakeClock, at_rest
 from support.server import Server, running_server
 
@@ -80,11 +81,8 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             *collecting,
             informers.run(),
         )
-        tasks = [asyncio.create_task(loop) for loop in loops]
-        yield made
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with beside(*loops):
+            yield made
 
 
 async def until(server: Server, kind: type[T], name: str, namespace: str, holds: Callable[[Any], bool]) -> T:

@@ -22,6 +22,7 @@ from podfit.net.wire import Identity
 from podfit.process.bootstrap import create_token
 from podfit.process.identities import MANAGER, controller
 from support.access import send
+from support.background import beside
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -45,13 +46,8 @@ async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             clock=clock,
             signing=Signing(authority.ends, authority.sign),
         )
-        running = [asyncio.create_task(approver.run()), asyncio.create_task(informers.run())]
-        try:
+        async with beside(approver.run(), informers.run()):
             yield server
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
 
 
 async def register(client: Client, name: str, address: str, port: int = 10250) -> None:

@@ -34,6 +34,7 @@ from podfit.controllers.room_notice import keep_notice
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.minimum import MINIMUM
 from podfit.process.identities import controller as account
+from support.background import beside
 from support.server import Server, running_server
 
 
@@ -145,15 +146,8 @@ async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
         controller = RoomController(
             client, informers=informers, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
         )
-        tasks = [
-            asyncio.create_task(controller.run()),
-            asyncio.create_task(informers.run()),
-            asyncio.create_task(recorder.run()),
-        ]
-        yield World(node, server)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with beside(controller.run(), informers.run(), recorder.run()):
+            yield World(node, server)
         await node.kubelet.stop(stop_pods=False)
 
 

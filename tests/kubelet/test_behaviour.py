@@ -1,6 +1,5 @@
 """What a real Kubernetes 1.36 node did on resizes, step by step, replayed on the simulated runtime and a fake clock."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.runtime.container_network import SimulatedReach
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.volumes.mounter import DirectoryMounter
+from support.background import beside
 from support.behaviour import FILE, NODE, Replay, allocatable, everything, scenarios
 from support.clock import FakeClock
 from support.golden import Case, needs, replaying
@@ -187,10 +187,5 @@ async def test_a_pod_that_is_over_keeps_the_size_with_which_it_ended(stage: tupl
 
 @asynccontextmanager
 async def following(replay: Replay) -> AsyncIterator[Replay]:
-    tasks = [asyncio.create_task(informer.run()) for informer in replay.informers]
-    try:
+    async with beside(*(informer.run() for informer in replay.informers)):
         yield replay
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

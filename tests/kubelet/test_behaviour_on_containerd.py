@@ -1,6 +1,5 @@
 """What a real Kubernetes 1.36 node did on resizes, replayed on a private containerd and real cgroups."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+from support.background import beside
 from support.behaviour import FILE, NODE, Replay, allocatable, scenarios
 from support.clock import at_rest
 from support.eventually import eventually_async
@@ -84,15 +84,10 @@ async def no_later(milliseconds: int) -> None:
 async def test_a_recorded_resize(case: Case, stage: tuple[Client, Cgroups]) -> None:
     client, cgroups = stage
     replay = Replay(client, SystemClock(), wait, case)
-    following = [asyncio.create_task(informer.run()) for informer in replay.informers]
-    try:
+    async with beside(*(informer.run() for informer in replay.informers)):
         await replay.set_up()
         if "head -c" in str(case["pod"]):
             await wait(lambda: used(cgroups) >= USED, "the container never filled its memory")
         await replay.play(no_later)
         await at_rest()
         assert not (problems := replay.problems()), "\n".join(problems)
-    finally:
-        for task in following:
-            task.cancel()
-        await asyncio.gather(*following, return_exceptions=True)

@@ -1,6 +1,5 @@
 """A garbage collector beside a server, for as long as a test needs one."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +8,7 @@ from podfit.core.clock import Clock
 from podfit.net.wire import Identity
 from podfit.process.controllers import garbage_collection
 from podfit.process.identities import MANAGER
+from support.background import beside
 from support.server import Server
 
 
@@ -16,10 +16,5 @@ from support.server import Server
 async def collecting(server: Server, clock: Clock) -> AsyncIterator[None]:
     informers = Informers(server.as_identity(Identity(MANAGER)), clock)
     loops = (*garbage_collection(server.as_identity, informers, clock), informers.run())
-    tasks = [asyncio.create_task(loop) for loop in loops]
-    try:
+    async with beside(*loops):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -16,6 +16,7 @@ from podfit.decide.workload.pods import is_ready
 from podfit.net.wire import Identity
 from podfit.process.identities import MANAGER
 from podfit.process.workloads import workloads
+from support.background import beside
 from support.clock import FakeClock
 from support.server import Server
 
@@ -28,13 +29,8 @@ async def controllers(server: Server, clock: FakeClock) -> AsyncIterator[None]:
     informers = Informers(server.as_identity(Identity(MANAGER)), clock)
     made = workloads(server.as_identity, informers, clock)
     loops = [loop for name in NAMES for loop in made[name]()]
-    tasks = [asyncio.create_task(loop) for loop in (*loops, informers.run())]
-    try:
+    async with beside(*loops, informers.run()):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Node:

@@ -7,7 +7,6 @@ depending on how fast writers are, so of two such stories each may leave out wha
 tell in the same order.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -22,6 +21,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import JSON_PATCH, STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from support.background import beside
 from support.golden import Case, golden_folder
 
 Document: TypeAlias = dict[str, Any]
@@ -72,20 +72,17 @@ class Life:
         events = Informer(self.client, Event, clock=self.clock, namespace=self.namespace)
         pods.add_handler(add=self._saw, update=lambda _, pod: self._saw(pod), delete=self._saw)
         events.add_handler(add=lambda event: self.events.append(to_dict(event)))
-        following = [asyncio.create_task(informer.run()) for informer in (pods, events)]
         try:
-            began = self.clock.monotonic()
-            for request in sorted(self.case["requests"], key=lambda entry: entry["t_ms"]):
-                await self._until(began + request["t_ms"] / 1000)
-                began += await self._behind(request["t_ms"])
-                await self._ask(request)
-            await self._until(began + duration(self.case))
-            await self._behind(float("inf"))
-            await self._all_told()
+            async with beside(pods.run(), events.run()):
+                began = self.clock.monotonic()
+                for request in sorted(self.case["requests"], key=lambda entry: entry["t_ms"]):
+                    await self._until(began + request["t_ms"] / 1000)
+                    began += await self._behind(request["t_ms"])
+                    await self._ask(request)
+                await self._until(began + duration(self.case))
+                await self._behind(float("inf"))
+                await self._all_told()
         finally:
-            for task in following:
-                task.cancel()
-            await asyncio.gather(*following, return_exceptions=True)
             await self._clear()
 
     async def _until(self, when: float) -> None:

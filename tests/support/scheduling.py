@@ -1,6 +1,5 @@
 """The scheduler beside a real API server, time moved by hand."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
+from support.background import beside
 from support.clock import FakeClock
 from support.server import Server, running_server
 from support.untaint import untaint
@@ -125,9 +125,5 @@ async def running_scheduler(
         given = [Profile(recorders[name], name, weights) for name, weights in profiles.items()]
         scheduler = Scheduler(client, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)
         runs = [scheduler.run(), *(recorder.run() for recorder in recorders.values())]
-        tasks = [asyncio.create_task(run) for run in runs]
-        recorder = next(iter(recorders.values()))
-        yield World(server, clock, metrics, recorder)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with beside(*runs):
+            yield World(server, clock, metrics, next(iter(recorders.values())))

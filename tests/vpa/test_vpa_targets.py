@@ -1,6 +1,5 @@
 """Which pods a VPA is for, asked of a real API server."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from podfit.client.resource import dynamic
 from podfit.core.selectors import Selector
 from podfit.vpa.targets import Targets, Unsupported
 from podfit.vpa.workloads import WELL_KNOWN
+from support.background import beside
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -83,12 +83,9 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     clock = FakeClock()
     async with running_server(tmp_path, clock=clock) as server:
         targets = Targets(server.client, clock)
-        tasks = [asyncio.create_task(informer.run()) for informer in targets.informers]
-        await targets.synced()
-        yield World(server, clock, targets)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with beside(*(informer.run() for informer in targets.informers)):
+            await targets.synced()
+            yield World(server, clock, targets)
 
 
 @pytest.mark.parametrize("known", WELL_KNOWN, ids=lambda known: known.kind)
