@@ -1,10 +1,8 @@
 """Duplicate owner references: the same reference counts once, which a warning says."""
 
-from typing import Any
-
 from msgspec.structs import replace
 
-from podfit.api.meta.base import Object
+from podfit.api.meta.base import ObjectT
 from podfit.api.meta.v1.types import OwnerReference
 
 _ADVICE = (
@@ -15,7 +13,7 @@ SENT = f".metadata.ownerReferences contains duplicate entries; {_ADVICE}"
 ADMITTED = f".metadata.ownerReferences contains duplicate entries after mutating admission happens; {_ADVICE}"
 
 
-def with_owners_once(obj: Object, text: str) -> tuple[Any, list[str]]:
+def with_owners_once(obj: ObjectT, text: str) -> tuple[ObjectT, list[str]]:
     """The object with each reference once, and the warning `text` with the uids of those that were dropped."""
     owners: tuple[OwnerReference, ...] = obj.metadata.owner_references
     kept = dict.fromkeys(owners)

@@ -12,12 +12,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.events.types import Event, EventSource
 from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
 from podfit.client.event_correlation import Correlator, Counted, EventDraft
@@ -58,7 +59,16 @@ class EventRecorder:
         self._not_queued = 0  # since there was room last
         self.dropped = 0
 
-    def event(self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "", action: str = "") -> None:
+    def event(
+        self,
+        obj: Object | ObjectReference,
+        type_: str,
+        reason: str,
+        message: str,
+        *,
+        field_path: str = "",
+        action: str = "",
+    ) -> None:
         """Tell about an object or an ObjectReference; never waits, never fails.
 
         `type_` is Normal or Warning; `action` is what the component was about, such as Binding.
@@ -204,7 +214,7 @@ def _by_object(batch: Iterable[Told]) -> deque[list[Told]]:
     return deque(found.values())
 
 
-def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
+def reference(obj: Object, *, field_path: str = "") -> ObjectReference:
     """What an event's involvedObject says about an object, as `spec.containers{web}` about a part of it."""
     return ObjectReference(
         kind=obj.kind,

@@ -26,6 +26,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
@@ -56,12 +57,11 @@ class Controller(ABC, Generic[K]):
         await self.queue.run(self.reconcile, workers=self._workers)
 
 
-def key_of(obj: Any) -> Key:
-    """Of an object with metadata."""
+def key_of(obj: Object) -> Key:
     return obj.metadata.namespace, obj.metadata.name
 
 
-def by_namespace(obj: Any) -> Iterable[str]:
+def by_namespace(obj: Object) -> Iterable[str]:
     return (obj.metadata.namespace,)
 
 

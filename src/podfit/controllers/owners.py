@@ -17,7 +17,7 @@ BY_OWNER = "controller"
 _NOT_FOUND, _INVALID = 404, 422
 
 
-def by_owner(obj: Any) -> Iterable[str]:
+def by_owner(obj: Object) -> Iterable[str]:
     """The UID of who manages the object, or a word for the orphans of its namespace."""
     found = controller_of(obj.metadata)
     return (found.uid if found is not None else orphans_of(obj.metadata.namespace),)
@@ -29,12 +29,11 @@ def orphans_of(namespace: str) -> str:
 
 def owner_in(informer: Informer[T], kind: str, obj: Object) -> T | None:
     """Who manages the object, as the informer's copy has it: of this kind, and not made anew under the same name."""
-    meta: Any = obj.metadata
-    reference = controller_of(meta)
+    reference = controller_of(obj.metadata)
     if reference is None or reference.kind != kind:
         return None
-    found = informer.get(reference.name, meta.namespace)
-    return found if found is not None and _uid(found) == reference.uid else None
+    found = informer.get(reference.name, obj.metadata.namespace)
+    return found if found is not None and found.metadata.uid == reference.uid else None
 
 
 class Owned(Generic[T]):
@@ -46,7 +45,7 @@ class Owned(Generic[T]):
 
     def of(self, owner: Object) -> list[T]:
         """What names `owner` as its controller, as the informer's copy tells it."""
-        return self.managed_by(_uid(owner))
+        return self.managed_by(owner.metadata.uid)
 
     def managed_by(self, uid: str) -> list[T]:
         return self._informer.by_index(BY_OWNER, uid)
@@ -54,7 +53,7 @@ class Owned(Generic[T]):
     def orphans(self, namespace: str) -> list[T]:
         return self._informer.by_index(BY_OWNER, orphans_of(namespace))
 
-    async def claim(self, owner: Any, selector: tuple[Requirement, ...] | None, objects: Iterable[T]) -> list[T]:
+    async def claim(self, owner: Object, selector: tuple[Requirement, ...] | None, objects: Iterable[T]) -> list[T]:
         """Those of `found` that belong to `owner` from now on. Raises ApiError when one could not be adopted."""
         made = claims(owner.metadata, selector, objects)
         for obj in made.release:
@@ -65,27 +64,27 @@ class Owned(Generic[T]):
         adopted = [obj for obj in made.adopt if await self._adopted(owner, obj)]
         return [*made.owned, *adopted]
 
-    async def _check(self, owner: Any) -> None:
+    async def _check(self, owner: Object) -> None:
         """The copy may be old: who is gone, or going, adopts nothing."""
         meta = owner.metadata
-        live: Any = await self._client.get(type(owner), meta.name, meta.namespace)
+        live = await self._client.get(type(owner), meta.name, meta.namespace)
         if live.metadata.uid != meta.uid:
             raise ApiError(409, "Conflict", f"{owner.kind} {meta.name} was made anew: it adopts nothing as it was")
         if live.metadata.deletion_timestamp:
             raise ApiError(409, "Conflict", f"{owner.kind} {meta.name} is being deleted: it adopts nothing")
 
-    async def _adopted(self, owner: Any, obj: Any) -> bool:
+    async def _adopted(self, owner: Object, obj: T) -> bool:
         """False when it has gone."""
         meta = obj.metadata
         patch = {"metadata": {"ownerReferences": [to_dict(reference_to(owner))], "uid": meta.uid}}
         return await self._patch(obj, patch, ignored=(_NOT_FOUND,))
 
-    async def _release(self, owner: Any, obj: Any) -> None:
+    async def _release(self, owner: Object, obj: T) -> None:
         meta = obj.metadata
         patch = {"metadata": {"uid": meta.uid, "ownerReferences": [{"$patch": "delete", "uid": owner.metadata.uid}]}}
         await self._patch(obj, patch, ignored=(_NOT_FOUND, _INVALID))  # it is gone, or has nothing to be freed of
 
-    async def _patch(self, obj: Any, patch: dict[str, Any], *, ignored: tuple[int, ...]) -> bool:
+    async def _patch(self, obj: T, patch: dict[str, Any], *, ignored: tuple[int, ...]) -> bool:
         try:
             await self._client.patch(self._kind, obj.metadata.name, obj.metadata.namespace, patch)
         except ApiError as error:
@@ -93,7 +92,3 @@ class Owned(Generic[T]):
                 raise
             return False
         return True
-
-
-def _uid(owner: Any) -> str:
-    return str(owner.metadata.uid)

@@ -1,8 +1,7 @@
 """Creates and deletes pods for controllers, with events about the controller."""
 
-from typing import Any
-
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
@@ -23,7 +22,7 @@ class PodControl:
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client, self._recorder = client, recorder
 
-    async def create(self, owner: Any, pod: Pod) -> Pod:
+    async def create(self, owner: Object, pod: Pod) -> Pod:
         """Raises ApiError as the server refuses it; of a namespace that ends nothing is told."""
         try:
             made = await self._client.create(pod, owner.metadata.namespace)
@@ -34,7 +33,7 @@ class PodControl:
         self._recorder.event(owner, NORMAL, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
         return made
 
-    async def delete(self, owner: Any, pod: Pod) -> bool:
+    async def delete(self, owner: Object, pod: Pod) -> bool:
         """False when it had gone. Raises ApiError for another refusal."""
         name = pod.metadata.name
         try:

@@ -7,14 +7,13 @@ what shrank, finished or is gone is credited, of a pod once the node has reporte
 made meanwhile is never lost.
 """
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
+from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -28,7 +27,7 @@ from podfit.decide.limits.quota import Present, count
 from podfit.decide.limits.quota_scopes import scoped_by
 from podfit.decide.limits.quota_usage import Evaluator, evaluator, of_name
 
-WHOLE: dict[str, type[Any]] = {"pods": Pod, "services": Service, "persistentvolumeclaims": PersistentVolumeClaim}
+WHOLE: dict[str, type[Object]] = {"pods": Pod, "services": Service, "persistentvolumeclaims": PersistentVolumeClaim}
 AGAIN = 300.0  # seconds after which everything is counted again
 Key = tuple[str, str]
 
@@ -52,14 +51,14 @@ class QuotaController(Controller[Key]):
         for resource, informer in followed.items():
             self._follow(resource, informer)
 
-    def _follow(self, resource: str, informer: Informer[Any]) -> None:
+    def _follow(self, resource: str, informer: Informer[Object]) -> None:
         rules = evaluator(resource, "")
         assert rules is not None
 
-        def changed(obj: Any) -> None:
+        def changed(obj: Object) -> None:
             self._changed(obj.metadata.namespace, resource, "")
 
-        def updated(old: Any, new: Any) -> None:
+        def updated(old: Object, new: Object) -> None:
             if _counts(rules, old, self._gates) != _counts(rules, new, self._gates):
                 changed(new)
 
@@ -121,5 +120,5 @@ class QuotaController(Controller[Key]):
         return self._kinds.get((resource, group))
 
 
-def _counts(rules: Evaluator, obj: Any, gates: FeatureGates) -> object:
+def _counts(rules: Evaluator, obj: Object, gates: FeatureGates) -> object:
     return rules.usage(obj, gates, None), scoped_by(obj)

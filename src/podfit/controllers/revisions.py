@@ -1,7 +1,7 @@
 """Controller revisions of stateful sets and daemon sets: found, made, renumbered, deleted."""
 
-from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -46,7 +46,7 @@ class Revisions(Generic[T]):
             return revision
         return await self._client.update(replace(revision, revision=number))
 
-    async def label(self, revision: ControllerRevision, labels: dict[str, Any]) -> ControllerRevision:
+    async def label(self, revision: ControllerRevision, labels: Mapping[str, str]) -> ControllerRevision:
         meta = replace(revision.metadata, labels={**revision.metadata.labels, **labels})
         return await self._client.update(replace(revision, metadata=meta))
 

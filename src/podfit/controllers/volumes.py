@@ -6,13 +6,13 @@ bound any more. The copies may be behind: that a claim has no users is asked of 
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -35,7 +35,7 @@ class VolumeProtection(Controller[Key]):
     ) -> None:
         self._client, self._kind = client, kind
         self._finalizer = PROTECTION[kind]
-        self._objects: Informer[Any] = informers.of(kind)
+        self._objects: Informer[PersistentVolumeClaim | PersistentVolume] = informers.of(kind)
         self._pods = informers.of(Pod)
         super().__init__(clock, self._objects, self._pods)
         self._objects.add_handler(add=self._seen, update=lambda _, new: self._seen(new))
@@ -43,7 +43,7 @@ class VolumeProtection(Controller[Key]):
             self._pods.add_index(_BY_CLAIM, _claims)
             self._pods.add_handler(update=lambda _, new: self._pod_changed(new), delete=self._pod_changed)
 
-    def _seen(self, obj: Any) -> None:
+    def _seen(self, obj: Object) -> None:
         meta = obj.metadata
         if meta.deletion_timestamp and self._finalizer in meta.finalizers:
             self.queue.add(key_of(obj))
@@ -55,7 +55,7 @@ class VolumeProtection(Controller[Key]):
 
     async def reconcile(self, key: Key) -> float | None:
         namespace, name = key
-        found: Any = self._objects.get(name, namespace)
+        found = self._objects.get(name, namespace)
         if found is None or not found.metadata.deletion_timestamp:
             return None
         if await self._in_use(found):
@@ -68,7 +68,7 @@ class VolumeProtection(Controller[Key]):
                 raise
         return None
 
-    async def _in_use(self, obj: Any) -> bool:
+    async def _in_use(self, obj: PersistentVolumeClaim | PersistentVolume) -> bool:
         """Whether it is; if so, there will be another look when a pod ends or goes."""
         if isinstance(obj, PersistentVolume):
             return volume_in_use(obj)

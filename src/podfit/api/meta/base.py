@@ -196,8 +196,12 @@ class Object(Struct):
     bytes up to the metadata's first member.
     """
 
-    if TYPE_CHECKING:  # a field of each kind, which a base cannot have before `kind` and `api_version`
+    if TYPE_CHECKING:  # fields of each kind, which a base cannot have: their defaults are the kind's
 
+        @property
+        def kind(self) -> str: ...
+        @property
+        def api_version(self) -> str: ...
         @property
         def metadata(self) -> "ObjectMeta": ...
 

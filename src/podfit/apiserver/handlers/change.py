@@ -8,7 +8,6 @@ Without a resource version it is done again when someone else was quicker; with 
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 import msgspec.structs
@@ -199,14 +198,14 @@ def _upstreams_key(info: ResourceInfo, target: RequestInfo) -> str:
     return "/".join((prefix, *(part for part in (place, target.namespace, target.name) if part)))
 
 
-def asked_version(meta: Any) -> str:
+def asked_version(meta: ObjectMeta) -> str:
     """The resource version that a write depends on, empty when on none, as zero says, too."""
     version: str = meta.resource_version
     digits = version.isascii() and version.isdigit()
     return (version.lstrip("0") if digits else version) if version else ""
 
 
-def check_place(target: RequestInfo, meta: Any) -> None:
+def check_place(target: RequestInfo, meta: ObjectMeta) -> None:
     """The object has to be in the namespace and have the name of the URL. Raises 400."""
     if meta.namespace and target.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -47,7 +47,7 @@ def initial_objects() -> Iterator[Object]:
 async def bootstrap(context: Context) -> None:
     """All at once, so that a store that groups its writes makes them durable together."""
     kinds = (Namespace, PriorityClass, ClusterRole, ClusterRoleBinding, Role, RoleBinding)
-    there: dict[tuple[type, str, str], Any] = {_id(obj): obj for kind in kinds for obj in await context.all(kind)}
+    there: dict[tuple[type, str, str], Object] = {_id(obj): obj for kind in kinds for obj in await context.all(kind)}
     await asyncio.gather(*(_settle(context, obj, there.get(_id(obj))) for obj in initial_objects()))
     for kind in (ClusterRoleBinding, ClusterRole):
         if retired := there.get((kind, "", RETIRED)):
@@ -60,7 +60,7 @@ def _id(obj: Object) -> tuple[type, str, str]:
     return type(obj), obj.metadata.namespace, obj.metadata.name
 
 
-async def _settle(context: Context, wanted: Object, current: Any) -> None:
+async def _settle(context: Context, wanted: Object, current: Object | None) -> None:
     if current is None:
         await _create(context, wanted)
         return

@@ -9,10 +9,9 @@ import asyncio
 import logging
 from collections import deque
 from datetime import datetime
-from typing import Any
 
 from podfit.api.core.v1.events.types import Event
-from podfit.api.registry import info_for
+from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored
 from podfit.core.clock import Clock
@@ -53,7 +52,7 @@ class Janitor:
             if ages.is_over(event, record.mod_revision):
                 await self._remove(info, event, record.mod_revision)
 
-    async def _remove(self, info: Any, event: Event, expected: int) -> None:
+    async def _remove(self, info: ResourceInfo, event: Event, expected: int) -> None:
         meta = event.metadata
         try:
             await stored.Stored[Event](self._context.store, info).delete(meta.namespace, meta.name, expected=expected)

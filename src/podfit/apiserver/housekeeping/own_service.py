@@ -6,7 +6,7 @@ differ in these are in slices of their own; the first is called as the service i
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from podfit.api.core.v1.services.types import (
 from podfit.api.defaults import apply_defaults
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
 from podfit.api.discovery.v1.types import EndpointPort as SlicePort
-from podfit.api.meta.base import Object
+from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.addresses import family
 from podfit.api.registry import info_for
@@ -143,19 +143,19 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
     return ObjectMeta(name=NAME, namespace=NAMESPACE, labels=labels)
 
 
-def _completed(context: Context, obj: Object) -> Any:
-
+def _completed(context: Context, obj: ObjectT) -> ObjectT:
     now = format_time(context.clock.now())
     meta = replace(obj.metadata, uid=context.random.uuid(), creation_timestamp=now)
     made = apply_defaults(replace(obj, metadata=meta))
-    return strategy_of(type(obj)).prepare_create(info_for(type(obj)), made, context.gates)
+    complete: ObjectT = strategy_of(type(obj)).prepare_create(info_for(type(obj)), made, context.gates)
+    return complete
 
 
 async def _put(context: Context, obj: Object) -> None:
     """Create it, or make of the one that is there what this one says; what else people wrote on it stays."""
     stored = Stored[Object](context.store, info_for(type(obj)))
     name = obj.metadata.name
-    old: Any = await context.find(type(obj), name, NAMESPACE)
+    old = await context.find(type(obj), name, NAMESPACE)
     if old is None:
         try:
             await stored.create(_completed(context, obj))

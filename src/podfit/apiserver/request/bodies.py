@@ -121,7 +121,7 @@ def typed_object(value: object, kind: type[Object], *, version: str = "v1") -> A
         return custom_object(value, kind)
     _check_kind(value, kind)
     obj, declared = typed(forgetting(value), kind, version=version), kind()
-    return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
+    return replace(obj, kind=declared.kind, api_version=declared.api_version)
 
 
 def custom_object(value: object, kind: type[Custom]) -> Custom:
@@ -215,7 +215,7 @@ def _check_kind(value: object, wanted: type[Object]) -> None:
     if not isinstance(value, dict):
         return
     declared = wanted()
-    expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
+    expected = (declared.api_version, declared.kind)
     given = (str(value.get("apiVersion") or expected[0]), str(value.get("kind") or expected[1]))
     if given != expected:
         raise bad_request(decoder_messages.other_kind(given, expected))

@@ -5,7 +5,7 @@ go; one that has none and is found is adopted. A controller that is being delete
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -34,7 +34,7 @@ def owned_by(meta: ObjectMeta, owner: ObjectMeta) -> bool:
     return found is not None and found.uid == owner.uid
 
 
-def reference_to(owner: Any) -> OwnerReference:
+def reference_to(owner: Object) -> OwnerReference:
     """As the objects that `owner` manages bear it."""
     return OwnerReference(
         name=owner.metadata.name,
@@ -46,11 +46,11 @@ def reference_to(owner: Any) -> OwnerReference:
     )
 
 
-def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates: Iterable[Any]) -> ClaimResult[Any]:
+def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates: Iterable[T]) -> ClaimResult[T]:
     """`candidates` are of the owner's namespace; those of another controller are passed over."""
-    owned: list[Any] = []
-    adopt: list[Any] = []
-    release: list[Any] = []
+    owned: list[T] = []
+    adopt: list[T] = []
+    release: list[T] = []
     wanted = None if selector is None else tuple(selector)
     for candidate in candidates:
         meta = candidate.metadata

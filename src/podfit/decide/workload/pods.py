@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodCondition
-from podfit.api.meta.base import IntOrString
+from podfit.api.meta.base import IntOrString, Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import parse_time
 from podfit.decide.workload.claims import reference_to
@@ -65,7 +64,7 @@ def next_available(pods: Iterable[Pod], min_ready_seconds: int, now: datetime) -
     return min(waits) if waits else None
 
 
-def from_template(template: PodTemplateSpec, owner: Any) -> Pod:
+def from_template(template: PodTemplateSpec, owner: Object) -> Pod:
     """The pod that `owner` makes from its template, named after it, without a namespace."""
     meta = template.metadata
     return Pod(

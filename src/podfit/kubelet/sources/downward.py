@@ -40,7 +40,8 @@ class Unsupported(Exception):
 def field_value(pod: Pod, path: str) -> str:
     subscript = _SUBSCRIPT.match(path)
     if subscript is not None:
-        return getattr(pod.metadata, subscript[1]).get(subscript[2], "")  # type: ignore[no-any-return]  # labels or annotations, by name
+        of = pod.metadata.labels if subscript[1] == "labels" else pod.metadata.annotations
+        return of.get(subscript[2], "")
     read = _FIELDS.get(path)
     if read is None:
         raise Unsupported(f"unsupported fieldPath: {path}")

@@ -15,6 +15,7 @@ from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.request.legacy_options import STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resize
 from podfit.apiserver.request.request_info import RequestInfo
+from podfit.net.streams import close
 from podfit.net.wire import Identity, Pieces, Request, Response
 
 _OF_THE_OBJECT = ("", "resize", "status", "ephemeralcontainers")
@@ -89,4 +90,4 @@ class _Lines:
         return b"".join(self._view.of(line) + b"\n" for line in chunk.splitlines() if line)
 
     async def aclose(self) -> None:
-        await self._lines.aclose()  # type: ignore[attr-defined]  # every body that is streamed has it
+        await close(self._lines)

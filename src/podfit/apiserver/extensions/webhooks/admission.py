@@ -166,7 +166,7 @@ class MutatingWebhooks(Webhooks):
         attributes.rounds.asked(key, changed=new != obj, again=again)
         return new
 
-    def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: Object, patch: bytes) -> Any:
+    def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: ObjectT, patch: bytes) -> ObjectT:
         """The object with the webhook's JSON patch and its defaults. Raises 500 for a patch that does not fit."""
         if attributes.operation == "DELETE":
             text = "attempted to modify the object, which is not supported for this operation"
@@ -175,7 +175,7 @@ class MutatingWebhooks(Webhooks):
             document = jsonpatch.apply(codec.to_dict(obj), msgspec.json.decode(patch))
             check_depth(document)
             check_size(document, most_values(type(obj)))
-            new = typed_object(document, type(obj), version=attributes.info.version)
+            new: ObjectT = typed_object(document, type(obj), version=attributes.info.version)
         except (ApiError, msgspec.DecodeError, RecursionError) as error:
             raise internal_error(error.message if isinstance(error, ApiError) else str(error)) from None
         return apply_defaults(new, self.context.gates)

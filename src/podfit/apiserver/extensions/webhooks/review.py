@@ -1,7 +1,5 @@
 """AdmissionReview: the request that a webhook gets, and the validation of its response."""
 
-from typing import Any
-
 import msgspec
 
 from podfit.api.admission.v1.types import (
@@ -28,7 +26,7 @@ class CallFailed(Exception):
     """There is no answer, or none that counts: what the webhook's failure policy is about."""
 
 
-def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any, *, uid: str) -> AdmissionReview:
+def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object, *, uid: str) -> AdmissionReview:
     """The question in the first version of the webhook's list that this server speaks; validation saw to it that there
     is one. The answer has to name the same `uid`."""
     version = next(version for version in webhook.admission_review_versions if version in REVIEW_VERSIONS)
@@ -36,9 +34,9 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any, *, u
     group, _, of = obj.api_version.rpartition("/")  # an Eviction is another kind than the pod that it is about
     kind = GroupVersionKind(group=group, version=of, kind=obj.kind)
     resource = GroupVersionResource(group=info.group, version=info.version, resource=info.resource)
-    options = {"kind": _OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
+    options: dict[str, object] = {"kind": _OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
     if attributes.dry_run:
-        options |= {"dryRun": ["All"]}  # type: ignore[dict-item]  # the others are texts
+        options["dryRun"] = ["All"]
     request = AdmissionRequest(
         uid=uid,
         kind=kind,
