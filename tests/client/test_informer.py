@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
-from podfit.client.informer import Informer
+from podfit.client.informer import BUSY_SECONDS, Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
@@ -304,3 +304,33 @@ async def test_pods_are_kept_without_the_managers_of_their_fields(clock: FakeClo
     pod = informer.get("a", "default")
     assert pod is not None
     assert (pod.metadata.labels, pod.metadata.managed_fields) == ({"app": "web"}, ())
+
+
+class Ticking(FakeClock):
+    """Each look at it takes a little."""
+
+    def monotonic(self) -> float:
+        self._elapsed += BUSY_SECONDS
+        return super().monotonic()
+
+
+async def test_handlers_that_take_long_let_others_have_their_turn(
+    api: FakeApi, client: Client, background: Background
+) -> None:
+    clock = Ticking()
+    informer, turns, seen = informer_of(client, clock), 0, list[int]()
+    informer.add_handler(add=lambda _: seen.append(turns))
+    background(informer.run())
+    await clock.settle()
+
+    async def others() -> None:
+        nonlocal turns
+        while len(seen) < 20:
+            turns += 1
+            await asyncio.sleep(0)
+
+    for number in range(20):
+        api.put(f"c{number}")
+    background(others())
+    await clock.settle()
+    assert len(set(seen)) > 9

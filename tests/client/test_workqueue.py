@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.client.workqueue import WorkQueue
+from podfit.client.workqueue import BUSY_SECONDS, WorkQueue
 from support.clock import FakeClock
 
 Background = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
@@ -146,3 +146,53 @@ async def test_work_that_asks_for_less_than_a_moment_once_is_soon_looked_at(
     background(queue.run(work))
     await clock.advance(1)
     assert [round(moment - began, 3) for moment in times] == [0.0, 0.005, 0.205, 0.21]
+
+
+class Ticking(FakeClock):
+    """Each look at it takes a little."""
+
+    def monotonic(self) -> float:
+        self._elapsed += BUSY_SECONDS
+        return super().monotonic()
+
+
+async def test_work_that_waits_for_nothing_keeps_nobody_waiting(background: Background) -> None:
+    clock = Ticking()
+    queue: WorkQueue[int] = WorkQueue(clock)
+    turns, seen = 0, list[int]()
+
+    async def work(key: int) -> None:
+        seen.append(turns)
+
+    async def others() -> None:
+        nonlocal turns
+        while len(seen) < 100:
+            turns += 1
+            await asyncio.sleep(0)
+
+    for key in range(100):
+        queue.add(key)
+    background(queue.run(work))
+    background(others())
+    await clock.settle()
+    assert len(set(seen)) > 30
+
+
+async def test_a_key_that_rests_waits_with_what_is_added_meanwhile(clock: FakeClock) -> None:
+    queue: WorkQueue[str] = WorkQueue(clock)
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.rest("a", 5)
+    queue.done("a")
+    queue.add("a")
+    queue.add("b")
+    assert await queue.get() == "b"
+    await clock.advance(4.9)
+    assert len(queue) == 0
+    await clock.advance(0.1)
+    assert await queue.get() == "a"
+    queue.done("a")
+    queue.add("a")
+    assert len(queue) == 1
+    assert clock.pending == []

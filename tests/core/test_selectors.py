@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.api.meta.selector_text import parse_fields, parse_labels
-from podfit.core.selectors import Requirement, SelectorError, from_map
+from podfit.core.selectors import Matcher, Requirement, SelectorError, from_map
 
 LABELS = {"app": "web", "tier": "front", "n": "5"}
 
@@ -92,3 +92,20 @@ def test_fields() -> None:
 def test_what_is_no_field_selector(text: str) -> None:
     with pytest.raises(SelectorError):
         parse_fields(text)
+
+
+_WORDS = st.sampled_from(["a", "b", "c", "1", "2"])
+_REQUIREMENTS = st.lists(
+    st.builds(
+        Requirement,
+        _WORDS,
+        st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
+        st.lists(_WORDS, max_size=3).map(tuple),
+    ),
+    max_size=4,
+)
+
+
+@given(_REQUIREMENTS, st.dictionaries(_WORDS, _WORDS))
+def test_a_matcher_says_what_each_requirement_says(wanted: list[Requirement], labels: dict[str, str]) -> None:
+    assert Matcher(wanted).matches(labels) == all(requirement.matches(labels) for requirement in wanted)

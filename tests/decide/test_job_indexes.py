@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.workload.job.indexes import MOST_INDEXES, parse, shown
+from podfit.decide.workload.job.indexes import MOST_INDEXES, Spans, parse, shown
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,14 @@ from podfit.decide.workload.job.indexes import MOST_INDEXES, parse, shown
 )
 def test_what_can_be_read_is(text: str, most: int, indexes: set[int]) -> None:
     assert parse(text, most) == indexes
+    spans = Spans(text, most)
+    assert (len(spans), {index for index in range(20) if index in spans}) == (len(indexes), indexes)
 
 
 def test_a_few_bytes_do_not_name_all_numbers_of_32_bits() -> None:
     assert len(parse("0-2147483646,0-2147483646", 2**31 - 1)) == MOST_INDEXES
+    spans = Spans("0-2147483646,5,0-2147483646,3-2147483646", 2**31 - 1)
+    assert (len(spans), 2**31 - 2 in spans, 2**31 - 1 in spans) == (2**31 - 1, True, False)
 
 
 def test_two_are_listed_and_more_are_a_span() -> None:

@@ -62,6 +62,13 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "what a controller decides": "controllers/test_many_objects.py::test_a_service_of_many_pods",
+    "addresses in one Endpoints object": "controllers/test_many_objects.py::test_a_service_of_many_pods",
+    "selectors of workloads": (
+        "controllers/test_many_objects.py::test_selectors_of_many_requirements_cost_a_pod_nothing"
+    ),
+    "work of a controller": "client/test_workqueue.py::test_work_that_waits_for_nothing_keeps_nobody_waiting",
+    "indexes that a Job's": "decide/test_job_indexes.py::test_a_few_bytes_do_not_name_all_numbers_of_32_bits",
     "what a kubelet tells of": "metrics/test_hostile_kubelets.py::test_no_answer_holds_the_event_loop_up",
     "a line of metrics": "metrics/test_hostile_kubelets.py::test_what_is_no_amount_is_no_reading_and_ends_no_round",
     "pods of which a kubelet tells": (

@@ -38,6 +38,8 @@ LONGEST_DELAY = 30.0
 PAGE_SIZE = 500
 WATCH_SECONDS = 480  # the server ends the watch after this long; a new one then goes to whoever is alive
 NEAR_WATCH_SECONDS = 3600  # there is nobody else, so it does without bookmarks, and may have to list once an hour
+BUSY_SECONDS = 0.005
+"""Of handlers; then others of this process have their turn before the next event."""
 GONE = 410
 
 
@@ -136,10 +138,12 @@ class Informer(Generic[T]):
         found, version = await self._list_all()
         gone = [(self._deleted, obj) for key, obj in self._cache.items() if key not in found]
         there = [(self._changed, obj) for obj in found.values()]
+        began = self._clock.monotonic()
         for number, (tell, obj) in enumerate(gone + there, 1):
             tell(obj)
-            if number % OBJECTS == 0:
+            if number % OBJECTS == 0 or self._clock.monotonic() - began > BUSY_SECONDS:
                 await asyncio.sleep(0)  # others of this process have their turn
+                began = self._clock.monotonic()
         self._version = version
         self.synced.set()
 
@@ -179,16 +183,22 @@ class Informer(Generic[T]):
             timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS,
             bookmarks=not near,
         )
+        busy = 0.0
         async with aclosing(events):
             async for event in events:
                 if quiet:
                     quiet = False
                     self._backoff.reset()
                 self._version = version_of(event.object)
+                started = self._clock.monotonic()
                 if event.type == "DELETED":
                     self._deleted(event.object)
                 elif event.type != "BOOKMARK":
                     self._changed(event.object)
+                busy += self._clock.monotonic() - started
+                if busy > BUSY_SECONDS:
+                    busy = 0.0
+                    await asyncio.sleep(0)
         if quiet and self._clock.monotonic() - began < LONGEST_DELAY:
             return ConnectionError("the watch ended at once")
         self._backoff.reset()

@@ -3,10 +3,14 @@
 add ──▶ waiting ──get──▶ in work ──done──▶ gone, or waiting again if it was added meanwhile
          ▲                  │
          └── after a delay ─┘ retry: 5 ms after the first failure of a key, doubling up to `longest`
+
+Work that waits for nothing keeps others of the process waiting for a few milliseconds at most. A key whose work is
+large may `rest`: what is added meanwhile waits.
 """
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -22,6 +26,8 @@ K = TypeVar("K", bound=Hashable)
 FIRST_DELAY = 0.005
 LONGEST_DELAY = 60.0
 LONGEST_HURRY = 1.0
+BUSY_SECONDS = 0.002
+"""Of keys whose work waits for nothing; then others of the process have their turn."""
 CONFLICT = 409  # somebody wrote first: looked at again, and nothing to worry about
 
 
@@ -36,6 +42,7 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._hurried: dict[K, int] = {}  # how often in a row a key asked to be looked at again at once
         self._timers: dict[K, tuple[float, Timer]] = {}
+        self._resting: dict[K, float] = {}  # until when
         self._getters: deque[asyncio.Future[None]] = deque()
 
     def __len__(self) -> int:
@@ -44,6 +51,9 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         if key in self._waiting:
+            return
+        if key not in self._in_work and (left := self._resting.get(key, 0.0) - self._clock.monotonic()) > 0:
+            self.add_after(key, left)
             return
         self._waiting.add(key)
         if key not in self._in_work:
@@ -61,6 +71,16 @@ class WorkQueue(Generic[K]):
                 return
             timer.cancel()
         self._timers[key] = (when, self._clock.call_later(seconds, lambda: self._due(key)))
+
+    def rest(self, key: K, seconds: float) -> None:
+        """Not work on the key, which is in work now, for so long."""
+        if seconds > 0:
+            self._resting[key] = self._clock.monotonic() + seconds
+            self._clock.call_later(seconds, lambda: self._rested(key))
+
+    def _rested(self, key: K) -> None:
+        if self._resting.get(key, math.inf) <= self._clock.monotonic():
+            del self._resting[key]
 
     def retry(self, key: K) -> float:
         """Add again after a failure, later each time; returns the delay in seconds."""
@@ -92,7 +112,10 @@ class WorkQueue(Generic[K]):
 
     def done(self, key: K) -> None:
         self._in_work.discard(key)
-        if key in self._waiting:
+        if key in self._resting and key in self._waiting:
+            self._waiting.discard(key)
+            self.add(key)
+        elif key in self._waiting:
             self._make_ready(key)
 
     async def run(self, work: Callable[[K], Awaitable[float | None]], *, workers: int = 1) -> None:
@@ -104,8 +127,12 @@ class WorkQueue(Generic[K]):
                 group.create_task(self._worker(work))
 
     async def _worker(self, work: Callable[[K], Awaitable[float | None]]) -> None:
+        began = self._clock.monotonic()
         while True:
+            idle = not self._ready
             key = await self.get()
+            if idle:
+                began = self._clock.monotonic()
             try:
                 again = await work(key)
             except ApiError as error:
@@ -123,6 +150,9 @@ class WorkQueue(Generic[K]):
                     self.add_after(key, self._unhurried(key, again))
             finally:
                 self.done(key)
+            if self._clock.monotonic() - began > BUSY_SECONDS:
+                await asyncio.sleep(0)
+                began = self._clock.monotonic()
 
     def _unhurried(self, key: K, seconds: float) -> float:
         """Seconds after which to look again: what asks for it at once, again and again, waits longer each time."""

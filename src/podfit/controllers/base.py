@@ -15,9 +15,10 @@ How to write one:
    called again after a failure, with growing pauses, so it may simply raise; a conflict is such a failure.
 3. Copies are a moment behind what was just written. What must not be done twice meanwhile, as making pods, is awaited
    by `expectations.Expectations`; a status is written with the version it was made from.
-4. Pods and their like belong to whoever `decide.workload.claims` says; `owners.Owned` finds and claims them. They are
+4. What is decided about many objects is decided `beside` the event loop (`net/loop_turns.py`), and the key rests.
+5. Pods and their like belong to whoever `decide.workload.claims` says; `owners.Owned` finds and claims them. They are
    made and ended by `pod_control.PodControl`, many at once by `batches.slow_start`.
-5. Composition is a line in `process/controllers.py`, its name a line in `process/options.py:CONTROLLERS`.
+6. Composition is a line in `process/controllers.py`, its name a line in `process/options.py:CONTROLLERS`.
 """
 
 import asyncio
@@ -30,10 +31,13 @@ from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
+from podfit.net.loop_turns import MANY
 
 K = TypeVar("K", bound=Hashable)
 Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
+REST_SECONDS = 1e-4
+"""For each of many objects that a reconcile looked at: about ten times what it took."""
 BY_NAMESPACE = "namespace"
 BY_NODE = "node"
 """The names of indexes that several may ask for, made with `by_namespace` and, of pods, with `by_node`."""
@@ -50,6 +54,11 @@ class Controller(ABC, Generic[K]):
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
         """Bring one key to its desired state; seconds after which to look again, or None."""
+
+    def rest(self, key: K, objects: int) -> None:
+        """After a look at many objects the next one at the key is not at once: others are looked at, too."""
+        if objects > MANY:
+            self.queue.rest(key, objects * REST_SECONDS)
 
     async def run(self) -> None:
         """Work until cancelled, from the moment that the informers have been read once."""

@@ -12,7 +12,7 @@ from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet, DaemonS
 from podfit.api.apps.v1.defaults import TEMPLATE_GENERATION
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.selectors import holds, is_empty, requirements
+from podfit.api.meta.selectors import is_empty, requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -21,6 +21,7 @@ from podfit.controllers.expectations import Expectations
 from podfit.controllers.owners import Owned
 from podfit.controllers.pod_control import PodControl, namespace_ends
 from podfit.controllers.revisions import Revisions
+from podfit.controllers.selecting import Selecting
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -44,6 +45,7 @@ class DaemonSetController(Controller[Key]):
         self._sets, self._pods = informers.of(DaemonSet), informers.of(Pod)
         self._nodes = informers.of(Node)
         self._owned = Owned(client, Pod, self._pods)
+        self._selecting = Selecting(self._sets, lambda daemons: requirements(daemons.spec.selector))
         self._revisions: Revisions[DaemonSet] = Revisions(client, informers)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
@@ -93,9 +95,8 @@ class DaemonSetController(Controller[Key]):
         return (pod.metadata.namespace, above.name) if above is not None and above.kind == "DaemonSet" else None
 
     def _orphaned(self, pod: Pod) -> None:
-        for daemons in self._sets.list(pod.metadata.namespace):
-            if holds(requirements(daemons.spec.selector), pod.metadata.labels):
-                self.queue.add(key_of(daemons))
+        for key in self._selecting.keys(pod.metadata):
+            self.queue.add(key)
 
     def _node_changed(self, node: Node) -> None:
         for daemons in self._sets.list():

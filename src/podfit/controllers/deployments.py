@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, DeploymentStatus, ReplicaSet
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.selectors import holds, is_empty, requirements
+from podfit.api.meta.selectors import is_empty, requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.deployment_sets import DeploymentSets
 from podfit.controllers.owners import Owned, owner_in
+from podfit.controllers.selecting import Selecting
 from podfit.core.clock import Clock
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.deployment import status as statuses
@@ -39,6 +40,7 @@ class DeploymentController(Controller[Key]):
         self._deployments, self._sets = informers.of(Deployment), informers.of(ReplicaSet)
         self._pods = informers.of(Pod)
         self._owned = Owned(client, ReplicaSet, self._sets)
+        self._selecting = Selecting(self._deployments, lambda deployment: requirements(deployment.spec.selector))
         self._owned_pods = Owned(client, Pod, self._pods)
         self._writer = DeploymentSets(client, recorder, clock)
         super().__init__(clock, self._deployments, self._sets, self._pods, workers=WORKERS)
@@ -66,9 +68,8 @@ class DeploymentController(Controller[Key]):
             self._orphaned(new)
 
     def _orphaned(self, obj: ReplicaSet) -> None:
-        for deployment in self._deployments.list(obj.metadata.namespace):
-            if holds(requirements(deployment.spec.selector), obj.metadata.labels):
-                self.queue.add(key_of(deployment))
+        for key in self._selecting.keys(obj.metadata):
+            self.queue.add(key)
 
     def _pod_gone(self, pod: Pod) -> None:
         """A deployment that replaces all pods at once waits for the last to go."""

@@ -12,6 +12,7 @@ from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.meta.selectors import requirements
 from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
@@ -20,13 +21,15 @@ from podfit.client.rest import Client
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
 from podfit.controllers.scales import Unscalable, scale_of
+from podfit.controllers.selecting import Selecting
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of, unmanaged
 from podfit.decide.workload.claims import controller_of
-from podfit.decide.workload.disruption import covers
+from podfit.decide.workload.disruption import covered
 from podfit.decide.workload.stale_disruptions import stale_in, unmarked
+from podfit.net.loop_turns import beside
 
 COMPONENT = "controllermanager"
 UNKNOWN_AGAIN = 20.0
@@ -53,6 +56,7 @@ class DisruptionController(Controller[Key | Marked]):
     def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
         self._client, self._clock, self._recorder = client, clock, recorder
         self._budgets, self._pods = informers.of(PodDisruptionBudget), informers.of(Pod)
+        self._covering = Selecting(self._budgets, lambda budget: requirements(budget.spec.selector))
         self._scaled: dict[tuple[str, str], Informer[Any]] = {what: informers.of(kind) for what, kind in SCALED.items()}
         self._deployments = informers.of(Deployment)
         self._pods.add_index(BY_NAMESPACE, by_namespace)
@@ -65,9 +69,8 @@ class DisruptionController(Controller[Key | Marked]):
     def _about(self, pod: Pod) -> None:
         if stale_in(pod, self._clock.now()) is not None:
             self.queue.add(Marked(pod.metadata.namespace, pod.metadata.name))
-        for budget in self._budgets.list(pod.metadata.namespace):
-            if covers(budget, pod):
-                self.queue.add(key_of(budget))
+        for key in self._covering.keys(pod.metadata):
+            self.queue.add(key)
 
     def _changed(self, old: Pod, new: Pod) -> None:
         self._about(new)
@@ -81,7 +84,8 @@ class DisruptionController(Controller[Key | Marked]):
         budget = self._budgets.get(name, namespace)
         if budget is None or budget.metadata.deletion_timestamp:
             return None
-        pods = [pod for pod in self._pods.by_index(BY_NAMESPACE, namespace) if covers(budget, pod)]
+        there = self._pods.by_index(BY_NAMESPACE, namespace)
+        pods = await beside(len(there), covered, budget, there)
         if not pods:
             self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
         now, stamp = self._clock.now(), format_time(self._clock.now())
@@ -92,7 +96,7 @@ class DisruptionController(Controller[Key | Marked]):
             self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", text)
             await self._write(budget, failed(budget, str(error), stamp))
             return UNKNOWN_AGAIN
-        evicted = noted(budget, pods, now)
+        evicted = await beside(len(pods), noted, budget, pods, now)
         for pod in evicted.late:
             text = f"Pod was expected by PDB {namespace}/{name} to be deleted but it wasn't"
             self._recorder.event(pod, WARNING, "NotDeleted", text)
@@ -100,11 +104,12 @@ class DisruptionController(Controller[Key | Marked]):
             budget,
             meant=meant,
             desired=desired,
-            current=healthy(pods, evicted.pods),
+            current=await beside(len(pods), healthy, pods, evicted.pods),
             disrupted=evicted.pods,
             stamp=stamp,
         )
         await self._write(budget, status)
+        self.rest(key, len(there))
         return evicted.again
 
     async def _unmark(self, key: Marked) -> float | None:

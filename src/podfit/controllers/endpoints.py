@@ -11,6 +11,7 @@ from podfit.controllers.service_keys import ServiceController
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.services.endpoints import MANAGED, MANAGER, wanted
+from podfit.net.loop_turns import beside
 
 COMPONENT = "endpoint-controller"
 
@@ -28,7 +29,7 @@ class EndpointsController(ServiceController):
 
     async def _write(self, service: Service, pods: list[Pod], when: str) -> None:
         known = self._endpoints.get(service.metadata.name, service.metadata.namespace)
-        made = wanted(service, pods, known, when)
+        made = await beside(len(pods), wanted, service, pods, known, when)
         if made is None:
             return
         reason = "FailedToCreateEndpoint" if known is None else "FailedToUpdateEndpoint"

@@ -17,7 +17,8 @@ from podfit.controllers.service_keys import ServiceController
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.services.pods import with_trigger
-from podfit.decide.workload.services.slices import MANAGED, MANAGER, changes
+from podfit.decide.workload.services.slices import MANAGED, MANAGER, MOST, changes
+from podfit.net.loop_turns import beside
 
 COMPONENT = "endpoint-slice-controller"
 _BY_SERVICE = "service"
@@ -57,7 +58,8 @@ class EndpointSliceController(ServiceController):
         known = self._slices.by_index(_BY_SERVICE, f"{meta.namespace}/{meta.name}")
         names = {pod.spec.node_name for pod in pods}
         nodes = {name: node for name in names if (node := self._nodes.get(name)) is not None}
-        made = changes(service, pods, nodes, sorted(known, key=lambda endpoint_slice: endpoint_slice.metadata.name))
+        known = sorted(known, key=lambda endpoint_slice: endpoint_slice.metadata.name)
+        made = await beside(len(pods) + MOST * len(known), changes, service, pods, nodes, known)
         try:
             for endpoint_slice in made.create:
                 await self._client.create(_stamped(endpoint_slice, when))

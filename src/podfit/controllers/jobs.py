@@ -23,6 +23,7 @@ from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, PodControl, namespace_ends
+from podfit.controllers.selecting import Selecting
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -32,9 +33,10 @@ from podfit.decide.workload.job.backoff import Failures
 from podfit.decide.workload.job.evaluate import completed, deadline_in, see
 from podfit.decide.workload.job.manage import step
 from podfit.decide.workload.job.pods import FINALIZER, is_suspended, is_tracked
-from podfit.decide.workload.job.state import COMPLETE, FAILED, SUSPENDED, JobState, is_over, said
+from podfit.decide.workload.job.state import COMPLETE, FAILED, SUSPENDED, JobState, is_over, said, size_of
 from podfit.decide.workload.job.track import counted, ended, suspended, track
 from podfit.decide.workload.pods import is_ready
+from podfit.net.loop_turns import beside
 
 COMPONENT = "job-controller"
 WORKERS = 5
@@ -63,6 +65,7 @@ class JobController(Controller[Key | OrphanedPod]):
         self._client, self._clock, self._recorder = client, clock, recorder
         self._jobs, self._pods = informers.of(Job), informers.of(Pod)
         self._owned = Owned(client, Pod, self._pods)
+        self._selecting = Selecting(self._jobs, lambda job: requirements(job.spec.selector) or None)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
         self._memories: dict[Key, _Memory] = {}
@@ -116,10 +119,8 @@ class JobController(Controller[Key | OrphanedPod]):
     def _orphaned(self, pod: Pod) -> None:
         """Who could adopt it."""
         if controller_of(pod.metadata) is None and pod.metadata.labels:
-            for job in self._jobs.list(pod.metadata.namespace):
-                selector = requirements(job.spec.selector)
-                if selector and all(requirement.matches(pod.metadata.labels) for requirement in selector):
-                    self.queue.add_after(key_of(job), GATHERED)
+            for key in self._selecting.keys(pod.metadata):
+                self.queue.add_after(key, GATHERED)
 
     def _leave(self, pod: Pod) -> None:
         owner = controller_of(pod.metadata)
@@ -154,7 +155,8 @@ class JobController(Controller[Key | OrphanedPod]):
 
     async def _advance(self, key: Key, job: Job, pods: Sequence[Pod], memory: _Memory) -> float | None:
         now, believed = self._clock.now(), self._expectations.satisfied(key)
-        seen = see(job, pods, frozenset(memory.freed), memory.failures, now)
+        size = size_of(job, pods)
+        seen = await beside(size, see, job, pods, frozenset(memory.freed), memory.failures, now)
         started = job.status.start_time or (None if is_suspended(job) else format_time(now))
         status = replace(job.status, start_time=started)
         gone, new, again, failure, decided = list[Pod](), 0, deadline_in(seen), None, False
@@ -163,7 +165,7 @@ class JobController(Controller[Key | OrphanedPod]):
             if not believed or len(gone) != len(seen.active):
                 again, seen, decided = GATHERED, replace(seen, target=None), True
         elif believed and not job.metadata.deletion_timestamp:
-            todo = step(seen)
+            todo = await beside(size, step, seen)
             gone, failure = await self._end(key, job, todo.end, free=True)
             if todo.make:
                 new, failure = await self._make(key, job, todo.make)
@@ -177,13 +179,15 @@ class JobController(Controller[Key | OrphanedPod]):
         if seen.target is None and not decided and (target := completed(seen, status.active)) is not None:
             seen = replace(seen, target=target)
         await self._track(key, seen, status, memory)
+        self.rest(key, len(pods))
         if failure is not None:
             raise failure
         return again
 
     async def _track(self, key: Key, seen: JobState, status: JobStatus, memory: _Memory) -> None:
         """Note, free, count."""
-        job, tracked = seen.job, track(seen, status)
+        job, size = seen.job, size_of(seen.job, seen.pods)
+        tracked = await beside(size, track, seen, status)
         job = await self._write(key, job, tracked.status, memory)
         freed = await self._freed(tracked.free, memory)
         memory.failures = seen.failures

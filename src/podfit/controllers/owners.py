@@ -10,6 +10,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Requirement
 from podfit.decide.workload.claims import claims, controller_of, reference_to
+from podfit.net.loop_turns import beside
 
 T = TypeVar("T", bound=Object)
 
@@ -55,7 +56,8 @@ class Owned(Generic[T]):
 
     async def claim(self, owner: Object, selector: tuple[Requirement, ...] | None, objects: Iterable[T]) -> list[T]:
         """Those of `found` that belong to `owner` from now on. Raises ApiError when one could not be adopted."""
-        made = claims(owner.metadata, selector, objects)
+        candidates = tuple(objects)
+        made = await beside(len(candidates), claims, owner.metadata, selector, candidates)
         for obj in made.release:
             await self._release(owner, obj)
         if not made.adopt:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
-from podfit.api.meta.selectors import holds
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
@@ -22,6 +21,7 @@ from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import PodControl, namespace_ends
+from podfit.controllers.selecting import Selecting
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -39,6 +39,7 @@ from podfit.decide.workload.replicas import (
     step,
     template_of,
 )
+from podfit.net.loop_turns import beside
 
 WORKERS = 5
 COMPONENTS = {ReplicaSet: "replicaset-controller", ReplicationController: "replication-controller"}
@@ -60,6 +61,7 @@ class ReplicaSetController(Controller[Key]):
         self._sets: Informer[Any] = informers.of(kind)
         self._pods = informers.of(Pod)
         self._owned = Owned(client, Pod, self._pods)
+        self._selecting = Selecting(self._sets, selector_of)
         self._relatives = Owned(client, kind, self._sets)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
@@ -103,9 +105,8 @@ class ReplicaSetController(Controller[Key]):
             self.queue.add(key_of(owner))
 
     def _orphaned(self, pod: Pod) -> None:
-        for obj in self._sets.list(pod.metadata.namespace):
-            if holds(selector_of(obj), pod.metadata.labels):
-                self.queue.add(key_of(obj))
+        for key in self._selecting.keys(pod.metadata):
+            self.queue.add(key)
 
     def _owner(self, pod: Pod) -> Replicated | None:
         return owner_in(self._sets, self._kind.__name__, pod)
@@ -125,8 +126,9 @@ class ReplicaSetController(Controller[Key]):
         if may_act and not obj.metadata.deletion_timestamp:
             failure, said = await self._act(key, obj, active)
         now = self._clock.now()
-        status = status_of(obj, active, going, failure=said, now=now, stamp=format_time(now))
+        status = await beside(len(active), status_of, obj, active, going, failure=said, now=now, stamp=format_time(now))
         await self._say(obj, status)
+        self.rest(key, len(pods))
         if failure is not None:
             raise failure
         return next_available(active, obj.spec.min_ready_seconds, now)
@@ -138,7 +140,8 @@ class ReplicaSetController(Controller[Key]):
                 failure = await self._create(key, obj, count)
                 return failure, failure.message if failure is not None else ""
             case Remove(count):
-                victims = first_to_go(active, self._related(obj), count, self._clock.now())
+                related = self._related(obj)
+                victims = await beside(len(related), first_to_go, active, related, count, self._clock.now())
                 failure = await self._remove(key, obj, victims)
                 return failure, f"unable to delete pods: {failure.message}" if failure is not None else ""
         return None, ""

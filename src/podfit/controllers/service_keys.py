@@ -1,6 +1,7 @@
 """The keys of services to reconcile when a service or a pod changes."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace,
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.decide.workload.services.pods import Triggers, differs, selects, triggered
+from podfit.net.loop_turns import beside
 
 WORKERS = 5
 
@@ -49,10 +51,11 @@ class ServiceController(Controller[Key]):
             await self._gone(key)
         elif service.spec.selector and service.spec.type != "ExternalName":
             pods = self._pods.by_index(BY_NAMESPACE, namespace)
-            chosen = sorted((pod for pod in pods if selects(service, pod.metadata)), key=key_of)
-            known, when = triggered(service, chosen, self._triggers.get(key, Triggers()))
+            before = self._triggers.get(key, Triggers())
+            chosen, known, when = await beside(len(pods), _behind, service, pods, before)
             await self._write(service, chosen, _stamp(when))
             self._triggers[key] = known
+            self.rest(key, len(chosen))
         return None
 
     @abstractmethod
@@ -62,6 +65,12 @@ class ServiceController(Controller[Key]):
     @abstractmethod
     async def _gone(self, key: Key) -> None:
         """The service is no more."""
+
+
+def _behind(service: Service, pods: Iterable[Pod], before: Triggers) -> tuple[list[Pod], Triggers, datetime | None]:
+    """Those that it selects, in order, and since when there was a change."""
+    chosen = sorted((pod for pod in pods if selects(service, pod.metadata)), key=key_of)
+    return chosen, *triggered(service, chosen, before)
 
 
 def _stamp(when: datetime | None) -> str:

@@ -13,13 +13,14 @@ from podfit.api.apps.v1.daemonsets import ControllerRevision
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.selectors import holds, requirements
+from podfit.api.meta.selectors import requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.owners import Owned
 from podfit.controllers.revisions import Revisions
+from podfit.controllers.selecting import Selecting
 from podfit.controllers.stateful_pods import StatefulPods
 from podfit.core.clock import Clock
 from podfit.decide.workload.claims import controller_of
@@ -40,6 +41,7 @@ class StatefulSetController(Controller[Key]):
         self._client, self._clock = client, clock
         self._sets, self._pods = informers.of(StatefulSet), informers.of(Pod)
         self._owned = Owned(client, Pod, self._pods)
+        self._selecting = Selecting(self._sets, lambda owner: requirements(owner.spec.selector))
         self._revisions: Revisions[StatefulSet] = Revisions(client, informers)
         self._writer = StatefulPods(client, informers, recorder)
         followed = self._sets, self._pods, self._revisions.informer, self._writer.claims
@@ -63,8 +65,9 @@ class StatefulSetController(Controller[Key]):
             if above.kind == "StatefulSet":
                 self.queue.add((pod.metadata.namespace, above.name))
             return
-        for owner in self._sets.list(pod.metadata.namespace):
-            if identity.is_member(owner, pod) and holds(requirements(owner.spec.selector), pod.metadata.labels):
+        for namespace, name in self._selecting.keys(pod.metadata):
+            owner = self._sets.get(name, namespace)
+            if owner is not None and identity.is_member(owner, pod):
                 self.queue.add(key_of(owner))
 
     def _claim_gone(self, claim: PersistentVolumeClaim) -> None:

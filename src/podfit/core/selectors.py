@@ -1,6 +1,6 @@
 """Label and field selectors, matched against plain maps; `api/selector_text` reads them from texts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -38,6 +38,48 @@ class Requirement(msgspec.Struct, frozen=True):
         except (ValueError, IndexError):
             return False
         return value > bound if self.operator == "Gt" else value < bound
+
+
+class Matcher:
+    """Requirements, prepared to be matched often: each match takes as long as there are labels, however many
+    requirements there are."""
+
+    __slots__ = ("_compared", "_refused", "_wanted")
+
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
+        self._wanted: dict[str, frozenset[str] | None] = {}  # None: with any value
+        self._refused: dict[str, frozenset[str] | None] = {}
+        self._compared: list[Requirement] = []
+        for requirement in requirements:
+            self._add(requirement)
+
+    def _add(self, requirement: Requirement) -> None:
+        key, values = requirement.key, frozenset(requirement.values)
+        match requirement.operator:
+            case "In":
+                before = self._wanted.get(key)
+                self._wanted[key] = values if before is None else before & values
+            case "Exists":
+                self._wanted.setdefault(key, None)
+            case "NotIn":
+                before = self._refused.get(key, frozenset())
+                self._refused[key] = None if before is None else before | values
+            case "DoesNotExist":
+                self._refused[key] = None
+            case _:
+                self._compared.append(requirement)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if len(self._wanted) > len(labels):
+            return False
+        for key, values in self._wanted.items():
+            if key not in labels or (values is not None and labels[key] not in values):
+                return False
+        if self._refused:
+            for key, value in labels.items():
+                if key in self._refused and ((refused := self._refused[key]) is None or value in refused):
+                    return False
+        return all(requirement.matches(labels) for requirement in self._compared)
 
 
 class Selector(msgspec.Struct, frozen=True):

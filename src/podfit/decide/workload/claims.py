@@ -10,9 +10,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podfit.api.meta.base import Object
-from podfit.api.meta.selectors import holds
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
-from podfit.core.selectors import Requirement
+from podfit.core.selectors import Matcher, Requirement
 
 T = TypeVar("T", bound=Object)
 
@@ -51,10 +50,10 @@ def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates
     owned: list[T] = []
     adopt: list[T] = []
     release: list[T] = []
-    wanted = None if selector is None else tuple(selector)
+    wanted = None if selector is None else Matcher(selector)
     for candidate in candidates:
         meta = candidate.metadata
-        found, fits = controller_of(meta), holds(wanted, meta.labels)
+        found, fits = controller_of(meta), wanted is not None and wanted.matches(meta.labels)
         if found is not None:
             if found.uid == owner.uid:
                 (owned if fits else release).append(candidate)

@@ -5,7 +5,7 @@ while its application is whole, or always when its budget says so. All else need
 takes: the pod is noted in the budget until the controller of budgets has seen it go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.selectors import holds, requirements
 from podfit.api.meta.v1.types import Condition
 from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.core.selectors import Matcher
 
 MOST_NOTED = 2000
 _PASSED_OVER = ("Succeeded", "Failed", "Pending")
@@ -60,6 +61,15 @@ def evict(pod: Pod, budgets: Sequence[PodDisruptionBudget], now: str) -> Evict |
 def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """An empty selector takes in all pods of the namespace, none takes in nobody."""
     return holds(requirements(budget.spec.selector), pod.metadata.labels)
+
+
+def covered(budget: PodDisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods of its namespace that it covers."""
+    wanted = requirements(budget.spec.selector)
+    if wanted is None:
+        return []
+    matcher = Matcher(wanted)
+    return [pod for pod in pods if matcher.matches(pod.metadata.labels)]
 
 
 def _is_ready(pod: Pod) -> bool:

@@ -25,7 +25,8 @@ from podfit.apiserver.request.bodies import Strictness, document, typed
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request, forbidden
 from podfit.core.times import format_time
-from podfit.decide.workload.disruption import Evict, Refuse, Wait, evict
+from podfit.decide.workload.disruption import Evict, Refuse, Wait, covers, evict
+from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Identity, Request, Response
 
 _VERSIONS = ("policy/v1", "policy/v1beta1", "")
@@ -80,7 +81,8 @@ async def _charge(context: Context, target: RequestInfo, options: DeleteOptions,
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     check_preconditions(info_for(Pod), pod, options)
     budgets = await context.all(PodDisruptionBudget, target.namespace)
-    verdict = evict(pod, budgets, format_time(context.clock.now()))
+    covering = await in_turns((budget if covers(budget, pod) else None for budget in budgets), at_once=10)
+    verdict = evict(pod, [budget for budget in covering if budget], format_time(context.clock.now()))
     if not isinstance(verdict, Evict):
         raise _refusal(verdict)
     if verdict.budget is not None and not dry:

@@ -1,5 +1,6 @@
 """Completion indexes: sets of numbers, written as `1,3-5,7`."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import chain, groupby, islice
 
@@ -21,6 +22,29 @@ def parse(text: str, most: int) -> frozenset[int]:
     """Those below `most`; what cannot be read is passed over, and what comes after MOST_INDEXES."""
     spans = (_span(span, most) for span in text.split(","))
     return frozenset(islice(chain.from_iterable(spans), MOST_INDEXES))
+
+
+class Spans:
+    """The indexes of a text, counted and looked up without being held: a few bytes can name two billion."""
+
+    def __init__(self, text: str, most: int) -> None:
+        self._first: list[int] = []
+        self._end: list[int] = []
+        for span in sorted((_span(span, most) for span in text.split(",")), key=lambda span: span.start):
+            if not span:
+                continue
+            if self._end and span.start <= self._end[-1]:
+                self._end[-1] = max(self._end[-1], span.stop)
+            else:
+                self._first.append(span.start)
+                self._end.append(span.stop)
+
+    def __len__(self) -> int:
+        return sum(self._end) - sum(self._first)
+
+    def __contains__(self, index: int) -> bool:
+        place = bisect_right(self._first, index) - 1
+        return place >= 0 and index < self._end[place]
 
 
 def _span(text: str, most: int) -> range:

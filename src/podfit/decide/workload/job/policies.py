@@ -12,7 +12,7 @@ from podfit.api.batch.v1.types import (
 )
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.workload.job.indexes import parse
+from podfit.decide.workload.job.indexes import Spans
 
 IGNORE, FAIL_JOB, FAIL_INDEX, COUNT = "Ignore", "FailJob", "FailIndex", "Count"
 
@@ -72,6 +72,6 @@ def match_success(job: Job, succeeded: Set[int]) -> str:
 def _met(rule: SuccessPolicyRule, succeeded: Set[int], completions: int) -> bool:
     if not rule.succeeded_indexes:
         return rule.succeeded_count is not None and len(succeeded) >= rule.succeeded_count
-    wanted = parse(rule.succeeded_indexes, completions)
+    wanted = Spans(rule.succeeded_indexes, completions)
     enough = len(wanted) if rule.succeeded_count is None else rule.succeeded_count
-    return len(wanted & succeeded) >= enough
+    return sum(index in wanted for index in succeeded) >= enough

@@ -1,5 +1,6 @@
 """The state of a job in one reconcile, and the texts of its conditions."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -48,6 +49,11 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a pod of an indexed job is one of its completions; every pod of another job is."""
         index = index_of(pod)
         return not is_indexed(self.job) or (index is not None and index < (self.job.spec.completions or 0))
+
+
+def size_of(job: Job, pods: Sequence[Pod]) -> int:
+    """How much there is to decide on: pods, and indexes that may have been told to be done."""
+    return len(pods) + ((job.spec.completions or 0) if is_indexed(job) else 0)
 
 
 def uncounted(job: Job) -> UncountedTerminatedPods:
