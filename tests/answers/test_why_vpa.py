@@ -178,6 +178,18 @@ async def test_without_a_recommendation_its_conditions_speak() -> None:
     assert "there is no recommendation" in found.notes[0]
 
 
+async def test_why_there_is_no_recommendation_is_said_by_what_is_there() -> None:
+    """A recommender that is slow is not to blame where there is nothing to look at."""
+    none = cluster(vpa(recommendation=None))
+    none.documents[PODS] = {"items": []}
+    assert (await asked(none)).notes == ("there is no recommendation: no pod of Deployment/web runs",)
+    lost = cluster(vpa(recommendation=None))
+    del lost.documents[DEPLOYMENT]
+    told = (await asked(lost)).notes
+    assert told[0] == "there is no recommendation: the pods of Deployment/web could not be found"
+    assert told[1].startswith("not read: its pods: ")
+
+
 async def test_who_ran_out_of_memory_is_named() -> None:
     killed = pod("web-1")
     ended = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}

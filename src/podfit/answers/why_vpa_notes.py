@@ -12,16 +12,21 @@ OOM = (
 )
 
 
+def _why_none(vpa: Vpa, pods: Sequence[Pod] | None) -> str:
+    if pods is None:
+        return f"the pods of {vpa.spec.target_ref} could not be found"
+    if not pods:
+        return f"no pod of {vpa.spec.target_ref} runs"
+    return "its recommender, which looks once a minute, has not seen these pods long enough, or does not run"
+
+
 def notes(vpa: Vpa, pods: Sequence[Pod] | None, age: Age, unread: Sequence[str]) -> Iterator[str]:
     """`pods` are those of its target, None when they could not be found, and `unread` says why."""
     if age.caveat and vpa.mode.startswith("InPlace"):
         yield age.caveat
     if not vpa.status.recommendation.container_recommendations:
-        yield (
-            "there is no recommendation: its recommender, which looks once a minute, has not seen these pods long "
-            "enough, or does not run"
-        )
-    if pods is not None and not pods:
+        yield f"there is no recommendation: {_why_none(vpa, pods)}"
+    elif pods is not None and not pods:
         yield f"no pod of {vpa.spec.target_ref} runs"
     only = sorted(
         {

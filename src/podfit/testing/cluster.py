@@ -6,6 +6,7 @@ so that any client can be tested against it; the test's own calls wait until the
 
 import gc
 import json
+import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,7 @@ from podfit.testing.views import EventView, PodView
 
 T = TypeVar("T")
 STEP, LONGEST = 1.0, 300.0
+NODE_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
 class NeverHappened(AssertionError):
@@ -51,17 +53,25 @@ class Clock:
         self._runner, self._virtual = runner, virtual
 
     def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:
-        """Let this much time pass, and everything happen that happens in it."""
+        """Let this much time pass, and everything happen that happens in it. Raises ValueError for a time that does
+        not pass: below zero, or without an end."""
+        passing = seconds + 60 * minutes + 3600 * hours
+        if not 0 <= passing < math.inf:
+            raise ValueError(f"time cannot move by {passing:g} s; clock.jump sets the time of day, also back")
         before = gc.get_threshold()
         gc.set_threshold(*COLLECT)  # looking for garbage every 700 objects would be a fifth of the work
         try:
-            self._runner.run(self._virtual.advance(seconds + 60 * minutes + 3600 * hours), seconds=600)
+            self._runner.run(self._virtual.advance(passing), seconds=600)
         finally:
             gc.set_threshold(*before)
 
     def jump(self, seconds: float) -> None:
-        """Set the time of day, forward or back. No time passes: what is due in a minute stays due in a minute."""
-        self._virtual.jump(seconds)
+        """Set the time of day, forward or back. No time passes: what is due in a minute stays due in a minute. Raises
+        ValueError for what is out of the years 1 to 9999."""
+        try:
+            self._virtual.jump(seconds)
+        except OverflowError:
+            raise ValueError(f"a jump of {seconds:g} s leaves the years 1 to 9999") from None
 
     @property
     def elapsed(self) -> float:
@@ -81,15 +91,14 @@ class Cluster:
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
+        sizes = {f"simulated-{number}": size for number, size in enumerate(_sizes(nodes), 1)}
         self._runner = Runner()
         self._virtual = VirtualClock()
         self._random = SystemRandom() if seed is None else SeededRandom(seed)
         self.clock = Clock(self._runner, self._virtual)
-        given = [{}] * nodes if isinstance(nodes, int) else nodes
-        sizes = {f"simulated-{number}": _size(size) for number, size in enumerate(given, 1)}
         options = UpOptions(
             api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
-            node=NodeKind.SIMULATED,
+            node=NodeKind.SIMULATED if sizes else NodeKind.NONE,
             nodes=len(sizes) or 1,
             sizes=sizes,
             vpa=vpa,
@@ -132,7 +141,12 @@ class Cluster:
                 self.settle()  # what controllers make of it, such as a namespace's service account, the next may need
 
     def resize(self, name: str, *, namespace: str = "default", **resources: Mapping[str, Any]) -> None:
-        """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources."""
+        """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources.
+
+        Raises ApiError as the server answers it, ValueError where `requests` and `limits` are missing.
+        """
+        if not resources or any(not to or not to.keys() <= {"requests", "limits"} for to in resources.values()):
+            raise ValueError('a resize names containers and their sizes: resize("web", app={"requests": {"cpu": "1"}})')
         patch = {"spec": {"containers": [{"name": container, "resources": to} for container, to in resources.items()]}}
         self._runner.run(self.client.patch(Pod, name, namespace, patch, subresource="resize"))
         self.settle()
@@ -144,7 +158,10 @@ class Cluster:
 
     def end(self, pod: str, *, code: int = 0, container: str = "", namespace: str = "default") -> None:
         """A container ends by itself with this exit code; an init container too. Without a name it is the one that
-        runs. Raises LookupError when it does not run, ValueError when several could be meant."""
+        runs. Raises LookupError when it does not run, ValueError when several could be meant, and for a code that is
+        not one of 0 to 255."""
+        if code not in range(256):
+            raise ValueError(f"an exit code is a number from 0 to 255, not {code!r}")
         self._on_container(partial(containers.end, code=code, reason=""), pod, container, namespace)
 
     def crash(self, pod: str, *, oom: bool = False, container: str = "", namespace: str = "default") -> None:
@@ -264,5 +281,17 @@ class Cluster:
         raise NeverHappened(f"pod {name} is not as it was waited for after {within:g} s: {shown}")
 
 
-def _size(amounts: Mapping[str, str]) -> ResourceList:
-    return {name: Quantity.parse(amount) for name, amount in amounts.items()}
+def _sizes(nodes: int | Sequence[Mapping[str, str]]) -> list[ResourceList]:
+    """Of each node. Raises ValueError for what is neither a number of nodes nor their sizes."""
+    sizes = [{}] * nodes if isinstance(nodes, int) and nodes >= 0 else nodes
+    if isinstance(sizes, int | str) or not all(isinstance(size, Mapping) for size in sizes):
+        raise ValueError(f'nodes is a number, or the size of each such as [{{"cpu": "16"}}, {{}}], not {nodes!r}')
+    return [{_sized(name): Quantity.parse(amount) for name, amount in size.items()} for size in sizes]
+
+
+def _sized(name: str) -> str:
+    """Raises ValueError for a name that no node counts."""
+    if name not in NODE_RESOURCES and "/" not in name and not name.startswith("hugepages-"):
+        known = ", ".join(NODE_RESOURCES)
+        raise ValueError(f'a node has no "{name}": it has {known}, hugepages-SIZE, and others as DOMAIN/NAME')
+    return name

@@ -1,7 +1,7 @@
 """Objects of any kind that a cluster serves, as JSON has them."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ from podfit.core.errors import ApiError
 
 Document: TypeAlias = dict[str, Any]
 Manifest: TypeAlias = Mapping[str, Any] | str | Path
+MOST_SHOWN = 200
 TOKEN_SECONDS = 10 * 365 * 24 * 3600
 
 
@@ -25,10 +26,13 @@ class Objects:
         self._client, self._settle = client, settle
 
     async def apply(self, document: Document, namespace: str) -> None:
-        """Raises ApiError, and LookupError for a kind that is not served."""
-        meta = document.get("metadata", {})
-        info = await self._resource(str(document.get("apiVersion", "")), str(document.get("kind", "")))
-        path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta.get("name", ""))
+        """Raises ApiError, LookupError for a kind that is not served, ValueError for what is no object with a name."""
+        meta = document.get("metadata") or {}
+        api_version, kind = str(document.get("apiVersion", "")), str(document.get("kind", ""))
+        if not (api_version and kind and meta.get("name")):
+            raise ValueError(f"a manifest has apiVersion, kind and metadata.name; this one has {shortened(document)}")
+        info = await self._resource(api_version, kind)
+        path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta["name"])
         query = {"fieldManager": "podfit-testing", "force": "true"}
         body = json.dumps(document).encode()
         await self._client.request("PATCH", path, body, query=query, content_type=APPLY_PATCH)
@@ -70,13 +74,35 @@ class Objects:
         for resource in told:
             if resource["kind"] == kind and "/" not in resource["name"]:
                 return dynamic(group, version, resource["name"], namespaced=resource["namespaced"]).info
-        raise LookupError(f"this cluster does not serve {api_version} {kind}")
+        known = (resource for resource in resources() if resource.kind == kind)
+        served = [f"{resource.group}/{resource.version}".lstrip("/") for resource in known]
+        hint = f"; it serves {kind} in {', '.join(served)}" if served else ""
+        raise LookupError(f"this cluster does not serve {api_version} {kind}{hint}")
 
 
 def documents(manifest: Manifest) -> list[Document]:
-    """A text without a line break is a file's path. A text or file may have several documents."""
+    """A text without a line break is a file's path, unless it is JSON. A text or file may have several documents, and a
+    document of kind List several objects. Raises ValueError for what is no manifest, OSError for a file."""
     if isinstance(manifest, Mapping):
-        return [dict(manifest)]
-    is_text = isinstance(manifest, str) and "\n" in manifest
+        return list(_items(dict(manifest)))
+    if not str(manifest).strip():
+        raise ValueError("a manifest is a mapping, a YAML text or a file, and not empty")
+    is_text = isinstance(manifest, str) and ("\n" in manifest or manifest.lstrip().startswith("{"))
     text = dedent(str(manifest)) if is_text else Path(manifest).read_text()
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [item for document in yaml.safe_load_all(text) if document for item in _items(document)]
+
+
+def _items(document: Any) -> Iterator[Document]:
+    if not isinstance(document, dict):
+        raise ValueError(f"a manifest is a mapping, not {shortened(document)}")
+    if document.get("kind") == "List":
+        for item in document.get("items") or ():
+            yield from _items(item)
+    else:
+        yield document
+
+
+def shortened(document: Any) -> str:
+    """Enough of it to know it by."""
+    text = json.dumps(document, default=str)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

@@ -1,8 +1,8 @@
 """The fixtures, found by pytest through the package's entry point; nothing heavy is imported before one is used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,8 +10,18 @@ if TYPE_CHECKING:
     from podfit.testing.cluster import Clock, Cluster
 
 
+OPTIONS = frozenset({"nodes", "vpa", "seed", "store"})
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "podfit(nodes=1, vpa=False, seed=None): what the cluster of a test has")
+
+
+def options_of(mark: pytest.Mark) -> Mapping[str, Any]:
+    """What the cluster is made with. Raises UsageError for what no cluster has, which would go unnoticed."""
+    if mark.args or not mark.kwargs.keys() <= OPTIONS:
+        raise pytest.UsageError(f"@pytest.mark.podfit takes {', '.join(sorted(OPTIONS))}, each by name, as nodes=3")
+    return mark.kwargs
 
 
 @pytest.fixture
@@ -20,8 +30,9 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     from podfit.testing.cluster import Cluster
 
     marker = request.node.get_closest_marker("podfit")
+    options = options_of(marker) if marker else {}
     directory: Path = tmp_path_factory.mktemp("podfit")
-    made = Cluster(directory, **(marker.kwargs if marker else {}))
+    made = Cluster(directory, **options)
     try:
         yield made
     finally:

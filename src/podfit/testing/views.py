@@ -29,6 +29,14 @@ class PodView(msgspec.Struct, frozen=True):
 
     pod: Pod
 
+    def __repr__(self) -> str:
+        """What a failed assertion shows: `document` has the rest."""
+        ready = "ready" if self.ready else "not ready"
+        resizing = f", resize {self.resizing}" if self.resizing else ""
+        where = f" on {self.node}" if self.node else ""
+        name = f"{self.pod.metadata.namespace}/{self.name}"
+        return f"<pod {name}: {self.phase}{where}, {ready}, {self.restarts} restarts{resizing}>"
+
     @property
     def name(self) -> str:
         return self.pod.metadata.name
@@ -88,6 +96,9 @@ class EventView(msgspec.Struct, frozen=True):
     """An event as it was when it was asked for."""
 
     event: Event
+
+    def __repr__(self) -> str:
+        return f"<event {self.type} {self.reason} of {self.kind}/{self.about}: {self.message}>"
 
     @property
     def type(self) -> str:
