@@ -52,9 +52,10 @@ class CronJobController(Controller[Key]):
         if cron is None or int(cron.metadata.resource_version or 0) < self._written.get(key, 0):
             return None
         jobs = self._owned.of(cron)
-        for job in to_forget(cron, jobs):
+        forgotten = to_forget(cron, jobs)
+        for job in forgotten:
             await self._delete(cron, job)
-        now_seen = seen(cron, await self._with_live(cron, jobs))
+        now_seen = seen(cron, await self._with_live(cron, jobs), {job.metadata.uid for job in forgotten})
         self._tell(cron, now_seen.told)
         status, found = now_seen.status, Due()
         if not cron.metadata.deletion_timestamp:

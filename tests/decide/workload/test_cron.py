@@ -124,6 +124,14 @@ def test_which_of_its_jobs_run(named: str, jobs: list[Job], running: str, told: 
     assert found.status.last_successful_time == success
 
 
+def test_of_a_job_that_was_just_deleted_nothing_is_told() -> None:
+    given = cron()
+    status = replace(given.status, active=(ObjectReference(kind="Job", name="a", uid="a"),))
+    ended = job("a", "Complete", "2026-01-01T11:00:00Z")
+    found = seen(replace(given, status=status), [ended], {"a"})
+    assert (found.told, found.status.active, found.status.last_successful_time) == ((), (), "2026-01-01T11:00:00Z")
+
+
 def test_the_last_success_never_goes_back() -> None:
     given = cron()
     active = tuple(ObjectReference(kind="Job", name=name, uid=name) for name in "ab")

@@ -90,3 +90,17 @@ def test_a_provisioner_is_asked_once_for_the_node_that_was_selected() -> None:
         assert (outcome.ask is not None) is first
         asked = outcome.ask or asked
     assert asked.metadata.annotations[PROVISIONER] == "example.com/p"
+
+
+@pytest.mark.parametrize(
+    ("storage", "text"),
+    [
+        (NOBODY, "no volume plugin matched name: kubernetes.io/no-provisioner"),
+        (None, 'storageclass.storage.k8s.io "fast" not found'),
+    ],
+)
+def test_why_nobody_provides_a_volume(storage: StorageClass | None, text: str) -> None:
+    outcome = unbound(claim(), [], storage, None)
+    assert isinstance(outcome, Waits)
+    assert outcome.told is not None
+    assert outcome.told.message == text

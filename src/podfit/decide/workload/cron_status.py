@@ -1,6 +1,6 @@
 """What the status of a cron job says of its jobs that run, and what people are told of those that do not any more."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import msgspec
 from msgspec.structs import replace
@@ -18,12 +18,17 @@ class Seen(msgspec.Struct, frozen=True):
     told: tuple[WorkloadEvent, ...] = ()
 
 
-def seen(cron: CronJob, jobs: Sequence[Job]) -> Seen:
-    """`jobs` are all that are the cron job's; one that its status names and that is not among them is gone."""
+def seen(cron: CronJob, jobs: Sequence[Job], forgotten: Set[str] = frozenset()) -> Seen:
+    """`jobs` are all that are the cron job's; one that its status names and that is not among them is gone.
+
+    Of the `forgotten`, UIDs of jobs that were just deleted because they were too many, nothing is told.
+    """
     status, known, active, running = cron.status, {job.metadata.uid: job for job in jobs}, [], []
     listed = {reference.uid for reference in status.active}
     told = [_unexpected(job) for job in jobs if job.metadata.uid not in listed and not is_over(job)]
     for reference in status.active:
+        if reference.uid in forgotten:
+            continue
         job = known.get(reference.uid)
         if job is None:
             told.append(WorkloadEvent(NORMAL, "MissingJob", f"Active job went missing: {reference.name}"))

@@ -57,7 +57,8 @@ def _nobody_provides(claim: PersistentVolumeClaim, storage: StorageClass | None)
     if not (name := class_of(claim)):
         return WorkloadEvent(NORMAL, "FailedBinding", text)
     missing = f'storageclass.storage.k8s.io "{name}" not found'
-    return WorkloadEvent(WARNING, "ProvisioningFailed", missing if storage is None else text)
+    nobody = f"no volume plugin matched name: {NO_PROVISIONER}"
+    return WorkloadEvent(WARNING, "ProvisioningFailed", missing if storage is None else nobody)
 
 
 def _asking(claim: PersistentVolumeClaim, provisioner: str) -> Waits:
