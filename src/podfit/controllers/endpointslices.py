@@ -16,8 +16,9 @@ from podfit.controllers.pod_control import NOT_FOUND, WARNING, namespace_ends
 from podfit.controllers.service_keys import ServiceController
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.workload.services.packing import MANAGED, MOST
 from podfit.decide.workload.services.pods import with_trigger
-from podfit.decide.workload.services.slices import MANAGED, MANAGER, MOST, changes
+from podfit.decide.workload.services.slices import MANAGER, changes
 from podfit.net.loop_turns import beside
 
 COMPONENT = "endpoint-slice-controller"

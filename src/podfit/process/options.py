@@ -51,6 +51,7 @@ CONTROLLERS = (
     "pod-garbage-collector-controller",
     "endpoints-controller",
     "endpointslice-controller",
+    "endpointslice-mirroring-controller",
     "node-lifecycle-controller",
     "taint-eviction-controller",
     "persistentvolume-binder-controller",

@@ -15,6 +15,7 @@ from podfit.controllers import (
     deployments,
     disruption,
     endpoints,
+    endpointslicemirroring,
     endpointslices,
     jobs,
     nodes,
@@ -86,6 +87,11 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             "endpointslice-controller",
             endpointslices.COMPONENT,
             endpointslices.EndpointSliceController,
+        ),
+        "endpointslice-mirroring-controller": (
+            "endpointslicemirroring-controller",
+            endpointslicemirroring.COMPONENT,
+            endpointslicemirroring.EndpointSliceMirroringController,
         ),
         "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
     }
