@@ -11,6 +11,7 @@ from podfit.apiserver.handlers.patching import MERGE_PATCH
 from podfit.apiserver.handlers.write_attempts import ATTEMPTS
 from podfit.store import hub
 from podfit.store.protocol import StoreUnavailable
+from support.clock import at_rest
 from support.server import Server, document
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -136,7 +137,7 @@ async def test_a_watch_of_a_store_that_closes_ends(server: Server) -> None:
     answer = await server.ask("GET", f"{MAPS}?watch=1&resourceVersion={server.context.store.revision}")
     assert not isinstance(answer.body, bytes)
     reading = asyncio.ensure_future(answer.read())
-    await asyncio.sleep(0)
+    await at_rest()
     await server.context.store.close()
     assert await asyncio.wait_for(reading, 5) == b""
 

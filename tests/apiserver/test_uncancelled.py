@@ -6,6 +6,7 @@ import pytest
 
 from podfit.apiserver.handlers.uncancelled import uncancelled
 from podfit.core.errors import ApiError
+from support.clock import at_rest
 
 
 async def test_its_result_and_its_error_are_those_of_the_work() -> None:
@@ -37,13 +38,13 @@ async def test_it_goes_on_without_its_client(
             raise error
 
     client = asyncio.create_task(uncancelled(work()))
-    await asyncio.sleep(0)
+    await at_rest()
     client.cancel()
     with pytest.raises(asyncio.CancelledError):
         await client
     going.set()
     await ended.wait()
-    await asyncio.sleep(0)
+    await at_rest()
     assert [record.exc_info[1] for record in caplog.records if record.exc_info] == ([error] if logged else [])
 
 

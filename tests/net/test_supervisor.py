@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from podfit.net.supervisor import EndedUnexpectedly, Supervisor
+from support.clock import at_rest
 
 
 async def _forever() -> None:
@@ -66,7 +67,7 @@ async def test_stop_ends_everything_also_what_is_begun_by_the_end_of_another() -
 
     owner.run(begins_at_its_end())
     owner.run(tells("first"))
-    await asyncio.sleep(0)
+    await at_rest()
     await owner.stop()
     assert not {"first"} - set(ended)
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
@@ -84,9 +85,9 @@ async def test_stop_waits_for_what_takes_its_time_and_a_failure_by_then_is_none(
             raise ValueError("at the end")
 
     owner.run(slow())
-    await asyncio.sleep(0)
+    await at_rest()
     stopping = asyncio.create_task(owner.stop())
-    await asyncio.sleep(0)
+    await at_rest()
     assert not stopping.done()
     gate.set()
     await stopping
@@ -98,7 +99,7 @@ async def test_finish_waits_for_what_may_end_and_for_nothing_else() -> None:
     owner.run(_forever())
     owner.begin(gate.wait(), name="wait")
     finishing = asyncio.create_task(owner.finish())
-    await asyncio.sleep(0)
+    await at_rest()
     assert not finishing.done()
     gate.set()
     await finishing

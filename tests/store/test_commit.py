@@ -11,6 +11,7 @@ from podfit.store.log import Loaded
 from podfit.store.logged import LoggedStore
 from podfit.store.memory import MemoryLog
 from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreUnavailable
+from support.clock import at_rest
 
 
 class HeldLog(MemoryLog):
@@ -61,7 +62,7 @@ async def test_what_arrives_during_a_commit_shares_the_next(store: LoggedStore, 
     await log.begun()
     for key in ("/c", "/d", "/e"):
         writes += creating(store, key)
-        await asyncio.sleep(0)
+        await at_rest()
     log.answer()
     await log.begun()
     log.answer()
@@ -76,7 +77,7 @@ async def test_nobody_learns_of_a_write_that_is_not_durable(store: LoggedStore, 
     (loser,) = creating(store, "/a")
     await log.begun()
     (late,) = creating(store, "/a")
-    await asyncio.sleep(0)
+    await at_rest()
     assert await store.get("/a") is None
     assert (await store.list("/")).records == []
     assert store.revision == 1
@@ -98,7 +99,7 @@ async def test_a_failure_refuses_its_batch_and_nothing_else(store: LoggedStore, 
     await log.begun()
     (update,) = [asyncio.create_task(store.update("/a", b"2", expected=first.mod_revision))]
     (again,) = creating(store, "/b")
-    await asyncio.sleep(0)
+    await at_rest()
     log.answer(failing=True)
     await log.begun()
     log.answer()
@@ -130,7 +131,7 @@ async def test_a_writer_that_left_the_queue_writes_nothing(store: LoggedStore, l
     (first,) = creating(store, "/a")
     await log.begun()
     left, stays = creating(store, "/left", "/stays")
-    await asyncio.sleep(0)
+    await at_rest()
     left.cancel()
     log.answer()
     await log.begun()
@@ -143,7 +144,7 @@ async def test_closing_waits_for_what_was_begun(store: LoggedStore, log: HeldLog
     (first,) = creating(store, "/a")
     await log.begun()
     (second,) = creating(store, "/b")
-    await asyncio.sleep(0)
+    await at_rest()
     closing = asyncio.create_task(store.close())
     log.answer()
     await log.begun()

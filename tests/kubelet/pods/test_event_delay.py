@@ -7,7 +7,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.kubelet.pods.event_delay import SECONDS, EventDelay
 from podfit.net.wire import Identity
-from support.clock import FakeClock
+from support.clock import FakeClock, at_rest
 from support.fake_api import FakeApi
 
 
@@ -18,7 +18,7 @@ async def test_waits_for_all_resizes_under_way() -> None:
     event_delay.begin("b")
     waiting = asyncio.create_task(event_delay.wait())
     event_delay.end("a")
-    await asyncio.sleep(0)
+    await at_rest()
     assert not waiting.done()
     event_delay.end("b")
     await waiting
