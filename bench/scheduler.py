@@ -1,11 +1,13 @@
 """The scheduler: pods a second with one queue, and how long others wait for the API server meanwhile.
 
-    .venv/bin/python bench/scheduler.py [--nodes 100,1000,5000] [--pods 2000] [--kinds 1]
+    .venv/bin/python bench/scheduler.py [--nodes 100,1000,5000] [--pods 2000] [--kinds 1] [--workload service]
 
 API server (SQLite) and scheduler share a process, as in `podfit up`. The pods are there before the scheduler begins;
 time ends with the last binding, and CPU is that of scheduling, bindings and their events. `--kinds` is how many
-different pods take turns: each kind asks for another amount of CPU, and every second one has a node selector. Meanwhile
-a client writes a ConfigMap every 10 ms. `turn ms` is the longest time for which the loop's thread worked at one go.
+different pods take turns: each kind asks for another amount of CPU, and every second one has a node selector. With
+`--workload` the pods of each kind have a Service or a ReplicaSet, so they are spread over hosts and zones by default.
+Meanwhile a client writes a ConfigMap every 10 ms. `turn ms` is the longest time for which the loop's thread worked at
+one go.
 """
 
 import argparse
@@ -13,16 +15,19 @@ import asyncio
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from measure import Turns, machine, percentile, table
 
+from podfit.api.apps.v1.deployments import ReplicaSet, ReplicaSetSpec
 from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec
-from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.core.v1.services.types import Service, ServicePort, ServiceSpec
+from podfit.api.meta.v1.types import LabelSelector, ObjectMeta, OwnerReference
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.transport import Local
 from podfit.core.features import FeatureGates
@@ -38,25 +43,52 @@ from podfit.process.options import ApiServerOptions, SchedulerOptions
 from podfit.process.scheduler import scheduler_loops
 
 ROOM = {name: Quantity.parse(text) for name, text in {"cpu": "32", "memory": "256Gi", "pods": "110"}.items()}
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+ZONES = 3
 PROBE = 0.01
 GOAL, P99 = 400, 20.0
 
 
 def nodes(count: int) -> Iterator[Node]:
     for number in range(count):
-        labels = {"kubernetes.io/hostname": f"n{number}", "disk": "fast" if number % 2 else "slow"}
+        labels = {HOSTNAME: f"n{number}", ZONE: f"z{number % ZONES}", "disk": "fast" if number % 2 else "slow"}
         status = NodeStatus(capacity=ROOM, allocatable=ROOM)
         yield Node(metadata=ObjectMeta(name=f"n{number}", labels=labels), status=status)
 
 
-def pods(count: int, kinds: int) -> Iterator[Pod]:
+def workloads(workload: str, kinds: int) -> Iterator[Service | ReplicaSet]:
+    """What selects the pods of each kind; nothing, unless asked."""
+    for kind in range(kinds):
+        meta, labels = ObjectMeta(name=f"k{kind}", namespace="default"), {"app": f"k{kind}"}
+        if workload == "service":
+            yield Service(metadata=meta, spec=ServiceSpec(selector=labels, ports=(ServicePort(port=80),)))
+        elif workload == "replicaset":
+            container = Container(name="c", image="i")
+            template = PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=PodSpec(containers=(container,)))
+            spec = ReplicaSetSpec(replicas=0, selector=LabelSelector(match_labels=labels), template=template)
+            yield ReplicaSet(metadata=meta, spec=spec)
+
+
+def pods(count: int, kinds: int, owners: Sequence[Service | ReplicaSet]) -> Iterator[Pod]:
+    owned = {
+        owner.metadata.name: OwnerReference(
+            api_version="apps/v1", kind="ReplicaSet", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
+        )
+        for owner in owners
+        if isinstance(owner, ReplicaSet)
+    }
     for number in range(count):
         kind = number % kinds
         requests = {"cpu": Quantity.of_milli(100 + kind), "memory": Quantity.parse("100Mi")}
         container = Container(name="c", image="i", resources=ResourceRequirements(requests=requests))
         selector = {"disk": "fast"} if kind % 2 else {}
         yield Pod(
-            metadata=ObjectMeta(name=f"p{number}", namespace="default", labels={"app": f"k{kind}"}),
+            metadata=ObjectMeta(
+                name=f"p{number}",
+                namespace="default",
+                labels={"app": f"k{kind}"},
+                owner_references=(owned[f"k{kind}"],) if owned else (),
+            ),
             spec=PodSpec(containers=(container,), node_selector=selector),
         )
 
@@ -77,7 +109,9 @@ async def probe(client: Client, waits: list[float]) -> None:
         await asyncio.sleep(PROBE)
 
 
-async def one(size: int, count: int, kinds: int, directory: Path) -> tuple[float, list[float], float, float]:
+async def one(
+    size: int, count: int, kinds: int, workload: str, directory: Path
+) -> tuple[float, list[float], float, float]:
     """Pods a second, waits of the client in ms, CPU in ms a pod, the longest turn of the loop in ms of CPU."""
     clock = SystemClock()
     api = ApiServerComponent(ApiServerOptions(data=DataDir.at(directory), port=0), clock, verb="apiserver")
@@ -93,7 +127,8 @@ async def one(size: int, count: int, kinds: int, directory: Path) -> tuple[float
         await in_batches([*nodes(size)], admin)
         for number in range(size):  # as the node lifecycle controller does when a node is ready
             await admin.patch(Node, f"n{number}", "", {"spec": {"taints": []}}, content_type=MERGE_PATCH)
-        await in_batches([*pods(count, kinds)], admin)
+        owners = [await admin.create(owner) for owner in workloads(workload, kinds)]
+        await in_batches([*pods(count, kinds, owners)], admin)
         waits: list[float] = []
         page = await admin.list(Pod, "default", limit=1)
         async with asyncio.TaskGroup() as group:
@@ -123,12 +158,13 @@ def main() -> None:
     parser.add_argument("--nodes", default="100,1000,5000")
     parser.add_argument("--pods", type=int, default=2000)
     parser.add_argument("--kinds", type=int, default=1)
+    parser.add_argument("--workload", choices=("none", "service", "replicaset"), default="none")
     asked = parser.parse_args()
     print(machine())
     rows = [["nodes", "pods/s", f"goal {GOAL}", "CPU ms/pod", "turn ms", "API p50 ms", "p99 ms", f"goal {P99:.0f}"]]
     for size in map(int, asked.nodes.split(",")):
         with tempfile.TemporaryDirectory() as directory, contextlib.suppress(asyncio.CancelledError):
-            rate, waits, cpu, turn = run(one(size, asked.pods, asked.kinds, Path(directory)))
+            rate, waits, cpu, turn = run(one(size, asked.pods, asked.kinds, asked.workload, Path(directory)))
             p99 = percentile(waits, 99)
             fast, quick = "reached" if rate >= GOAL else "missed", "reached" if p99 <= P99 else "missed"
             p50 = f"{percentile(waits, 50):.1f}"

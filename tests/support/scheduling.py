@@ -1,6 +1,6 @@
 """The scheduler beside a real API server, time moved by hand."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
+from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from support.background import beside
@@ -48,11 +49,18 @@ class World:
         await self.client.patch(Node, name, "", {"status": status}, subresource="status")
 
     async def pod(
-        self, name: str, cpu: str = "1", *, memory: str = "", labels: dict[str, str] | None = None, **spec: Any
+        self,
+        name: str,
+        cpu: str = "1",
+        *,
+        memory: str = "",
+        labels: dict[str, str] | None = None,
+        owners: Sequence[Mapping[str, Any]] = (),
+        **spec: Any,
     ) -> Pod:
         requests = {"cpu": cpu} | ({"memory": memory} if memory else {})
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
-        metadata = {"name": name, "namespace": "default", "labels": labels or {}}
+        metadata = {"name": name, "namespace": "default", "labels": labels or {}, "ownerReferences": owners}
         document = {"metadata": metadata, "spec": {"containers": [container], **spec}}
         return await self.client.create(convert(document, Pod))
 
@@ -115,14 +123,20 @@ class World:
 
 @asynccontextmanager
 async def running_scheduler(
-    directory: Path, profiles: Mapping[str, Mapping[str, int]] = MappingProxyType({NAME: MappingProxyType({})})
+    directory: Path,
+    profiles: Mapping[str, Mapping[str, int]] = MappingProxyType({NAME: MappingProxyType({})}),
+    spread: Mapping[str, SpreadDefaulting] = MappingProxyType({}),
 ) -> AsyncIterator[World]:
-    """With the weights of each of its profiles; the world's recorder is the first one's."""
+    """With the weights of each of its profiles, and their defaults of topology spread where those are not upstream's;
+    the world's recorder is the first one's."""
     clock, metrics = FakeClock(), Metrics()
     async with running_server(directory, clock=clock) as server:
         client = server.as_user("system:kube-scheduler")
         recorders = {name: EventRecorder(client, component=name, clock=clock) for name in profiles}
-        given = [Profile(recorders[name], name, weights) for name, weights in profiles.items()]
+        given = [
+            Profile(recorders[name], name, weights, spread.get(name, SYSTEM_DEFAULTING))
+            for name, weights in profiles.items()
+        ]
         scheduler = Scheduler(client, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)
         runs = [scheduler.run(), *(recorder.run() for recorder in recorders.values())]
         async with beside(*runs):

@@ -133,7 +133,7 @@ def kept_off(
     whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
     if isinstance(whole, Unschedulable) and whole.outright:
         return whole.refusals[node]
-    return refuse(subject, view, views, pre_filter(pod, views, cluster.labels), cluster.labels)
+    return refuse(subject, view, views, pre_filter(subject, views, cluster.labels), cluster.labels)
 
 
 def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:

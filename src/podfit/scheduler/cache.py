@@ -5,6 +5,8 @@ do not take the same room. Requests are status-aware: a deferred growth counts a
 shrink only when the node has reported it (R-080). Views are kept until something on their node changes.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
@@ -14,6 +16,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
 from podfit.decide.placement.preempt import Budget
 from podfit.decide.placement.view import NodeInfo, Resident
+from podfit.scheduler.match_counts import MatchCounts
 
 Key = tuple[str, str]
 MOST_CHANGES = 20_000
@@ -44,6 +47,7 @@ class ClusterCache:
         """Grows when a pod that says near whom it would be comes or goes, and with the labels of namespaces."""
         self.namespaces: dict[str, dict[str, str]] = {}
         self.budgets: dict[Key, Budget] = {}
+        self.match_counts = MatchCounts(self._placed)
 
     def set_node(self, node: Node) -> None:
         before = self._nodes.get(node.metadata.name)
@@ -69,18 +73,33 @@ class ClusterCache:
     def count(self, pod: Pod, node: str) -> tuple[ResourceList, ResourceList]:
         """Count a pod on a node at what it asks for now; answers what it counted for before and counts for now."""
         key = (pod.metadata.namespace, pod.metadata.name)
+        resident = Resident.of(pod, gates=self._gates)
+        if self._is_still(key, node, resident):
+            return resident.requests, resident.requests
         before = self.forget(key)
         self.withdraw(key)
-        resident = Resident.of(pod, gates=self._gates)
         tally = self._tally(node)
         tally.requested = add(tally.requested, resident.requests)
         tally.weight = (tally.weight[0] + resident.weight[0], tally.weight[1] + resident.weight[1])
         tally.residents[key] = resident
         self._where[key] = node
+        self.match_counts.add(pod, node)
         if resident.is_choosy:
             self.choosy[key] = resident
             self.choices += 1
         return before, resident.requests
+
+    def _is_still(self, key: Key, node: str, resident: Resident) -> bool:
+        """Nothing that counts is different, as when a status was written: no node has to be judged anew."""
+        if self._where.get(key) != node or key in self._nominations or resident.is_choosy:
+            return False
+        residents = self._tallies[node].residents
+        before = residents[key]
+        if not before.counts_like(resident) or not self.match_counts.same(before.pod, resident.pod):
+            return False
+        residents[key] = resident
+        self._views.pop(node, None)
+        return True
 
     def forget(self, key: Key) -> ResourceList:
         """The pod is gone, or its binding failed; answers what it counted for."""
@@ -89,6 +108,7 @@ class ClusterCache:
             return {}
         tally = self._tally(node)
         resident = tally.residents.pop(key)
+        self.match_counts.remove(resident.pod, node)
         if self.choosy.pop(key, None) is not None:
             self.choices += 1
         tally.requested = subtract(tally.requested, resident.requests)
@@ -143,6 +163,11 @@ class ClusterCache:
 
     def views(self) -> list[NodeInfo]:
         return [view for name in self._nodes if (view := self.view(name)) is not None]
+
+    def _placed(self) -> Iterator[tuple[Pod, str]]:
+        for name, tally in self._tallies.items():
+            for resident in tally.residents.values():
+                yield resident.pod, name
 
     def _view(self, name: str) -> NodeInfo:
         tally = self._tallies.get(name) or _Tally()

@@ -8,6 +8,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.scheduler.cache import ClusterCache
 from podfit.scheduler.names import NAME, scheduler_of
@@ -16,18 +17,22 @@ from podfit.scheduler.writes import Writes
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """`weights` are those of scores that differ from the defaults; events are told by the recorder of its name."""
+    """`weights` are those of scores that differ from the defaults; events are told by the recorder of its name.
+
+    `spread` is about pods that name no constraint of topology spread.
+    """
 
     recorder: EventRecorder
     name: str = NAME
     weights: Mapping[str, int] = {}
+    spread: SpreadDefaulting = SYSTEM_DEFAULTING
 
 
 class WorkingProfile:
     """What a profile works with."""
 
     def __init__(self, profile: Profile, client: Client, cache: ClusterCache, clock: Clock) -> None:
-        self.name = profile.name
+        self.name, self.spread = profile.name, profile.spread
         self.weights = {**DEFAULT_WEIGHTS, **profile.weights}
         self.rankings = Rankings(cache, self.weights)
         self.writes = Writes(client, profile.recorder, clock, name=profile.name)

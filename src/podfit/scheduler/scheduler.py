@@ -33,6 +33,7 @@ from podfit.scheduler.names import NAME, scheduler_of
 from podfit.scheduler.profiles import Profile, Profiles
 from podfit.scheduler.queue import SchedulingQueue
 from podfit.scheduler.volumes import NotBound, VolumeBinder
+from podfit.scheduler.workload_selectors import WorkloadSelectors
 
 __all__ = ["NAME", "Profile", "Scheduler"]
 
@@ -77,6 +78,7 @@ class Scheduler:
             add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed
         )
         self._volumes = Informer(client, PersistentVolume, clock=clock)
+        self._selectors = WorkloadSelectors(client, clock)
         self._binder = VolumeBinder(client, self._volume_claims, clock)
         self._volume_claims.add_handler(
             add=lambda _: self._binder.changed(),
@@ -101,6 +103,7 @@ class Scheduler:
                 self._volumes,
                 self._volume_claims,
                 self._budgets,
+                *self._selectors.informers,
                 self._nodes,
                 self._pods,
             )
@@ -127,7 +130,8 @@ class Scheduler:
         """One pod that cannot be decided about keeps no other from being placed."""
         began, profile = self._clock.monotonic(), self._profiles.of(pod)
         try:
-            subject = Resident.of(pod, gates=self._gates, placed=False)
+            spread = self._selectors.default_spread(pod, profile.spread)
+            subject = Resident.of(pod, gates=self._gates, placed=False, default_spread=spread)
             await profile.rankings.prepare(key, subject)
             if self._queue.knows(key):
                 self._attempt(group, key, subject)

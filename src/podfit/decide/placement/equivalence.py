@@ -10,12 +10,13 @@ from podfit.api.meta import codec
 from podfit.decide.placement.node_filters import needed_features
 from podfit.decide.placement.pod_affinity import required_anti_affinity
 from podfit.decide.placement.score import image_names, preferences
+from podfit.decide.placement.spread import constraints
 from podfit.decide.placement.view import NamespaceLabels, Resident
 
 
 def has_pod_rules(subject: Resident) -> bool:
-    """Whether the pod itself has rules about others."""
-    return subject.is_choosy or bool(subject.pod.spec.topology_spread_constraints)
+    """Whether the pod itself has rules about others that say where it may go, or near whom it would be."""
+    return subject.is_choosy or bool(constraints(subject, "DoNotSchedule"))
 
 
 def is_selected_by_others(subject: Resident, choosy: Iterable[Resident], namespaces: NamespaceLabels) -> bool:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.node_filters import admits, has_features, has_ports, has_room
 from podfit.decide.placement.pod_affinity import Neighbourhood, neighbourhood
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, scores
@@ -77,7 +76,7 @@ def place(
         return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
     fitting: list[NodeInfo] = []
-    surroundings, rules = pre_filter(subject.pod, views, namespaces), volume_rules(subject.pod, claims)
+    surroundings, rules = pre_filter(subject, views, namespaces), volume_rules(subject.pod, claims)
     for view in views:
         refusal = refuse(subject, view, views, surroundings, namespaces, rules)
         if refusal is not None:
@@ -100,8 +99,8 @@ def sentence(refusals: Iterable[Refusal], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {listed}."
 
 
-def pre_filter(pod: Pod, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> PreFilterState:
-    return PreFilterState(neighbourhood(pod, views, namespaces), spread(pod, views))
+def pre_filter(subject: Resident, views: Sequence[NodeInfo], namespaces: NamespaceLabels) -> PreFilterState:
+    return PreFilterState(neighbourhood(subject.pod, views, namespaces), spread(subject, views))
 
 
 def refuse(
@@ -121,7 +120,7 @@ def refuse(
     ]
     if nominated:
         crowded = view.with_residents((*view.residents, *nominated))
-        around = pre_filter(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
+        around = pre_filter(subject, replaced(views, crowded), namespaces) if surroundings else surroundings
         if refusal := _refuse_as_is(subject, crowded, around, rules):
             return refusal
     return _refuse_as_is(subject, view, surroundings, rules)

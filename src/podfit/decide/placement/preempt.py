@@ -87,7 +87,7 @@ def preempt(
     """Ask it about a pod that `place` has just called unschedulable, of the same views."""
     if refusal := _ineligible(subject, verdict, views):
         return refusal
-    surroundings = pre_filter(subject.pod, views, namespaces)
+    surroundings = pre_filter(subject, views, namespaces)
     outcomes = [
         _UNHELPFUL
         if verdict.refusals[view.name].final
@@ -135,7 +135,7 @@ def _evict(
         if not surroundings:  # removing pods adds no rule
             return refuse(subject, changed, views, surroundings, namespaces)
         others = replaced(views, changed)
-        return refuse(subject, changed, others, pre_filter(subject.pod, others, namespaces), namespaces)
+        return refuse(subject, changed, others, pre_filter(subject, others, namespaces), namespaces)
 
     staying = view.with_residents(resident for resident in view.residents if resident.priority >= subject.priority)
     if refusal := refused(staying):

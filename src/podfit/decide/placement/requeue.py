@@ -83,22 +83,22 @@ def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLab
 
 
 def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLabels) -> bool:
-    pod = waiting.subject.pod
+    subject, pod = waiting.subject, waiting.subject.pod
     match change:
         case PodShrank(resources):
             return name == "NodeResourcesFit" and bool(resources & waiting.verdict.short_of)
         case PodGone(other):
-            return name in ("NodeResourcesFit", "NodePorts") or _without(name, pod, other, namespaces)
+            return name in ("NodeResourcesFit", "NodePorts") or _without(name, subject, other, namespaces)
         case PodCame(other):
-            return _beside(name, pod, other, namespaces)
+            return _beside(name, subject, other, namespaces)
         case PodRelabelled(old, new):
-            return _without(name, pod, old, namespaces) or _beside(name, pod, new, namespaces)
+            return _without(name, subject, old, namespaces) or _beside(name, subject, new, namespaces)
         case ClaimChanged(namespace, claim):
             return name == "VolumeBinding" and pod.metadata.namespace == namespace and claim in claims_of(pod)
         case NodeGone():
             return name in ("PodTopologySpread", "InterPodAffinity")
         case NodeChanged(old, new):
-            return _opens(name, waiting.subject, new) and (old is None or _improved(name, waiting, old, new))
+            return _opens(name, subject, new) and (old is None or _improved(name, waiting, old, new))
 
 
 def _opens(name: str, subject: Resident, node: Node) -> bool:
@@ -134,18 +134,21 @@ def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
             return False
 
 
-def _without(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+def _without(name: str, subject: Resident, other: Pod, namespaces: NamespaceLabels) -> bool:
     """Whether the other's absence helps: one kept away from the other, or the other was the group that this one has to
     join, and may now begin, or it made a skew."""
     if name != "InterPodAffinity":
-        return _spreads_over(name, pod, other)
+        return _spreads_over(name, subject, other)
+    pod = subject.pod
     apart = _repels(pod, other, namespaces) or _repels(other, pod, namespaces)
     return apart or (_joins(pod, other, namespaces) and _joins(pod, pod, namespaces))
 
 
-def _beside(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+def _beside(name: str, subject: Resident, other: Pod, namespaces: NamespaceLabels) -> bool:
     """Whether the other's presence helps: this one wants to be near it, or a domain has caught up."""
-    return (name == "InterPodAffinity" and _joins(pod, other, namespaces)) or _spreads_over(name, pod, other)
+    return (name == "InterPodAffinity" and _joins(subject.pod, other, namespaces)) or _spreads_over(
+        name, subject, other
+    )
 
 
 def _joins(pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
@@ -157,11 +160,11 @@ def _repels(one: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
     return any(term.matches(other, namespaces) for term in required_anti_affinity(one))
 
 
-def _spreads_over(name: str, pod: Pod, other: Pod) -> bool:
+def _spreads_over(name: str, subject: Resident, other: Pod) -> bool:
     return (
         name == "PodTopologySpread"
-        and pod.metadata.namespace == other.metadata.namespace
-        and any(holds(rule.selector, other.metadata.labels) for rule in constraints(pod, "DoNotSchedule"))
+        and subject.pod.metadata.namespace == other.metadata.namespace
+        and any(holds(given.selector, other.metadata.labels) for given in constraints(subject, "DoNotSchedule"))
     )
 
 

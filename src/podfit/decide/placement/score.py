@@ -3,19 +3,16 @@
 Arithmetic is in whole numbers where upstream's is, since a rounding decides between nodes that are nearly equal.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.node_filters import term_matches, tolerated
-from podfit.decide.placement.spread import constraints, matching, takes_part
+from podfit.decide.placement.soft_spread import MOST, spread_evenly
 from podfit.decide.placement.terms import term
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident, amounts
 
-MOST = 100
-HOSTNAME = "kubernetes.io/hostname"
 DEFAULT_WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
         "NodeResourcesFit": 1,
@@ -50,7 +47,7 @@ def scores(
         "ImageLocality": lambda: image_scores(pod, fitting, views),
         "TaintToleration": lambda: _inverted([soft_taints(pod, view) for view in fitting]),
         "NodeAffinity": lambda: _relative([node_preference(pod, view) for view in fitting]),
-        "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
+        "PodTopologySpread": lambda: spread_evenly(subject, fitting, views),
         "InterPodAffinity": lambda: inter_pod_affinity(pod, fitting, views, namespaces),
     }
     if MOST_ALLOCATED in weights:
@@ -113,32 +110,6 @@ def image_locality(names: Sequence[str], view: NodeInfo, held: Mapping[str, int]
     total = sum(here[name] * held[name] // nodes for name in names if name in here)
     top = _LARGE_IMAGE * len(names)
     return MOST * (min(max(total, _SMALL_IMAGE), top) - _SMALL_IMAGE) // (top - _SMALL_IMAGE)
-
-
-def spread_evenly(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo]) -> list[int]:
-    """Constraints that only prefer: fewer matching pods in the node's topologies are better."""
-    rules = constraints(pod, "ScheduleAnyway")
-    known = [all(rule.key in view.labels for rule in rules) for view in fitting]
-    if not rules or not any(known):
-        return [0] * len(fitting)
-    sums = [0.0] * len(fitting)
-    for rule in rules:
-        domains = {view.labels[rule.key] for view, complete in zip(fitting, known, strict=True) if complete}
-        for view in views:
-            value = view.labels.get(rule.key)
-            complete = all(other.key in view.labels for other in rules)
-            if value in domains and complete and takes_part(pod, rule.given, view):
-                rule.counts[value] += matching(pod, rule.selector, view)
-        weight = math.log(len(domains) + 2)
-        for index, view in enumerate(fitting):
-            sums[index] += rule.counts[view.labels.get(rule.key, "")] * weight + (rule.given.max_skew - 1)
-    rounded = [math.floor(total + 0.5) for total in sums]
-    counted = [score for score, complete in zip(rounded, known, strict=True) if complete]
-    least, most = min(counted), max(counted)
-    return [
-        (MOST * (most + least - score) // most if most else MOST) if complete else 0
-        for score, complete in zip(rounded, known, strict=True)
-    ]
 
 
 def inter_pod_affinity(

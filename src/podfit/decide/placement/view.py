@@ -16,6 +16,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add
+from podfit.decide.placement.default_spread import DefaultSpread
 from podfit.decide.pod.requests import pod_requests
 
 MOST_QUESTIONS = 16
@@ -43,6 +44,16 @@ ASSUMED = {"cpu": Quantity.of_milli(100), "memory": Quantity.of_bytes(200 << 20)
 """What a container without a request is taken for when nodes are compared; never when they are filtered."""
 
 
+def _has_status(pod: Pod) -> bool:
+    return bool(pod.status.container_statuses or pod.status.init_container_statuses)
+
+
+def _names_all(pod: Pod) -> bool:
+    """Whether every container requests what one without a request is taken for, so that nothing has to be assumed."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return all(container.resources.requests.keys() >= ASSUMED.keys() for container in containers)
+
+
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """The host ports that the pod's containers and sidecars hold while it runs."""
     running = [
@@ -58,20 +69,42 @@ def host_ports(pod: Pod) -> frozenset[HostPort]:
 
 
 class Resident(msgspec.Struct, frozen=True):
-    """A pod and what it counts for: `requests` against the node's room, `weight` (milli CPU, bytes) in comparisons."""
+    """A pod and what it counts for: `requests` against the node's room, `weight` (milli CPU, bytes) in comparisons.
+
+    One that waits also has its `default_spread`, unless it names constraints of its own or nothing selects it.
+    """
 
     pod: Pod
     requests: ResourceList
     weight: tuple[int, int] = (0, 0)
     ports: frozenset[HostPort] = frozenset()
+    default_spread: DefaultSpread | None = None
 
     @staticmethod
-    def of(pod: Pod, *, gates: FeatureGates = DEFAULT_GATES, placed: bool = True) -> "Resident":
+    def of(
+        pod: Pod,
+        *,
+        gates: FeatureGates = DEFAULT_GATES,
+        placed: bool = True,
+        default_spread: DefaultSpread | None = None,
+    ) -> "Resident":
         """A placed pod counts with its status considered, one that waits by its spec alone."""
         requests = pod_requests(pod, gates=gates, use_status=placed)
-        assumed = pod_requests(pod, gates=gates, use_status=placed, missing=ASSUMED)
+        says_all = not (placed and _has_status(pod)) and _names_all(pod)
+        assumed = requests if says_all else pod_requests(pod, gates=gates, use_status=placed, missing=ASSUMED)
         weight = (assumed.get("cpu", ZERO).milli(), assumed.get("memory", ZERO).value())
-        return Resident(pod, requests, weight, host_ports(pod))
+        return Resident(pod, requests, weight, host_ports(pod), default_spread)
+
+    def counts_like(self, other: "Resident") -> bool:
+        """Whether it takes the same from a node. Labels are another matter: others may ask about them."""
+        ours, theirs = self.pod.metadata, other.pod.metadata
+        return (
+            self.requests == other.requests
+            and self.weight == other.weight
+            and self.ports == other.ports
+            and self.is_choosy == other.is_choosy
+            and ours.deletion_timestamp == theirs.deletion_timestamp
+        )
 
     @property
     def uid(self) -> str:

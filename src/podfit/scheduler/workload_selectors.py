@@ -1,0 +1,90 @@
+"""Workload selectors: what selects a pod, followed by informers, for the constraints that spread it by default.
+
+Services are kept under one of the labels that they select by, so a pod is compared with few of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.core.v1.services.types import Service
+from podfit.api.meta.selectors import requirements
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.selectors import Requirement
+from podfit.decide.placement.default_spread import DefaultSpread, OwnerKey, SpreadDefaulting, default_spread, owner_of
+
+_Label = tuple[str, str, str]
+"""Namespace, key, value."""
+Followed = Informer[Service] | Informer[ReplicaSet] | Informer[StatefulSet] | Informer[ReplicationController]
+
+
+class WorkloadSelectors:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._services: dict[_Label, dict[str, Mapping[str, str]]] = {}
+        self._owners: dict[OwnerKey, tuple[Requirement, ...]] = {}
+        services = Informer(client, Service, clock=clock)
+        services.add_handler(add=self.service_set, update=self.service_updated, delete=self.service_deleted)
+        sets = Informer(client, ReplicaSet, clock=clock)
+        sets.add_handler(add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted)
+        stateful = Informer(client, StatefulSet, clock=clock)
+        stateful.add_handler(add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted)
+        controllers = Informer(client, ReplicationController, clock=clock)
+        controllers.add_handler(
+            add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted
+        )
+        self.informers: Sequence[Followed] = (services, sets, stateful, controllers)
+
+    def default_spread(self, pod: Pod, defaulting: SpreadDefaulting) -> DefaultSpread | None:
+        """As things are now; None for a pod that names constraints, or that nothing selects."""
+        owner = owner_of(pod)
+        return default_spread(
+            pod, defaulting, self._selecting(pod), self._owners.get(owner, ()) if owner is not None else ()
+        )
+
+    def service_set(self, service: Service) -> None:
+        if (label := _label(service)) is not None:
+            self._services.setdefault(label, {})[service.metadata.name] = service.spec.selector
+
+    def service_updated(self, old: Service, new: Service) -> None:
+        if old.spec.selector != new.spec.selector:
+            self.service_deleted(old)
+            self.service_set(new)
+
+    def service_deleted(self, service: Service) -> None:
+        if (label := _label(service)) is not None:
+            del self._services[label][service.metadata.name]
+            if not self._services[label]:
+                del self._services[label]
+
+    def owner_set(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
+        """Only a ReplicationController can select by something else later."""
+        key = _key(owner)
+        if isinstance(owner, ReplicationController):
+            self._owners[key] = tuple(Requirement(name, "In", (value,)) for name, value in owner.spec.selector.items())
+        elif key not in self._owners:
+            self._owners[key] = requirements(owner.spec.selector) or ()
+
+    def owner_deleted(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
+        self._owners.pop(_key(owner), None)
+
+    def _selecting(self, pod: Pod) -> Iterator[Mapping[str, str]]:
+        labels = pod.metadata.labels
+        for label in labels.items():
+            for selector in self._services.get((pod.metadata.namespace, *label), {}).values():
+                if selector.items() <= labels.items():
+                    yield selector
+
+
+def _label(service: Service) -> _Label | None:
+    """None for one that selects nothing."""
+    first = min(service.spec.selector.items(), default=None)
+    return None if first is None else (service.metadata.namespace, *first)
+
+
+def _key(owner: ReplicaSet | StatefulSet | ReplicationController) -> OwnerKey:
+    kind, group = type(owner).__name__, "v1" if isinstance(owner, ReplicationController) else "apps/v1"
+    return group, kind, owner.metadata.namespace, owner.metadata.name
