@@ -10,6 +10,7 @@ import pytest
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import MERGE_PATCH
@@ -47,6 +48,16 @@ def manifest(kind: str, replicas: int, **spec: Any) -> dict[str, Any]:
     whole = {"replicas": replicas, "selector": {"matchLabels": labels}}
     whole["template"] = {"metadata": {"labels": labels}, "spec": pod}
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "w"}, "spec": whole | spec}
+
+
+def test_pods_that_their_node_rejects_are_made_ever_more_slowly(cluster: Cluster, n: str) -> None:
+    """Upstream makes a new one at once, for ever."""
+    rejected = manifest("ReplicaSet", 1)
+    (node, *_) = cluster.run(cluster.client.list(Node)).items
+    rejected["spec"]["template"]["spec"] |= {"nodeName": node.metadata.name, "nodeSelector": {"no": "such"}}
+    cluster.apply(rejected, namespace=n)
+    cluster.clock.advance(120)
+    assert 5 < len(cluster.pods(n)) < 15
 
 
 def change(cluster: Cluster, kind: type[Any], n: str, spec: dict[str, Any]) -> None:

@@ -68,6 +68,16 @@ BY_ITSELF = {
         "controllers/test_many_objects.py::test_selectors_of_many_requirements_cost_a_pod_nothing"
     ),
     "work of a controller": "client/test_workqueue.py::test_work_that_waits_for_nothing_keeps_nobody_waiting",
+    "requests that a controller": "client/test_transport.py::test_requests_side_by_side_do_not_begin_in_one_turn",
+    "pods of a ReplicaSet": (
+        "controllers/test_workloads.py::test_pods_that_their_node_rejects_are_made_ever_more_slowly"
+    ),
+    "a CronJob's schedule": (
+        "decide/workload/test_cron.py::test_far_times_and_long_schedules_cost_little_and_raise_nothing"
+    ),
+    "times that a CronJob's": (
+        "decide/workload/test_cron.py::test_far_times_and_long_schedules_cost_little_and_raise_nothing"
+    ),
     "indexes that a Job's": "decide/test_job_indexes.py::test_a_few_bytes_do_not_name_all_numbers_of_32_bits",
     "what a kubelet tells of": "metrics/test_hostile_kubelets.py::test_no_answer_holds_the_event_loop_up",
     "a line of metrics": "metrics/test_hostile_kubelets.py::test_what_is_no_amount_is_no_reading_and_ends_no_round",

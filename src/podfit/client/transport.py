@@ -3,6 +3,7 @@
 Both carry the same `Request` and `Response`, so nothing above this file can tell them apart.
 """
 
+import asyncio
 from typing import Protocol
 
 from podfit.net.guard import answer
@@ -10,6 +11,10 @@ from podfit.net.http_client import HttpsClient
 from podfit.net.reachability import READ_SECONDS
 from podfit.net.wire import Handler, Identity, Request, Response
 
+BEGUN_BYTES = 64 * 1024
+"""Of bodies of requests that one client begins in a turn of the event loop: about 15 ms."""
+SMALL = 512
+"""What a request counts for without a body."""
 STREAM_SECONDS = 600.0  # longest silence of a watch without timeoutSeconds; bookmarks come about every minute
 
 
@@ -39,19 +44,36 @@ class Https:
 
 
 class Local:
-    """To a handler in this process. `identity` stands in for authentication; everything behind it still runs."""
+    """To a handler in this process. `identity` stands in for authentication; everything behind it still runs.
+
+    Requests that are sent side by side do not begin in one turn of the event loop.
+    """
 
     near = True
 
     def __init__(self, handler: Handler, identity: Identity) -> None:
         self._handler = handler
         self._identity = identity
+        self._begun = 0
+        self._may_begin = asyncio.Event()
+        self._may_begin.set()
 
     async def send(self, request: Request) -> Response:
+        while not self._may_begin.is_set():
+            await self._may_begin.wait()
+        if not self._begun:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._begun += SMALL + len(request.body)
+        if self._begun >= BEGUN_BYTES:
+            self._may_begin.clear()
         return await answer(self._handler, request.with_identity(self._identity))
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+    def _next_turn(self) -> None:
+        self._begun = 0
+        self._may_begin.set()
 
 
 def _patience(request: Request) -> float | None:

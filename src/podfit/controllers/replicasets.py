@@ -26,10 +26,12 @@ from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
+from podfit.decide.workload import rejected
 from podfit.decide.workload.claims import controller_of, owned_by
 from podfit.decide.workload.deletion_order import first_to_go
 from podfit.decide.workload.pods import from_template, is_active, is_terminating, next_available
 from podfit.decide.workload.replicas import (
+    BURST,
     Create,
     Remove,
     Replicated,
@@ -38,6 +40,7 @@ from podfit.decide.workload.replicas import (
     status_of,
     step,
     template_of,
+    wanted_replicas,
 )
 from podfit.net.loop_turns import beside
 
@@ -122,16 +125,25 @@ class ReplicaSetController(Controller[Key]):
         pods = [*self._owned.of(obj), *self._owned.orphans(namespace)]
         active = await self._owned.claim(obj, selector_of(obj), filter(is_active, pods))
         going = sum(is_terminating(pod) and owned_by(pod.metadata, obj.metadata) for pod in pods)
-        failure, said = None, ""
+        failure, said, paused = None, "", None
         if may_act and not obj.metadata.deletion_timestamp:
-            failure, said = await self._act(key, obj, active)
+            paused = await self._pause(obj, pods, len(active))
+            if not paused:
+                failure, said = await self._act(key, obj, active)
         now = self._clock.now()
         status = await beside(len(active), status_of, obj, active, going, failure=said, now=now, stamp=format_time(now))
         await self._say(obj, status)
         self.rest(key, len(pods))
         if failure is not None:
             raise failure
-        return next_available(active, obj.spec.min_ready_seconds, now)
+        return paused or next_available(active, obj.spec.min_ready_seconds, now)
+
+    async def _pause(self, obj: Replicated, pods: list[Pod], active: int) -> float:
+        """Seconds for which no more pods are made, since nodes reject them."""
+        if not isinstance(step(obj, active), Create):
+            return 0.0
+        mine = [pod for pod in pods if owned_by(pod.metadata, obj.metadata)]
+        return await beside(len(mine), rejected.pause, mine, min(wanted_replicas(obj), BURST), self._clock.now())
 
     async def _act(self, key: Key, obj: Replicated, active: list[Pod]) -> tuple[ApiError | None, str]:
         """The first refusal, and what the status says of it."""

@@ -38,6 +38,11 @@ _DURATION = re.compile(r"[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)
 _ZONES = ("TZ=", "CRON_TZ=")
 
 
+MOST_CHARACTERS = 4096
+"""Of a schedule; one that names every number of every field has 400. Upstream has no such limit."""
+_MOST_SECONDS = 2.0**63 / 1e9
+
+
 class _Wrong(Exception):
     """The schedule does not parse; the message says why."""
 
@@ -48,6 +53,8 @@ def objection(schedule: str) -> str:
         schedule = schedule.partition(" ")[2].strip()
     if not schedule:
         return "empty spec string"
+    if len(schedule) > MOST_CHARACTERS:
+        return f"longer than {MOST_CHARACTERS} characters"
     try:
         _check(schedule)
     except _Wrong as error:
@@ -113,7 +120,7 @@ def _check_word(schedule: str) -> None:
     if not schedule.startswith(_EVERY):
         raise _Wrong(f"unrecognized descriptor: {schedule}")
     text = schedule.removeprefix(_EVERY)
-    if not _DURATION.fullmatch(text):
+    if not _DURATION.fullmatch(text) or _go_seconds(text) >= _MOST_SECONDS:
         raise _Wrong(f'failed to parse duration {schedule}: time: invalid duration "{text}"')
 
 

@@ -16,6 +16,7 @@ from podfit.core.times import format_time
 from podfit.decide.workload import cron as cron_module
 from podfit.decide.workload.cron import due, job_at, latest, name_at
 from podfit.decide.workload.cron_status import seen
+from support.turns import cpu_ms
 
 NOW = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -47,6 +48,27 @@ def test_what_is_due(given: CronJob, at: str, told: list[str]) -> None:
     found = due(given, (), NOW)
     assert (found.at.strftime("%H:%M") if found.at else "") == at
     assert [event.reason for event in found.told] == told
+
+
+FAR = {
+    "a deadline of all seconds": cron(starting_deadline_seconds=2**63 - 1, last=timedelta(minutes=5)),
+    "a run in the year 1": replace(cron(), status=CronJobStatus(last_schedule_time="0001-01-01T00:00:00Z")),
+    "a run in the year 9999": replace(cron(), status=CronJobStatus(last_schedule_time="9999-12-31T23:59:59Z")),
+    "every 292 years": cron(schedule="@every 2562047h"),
+    "every 10,000 years": cron(schedule="@every 87600000h"),
+    "every so often that no float holds it": cron(schedule=f"@every {'9' * 400}h"),
+    "never": cron(schedule="0 0 31 2 *"),
+    "1.4 million numbers": cron(schedule="1," * 1_400_000 + "1 * * * *"),
+    "all numbers again and again": cron(schedule="0-59," * 500_000 + "1 * * * *"),
+    "a million units": cron(schedule="@every " + "1h" * 1_000_000),
+}
+
+
+@pytest.mark.parametrize("given", FAR.values(), ids=FAR.keys())
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+def test_far_times_and_long_schedules_cost_little_and_raise_nothing(given: CronJob, zone: str) -> None:
+    given = replace(given, spec=replace(given.spec, time_zone=zone))
+    assert cpu_ms(lambda: due(given, (), NOW), most=50) < 50
 
 
 @pytest.mark.parametrize(("policy", "starts", "ends"), [("Allow", True, 0), ("Forbid", False, 0), ("Replace", True, 1)])

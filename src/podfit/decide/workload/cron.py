@@ -4,7 +4,7 @@ Of runs that were missed only the latest is made up for, and only within the sta
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -13,7 +13,7 @@ from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.cron import Schedule, parse, zone_of
 from podfit.core.schedules import MINUTE, next_time
-from podfit.core.times import format_time, parse_time
+from podfit.core.times import format_time, parse_time, seconds_later
 from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.events import WorkloadEvent
 from podfit.decide.workload.job.state import COMPLETE, FAILED, said
@@ -22,6 +22,8 @@ SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 FORBID, REPLACE = "Forbid", "Replace"
 MANY = 100
 """Missed runs of which people are told."""
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""No run is older: whoever writes the status can name any year."""
 LATER = 0.1
 """Seconds after the time at which it is looked again, so that it has passed."""
 
@@ -62,7 +64,7 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
     if at is None:
         return Due(again=again, told=tuple(told))
     deadline = cron.spec.starting_deadline_seconds
-    if deadline is not None and at + timedelta(seconds=deadline) < now:
+    if deadline is not None and seconds_later(at, deadline) < now:
         told.append(WorkloadEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {_rfc1123(at)}"))
         return Due(again=again, told=tuple(told))
     if cron.status.last_schedule_time == format_time(at) or any(
@@ -78,9 +80,10 @@ def _due(cron: CronJob, schedule: Schedule, zone: ZoneInfo, running: Sequence[Jo
 
 def _earliest(cron: CronJob, now: datetime) -> datetime:
     """Runs up to here are over, or are not made up for."""
-    since = parse_time(cron.status.last_schedule_time or cron.metadata.creation_timestamp or format_time(now))
+    told = parse_time(cron.status.last_schedule_time or cron.metadata.creation_timestamp or format_time(now))
+    since = min(max(told, _NEVER), now)
     deadline = cron.spec.starting_deadline_seconds
-    return max(since, now - timedelta(seconds=deadline)) if deadline is not None else since
+    return max(since, seconds_later(now, -deadline)) if deadline is not None else since
 
 
 def latest(schedule: Schedule, after: datetime, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, int]:
