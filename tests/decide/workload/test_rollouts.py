@@ -73,6 +73,7 @@ def test_how_far_the_new_replica_set_grows(new: int, old: int, size: int | None)
         (3, 0, 8, 8, []),
         (10, 10, 3, 3, [0]),
         (10, 8, 3, 0, [0]),
+        (10, 10, 4, 7, []),  # three of its pods are about to go
     ],
 )
 def test_what_the_old_one_gives_up(new: int, ready: int, old: int, available: int, sizes: list[int]) -> None:

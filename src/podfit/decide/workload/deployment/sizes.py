@@ -75,12 +75,15 @@ def next_new(deployment: Deployment, new: ReplicaSet, sets: Sequence[ReplicaSet]
 def next_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) -> list[Scale]:
     """What old replica sets give up now: first pods that are not available anyway, then as many as the bound allows.
 
-    `old` are the active ones, oldest first. One of them may be named twice.
+    `old` are the active ones, oldest first. One of them may be named twice. While one of them tells of more pods than
+    it is to have, it has not acted on its last change, and nothing can be said of how many are available.
     """
     count, least = total(old) + wanted(new), wanted(deployment) - max_unavailable(deployment)
     unready = wanted(new) - new.status.available_replicas
     spare = count - least - unready
     if not total(old) or spare <= 0:
+        return []
+    if any(replica_set.status.available_replicas > wanted(replica_set) for replica_set in old):
         return []
     sizes, steps = {replica_set.metadata.uid: wanted(replica_set) for replica_set in old}, []
     for replica_set in old:
