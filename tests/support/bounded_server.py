@@ -20,6 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.turns import TICK_SECONDS, Turns
@@ -95,6 +97,14 @@ def _let_disk_hang(sign: Path) -> None:
     DiskWriter.run = waiting  # type: ignore[method-assign]  # a fault put in
 
 
+def _have_files() -> None:
+    """Have a simulated node write its pods' files as a real one does."""
+    from podfit.process import kubelet_config, node
+
+    made = kubelet_config.kubelet_config
+    node.kubelet_config = lambda *args, **more: replace(made(*args, **more), files=True)  # type: ignore[attr-defined]  # put in
+
+
 def _end_at(name: str) -> None:
     """Have the process end, as by the kernel, when its node works on the pod of this name."""
     from podfit.kubelet.sources import environment
@@ -120,6 +130,7 @@ def main() -> None:
         shared = mmap.mmap(file.fileno(), SIZE)
     _set_clock(shared)
     _let_disk_hang(Path(path + HANGING))
+    _have_files()
     if bomb := os.environ.get("PODFIT_TEST_BOMB"):
         _end_at(bomb)
     make = uvloop.new_event_loop

@@ -44,7 +44,7 @@ from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
-from podfit.kubelet.pods.own_files import OwnFiles
+from podfit.kubelet.pods.own_files import NoFiles, OwnFiles
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
@@ -64,7 +64,8 @@ from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
-from podfit.net.files import write_whole
+from podfit.kubelet.volumes.unwritten import NoTokens, UnwrittenVolumes
+from podfit.net.files import write_atomic, write_whole
 from podfit.net.metrics import Metrics
 
 IMAGES = "imagefs.available"
@@ -92,8 +93,7 @@ class NodeSide:
         config, clock = base.config, base.clock
         self.event_delay = EventDelay(clock)
         self.events = KubeletEvents(base.client, config.name, clock=clock, after=self.event_delay.wait)
-        threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
-        self.writer = DiskWriter(clock, threads)
+        self.writer = DiskWriter(clock, Threads() if config.files else None)
         self.pressure = PressureMonitor(
             base.observe, config.eviction_hard, clock=clock, transition=config.pressure_transition
         )
@@ -114,7 +114,12 @@ class ShareSide:
         config, clock = base.config, base.clock
         self.known = KnownPods()
         journaled = not config.simulated  # a simulated resize waits for no runtime
-        allocated = Checkpoint(config.root / "allocated_pods_state", node.writer, journaled=journaled)
+        allocated = Checkpoint(
+            config.root / "allocated_pods_state",
+            node.writer,
+            write=write_atomic if config.files else write_whole,
+            journaled=journaled,
+        )
         actuated = Checkpoint(
             config.root / "actuated_pods_state", node.writer, write=write_whole, journaled=journaled, durable=False
         )
@@ -161,8 +166,10 @@ class PodSide:
         )
         self.lookup = Lookup(client, clock)
         self.services = ServiceVariables(client, clock, api_server=config.api_server, follow=not config.simulated)
-        payloads = Payloads(self.lookup, config.allocatable, TokenSource(client, clock))
-        self.volumes = Volumes(config.root, payloads, base.mounter, node.writer, clock.now, ClaimedVolumes(client))
+        tokens = TokenSource(client, clock) if config.files else NoTokens()
+        volumes = Volumes if config.files else UnwrittenVolumes
+        payloads = Payloads(self.lookup, config.allocatable, tokens)
+        self.volumes = volumes(config.root, payloads, base.mounter, node.writer, clock.now, ClaimedVolumes(client))
         self.puller = Puller(base.runtime, clock=clock, retry=RETRY_SECONDS)
         self.probes = ProbeManager(
             base.checks,
@@ -172,11 +179,12 @@ class PodSide:
             changed=share.known.wake,
             emit=node.events.pod,
         )
-        attempts = Attempts(config.root / "unfinished_pods", node.writer)
+        attempts = Attempts(config.root / "unfinished_pods", node.writer, synced=config.files)
         self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
 
     def _context(self, base: Base, node: NodeSide, share: ShareSide) -> WorkerContext:
         names = NO_NAMES if base.config.simulated else NodeNames()
+        own_files = OwnFiles if base.config.files else NoFiles
         hooks = Hooks(base.runtime, base.reach, base.clock, base.config.host_ip)
         killer = Killer(base.runtime, base.clock, node.events.pod, hooks)
         starter = Starter(
@@ -191,7 +199,7 @@ class PodSide:
             base.clock,
             CrashBackoff(),
             share.pool,
-            OwnFiles(self.volumes, names, base.client.random, base.config.host_ip),
+            own_files(self.volumes, names, base.client.random, base.config.host_ip),
             hooks,
             killer,
             node.events.pod,

@@ -14,7 +14,8 @@ from podfit.kubelet.managers.config import ManagersConfig
 
 class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
-    container logs. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
+    container logs, unless `files` is False: then only checkpoints are kept, as nothing runs that could read or write
+    the rest. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
     `simulated` is said on the node object. `api_server` is the URL that containers are told; empty for none.
     `pressure_transition` is how many seconds a pressure condition outlasts its cause.
     """
@@ -28,6 +29,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     port: int = 0
     simulated: bool = False
+    files: bool = True
     api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()

@@ -96,6 +96,7 @@ def kubelet_config(
         port=port,
         capacity=capacity,
         simulated=simulated,
+        files=not simulated,
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,

@@ -17,7 +17,7 @@ from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.volumes.atomic import File, write_payload
@@ -45,7 +45,7 @@ def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
 def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
     payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
     return Volumes(
-        tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock), clock.now, ClaimedVolumes(client)
+        tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock, Threads()), clock.now, ClaimedVolumes(client)
     )
 
 

@@ -72,7 +72,7 @@ class DiskChange(msgspec.Struct, frozen=True):
 
 
 class DiskWriter:
-    """`executor` None is the event loop's own."""
+    """Without an executor work is done at once, in the event loop: for files that are few and small and not synced."""
 
     def __init__(self, clock: Clock, executor: Executor | None = None) -> None:
         self.clock = clock
@@ -88,6 +88,8 @@ class DiskWriter:
 
     async def run(self, path: Path, work: Callable[[], T]) -> T:
         """Do something with the file in a thread. Raises Hung, and what the work raises."""
+        if self._executor is None:
+            return work()
         while (before := self._going.get(path)) is not None:
             await self._wait(path, before)
         job = asyncio.get_running_loop().run_in_executor(self._executor, work)

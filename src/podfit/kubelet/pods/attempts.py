@@ -33,8 +33,10 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attempts:
-    def __init__(self, path: Path, writer: DiskWriter) -> None:
-        self._writer = writer
+    """`synced`: a pod may take the machine down with it, so what is said has to outlive that."""
+
+    def __init__(self, path: Path, writer: DiskWriter, *, synced: bool = True) -> None:
+        self._writer, self._synced = writer, synced
         self._file = _File(path)
         self._notes: dict[str, AttemptRecord] = {}
         self._unwritten: list[_Record] = []
@@ -70,8 +72,8 @@ class Attempts:
         self._unwritten += records
 
     async def durable(self) -> None:
-        """Returns when what was said survives the machine losing power, or could not be written."""
-        await self._save(durable=True)
+        """Returns when what was said survives what a pod may do, or could not be written."""
+        await self._save(durable=self._synced)
 
     def done(self, uid: str) -> None:
         """A turn of the pod is over, or the pod is gone. The disk is not waited for."""

@@ -96,17 +96,17 @@ def container_config(
     attempt: int,
     words: ExpandedCommand,
     mounts: tuple[Mount, ...],
-    message_file: Path,
+    message_file: Path | None,
     resources: LinuxResources,
     profiles: Path,
     target_id: str = "",
 ) -> ContainerConfig:
-    """`message_file` is on the host and is mounted where the container writes its termination message. `target_id` is
-    the container whose processes it sees.
+    """`message_file` is on the host and is mounted where the container writes its termination message; None where it
+    writes none. `target_id` is the container whose processes it sees.
     """
-    message_mount = Mount(
-        container_path=container.termination_message_path or DEFAULT_MESSAGE_PATH, host_path=str(message_file)
-    )
+    message_path = container.termination_message_path or DEFAULT_MESSAGE_PATH
+    if message_file is not None:
+        mounts += (Mount(container_path=message_path, host_path=str(message_file)),)
     return ContainerConfig(
         name=container.name,
         image=image,
@@ -115,13 +115,13 @@ def container_config(
         args=words.args,
         working_dir=container.working_dir,
         envs=tuple({**_hostname(pod), **words.environment}.items()),
-        mounts=(*mounts, message_mount),
+        mounts=mounts,
         labels=labels.container_labels(pod, container),
         annotations=labels.container_annotations(
             pod,
             container,
             attempt=attempt,
-            message_file=str(message_file),
+            message_file=str(message_file or ""),
             images={mount.image for mount in mounts if mount.image},
         ),
         log_path=f"{container.name}/{attempt}.log",

@@ -1,4 +1,4 @@
-"""Files of the kubelet's own that containers have mounted: names in /etc, and the place of a termination message."""
+"""Files of the kubelet's own for a pod: names in /etc, the places of termination messages, directories for logs."""
 
 from collections.abc import Collection
 from functools import partial
@@ -11,6 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.randomness import Random
 from podfit.decide.pod.naming import hostname_of, hosts_file
 from podfit.kubelet.disk.files import new_file, write_in_place
+from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.runtime.configs import Mount
 from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.volumes.manager import HOSTNAME_FILE, HOSTS_FILE, MESSAGES, Volumes
@@ -41,8 +42,21 @@ class OwnFiles(msgspec.Struct, frozen=True):
             ]
         )
 
-    async def message(self, pod: Pod, container: Container) -> Path:
-        """A new and empty file. Raises OSError."""
+    async def pod_logs(self, directory: Path) -> None:
+        """Make the directory for the logs of a pod. Raises OSError."""
+
+        def make() -> None:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(directory.parent, component(directory.name))
+
+        await self.volumes.writer.run(directory, make)
+
+    async def container_logs(self, directory: Path, name: str) -> None:
+        """Make the one for a container in that of its pod. Raises Outside, OSError."""
+        await self.volumes.writer.run(directory, partial(make_directory, directory, component(name)))
+
+    async def message(self, pod: Pod, container: Container) -> Path | None:
+        """A new and empty file; None where nothing would write it. Raises OSError."""
         uid = pod.metadata.uid
 
         def make() -> Path:
@@ -59,3 +73,19 @@ class OwnFiles(msgspec.Struct, frozen=True):
     def _write(self, pod: Pod, path: Path, text: str) -> None:
         self.volumes.make_directory(pod.metadata.uid)
         write_in_place(path, text.encode(), mode=0o644)
+
+
+class NoFiles(OwnFiles, frozen=True):
+    """Of a simulated node, where nothing runs that could read or write any."""
+
+    async def mounts(self, pod: Pod, taken: Collection[str]) -> tuple[Mount, ...]:
+        return ()
+
+    async def pod_logs(self, directory: Path) -> None:
+        """The simulated runtime makes its own."""
+
+    async def container_logs(self, directory: Path, name: str) -> None:
+        """The simulated runtime makes its own."""
+
+    async def message(self, pod: Pod, container: Container) -> Path | None:
+        return None

@@ -26,7 +26,7 @@ from podfit.decide.pod.ephemeral_containers import field_path, target
 from podfit.decide.pod.restart_backoff import CrashBackoff, Key
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.disk.files import delete_file
-from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
+from podfit.kubelet.disk.safe_paths import Outside
 from podfit.kubelet.images.image_volumes import ImageVolumes
 from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
@@ -198,8 +198,7 @@ class Starter(msgspec.Struct, frozen=True):
         mounts = await self.volumes.container_mounts(
             pod, container, place.volumes, started_with.environment, images=images, recursive=recursive
         )
-        logs, directory = Path(place.sandbox.log_directory), component(container.name)
-        await self.volumes.writer.run(logs, partial(make_directory, logs, directory))
+        await self.own_files.container_logs(Path(place.sandbox.log_directory), container.name)
         message_file = await self.own_files.message(pod, container)
         mounts += await self.own_files.mounts(pod, {mount.container_path for mount in mounts})
         return container_config(

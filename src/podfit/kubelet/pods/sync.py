@@ -10,8 +10,6 @@ that the runtime, the checkpoints or the API could not tell it again, apart from
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -23,7 +21,6 @@ from podfit.core.backoff import delay_after
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
-from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.pod_actions import Kill, PodActions, plan
 from podfit.kubelet.pods.reporter import Reporter
@@ -192,7 +189,7 @@ class PodSync:
         config = await self._sandbox_config(pod, attempt)
         logs = log_directory(self._context.config.log_root, labels.ref(pod))
         try:
-            await self._context.volumes.writer.run(logs, partial(_make_logs, logs))
+            await self._context.starter.own_files.pod_logs(logs)
             await self._context.runtime.run_sandbox(config)
         except (CRIError, OSError) as error:
             self._context.emit(pod, "Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}", "")
@@ -229,6 +226,8 @@ class PodSync:
 
         A refresh that fails, be it that a ConfigMap was deleted or the API is away, is told and keeps what was mounted.
         """
+        if not self._context.volumes.refreshed:
+            return
         now = self._context.clock.monotonic()
         told = _told_of(pod)
         if self._volumes is None or (now - self._volumes_at < RESYNC_SECONDS and told == self._volumes_of):
@@ -245,11 +244,6 @@ def _told_of(pod: Pod) -> tuple[object, ...]:
     meta, spec = pod.metadata, pod.spec
     sizes = tuple(container.resources for container in (*spec.init_containers, *spec.containers))
     return meta.labels, meta.annotations, sizes, spec.resources, pod.status.pod_ips
-
-
-def _make_logs(logs: Path) -> None:
-    logs.parent.mkdir(parents=True, exist_ok=True)
-    make_directory(logs.parent, component(logs.name))
 
 
 def _live(facts: PodFacts) -> LivePod:

@@ -25,7 +25,7 @@ from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.configs import Mount, Propagation
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
-from podfit.kubelet.volumes.atomic import write_payload
+from podfit.kubelet.volumes.atomic import File, write_payload
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.groups import give_all_to_group, give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
@@ -56,6 +56,11 @@ class Volumes(msgspec.Struct, frozen=True):
     writer: DiskWriter
     now: Callable[[], datetime]
     claimed: ClaimedVolumes
+
+    @property
+    def refreshed(self) -> bool:
+        """Whether what was mounted is brought up to date."""
+        return True
 
     async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
         """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
@@ -97,15 +102,17 @@ class Volumes(msgspec.Struct, frozen=True):
     async def _mount(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         try:
             if volume.host_path is not None:
-                path, kind = Path(volume.host_path.path), volume.host_path.type
-                if kind and (problem := await self.writer.run(path, partial(prepare, path, kind))):
-                    raise MountError(_text(volume, problem))
-                return path
+                return await self._on_host(Path(volume.host_path.path), volume.host_path.type or "")
             if volume.persistent_volume_claim is not None:
                 return await self._claimed(pod, volume.persistent_volume_claim.claim_name, again=again)
             return await self._in_pod_directory(pod, volume, room, again=again)
         except (Missing, Unsupported, Outside, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error
+
+    async def _on_host(self, path: Path, kind: str) -> Path:
+        if kind and (problem := await self.writer.run(path, partial(prepare, path, kind))):
+            raise Missing(problem)
+        return path
 
     async def _claimed(self, pod: Pod, claim: str, *, again: bool) -> Path:
         """A large volume takes long to be given to a group, so that has no limit of time."""
@@ -117,14 +124,21 @@ class Volumes(msgspec.Struct, frozen=True):
         return volume.path
 
     async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
-        kind, in_memory, size = _kind(volume)
         payload = await self.payloads.of(pod, volume, recent=again)
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         if payload is not None and group is not None:
             payload = {name: of_group(file, group) for name, file in payload.items()}
-        path = self.volume_directory(pod.metadata.uid, volume)
         for file in payload.values() if payload is not None else ():
             room.take(file)
+        path = self.volume_directory(pod.metadata.uid, volume)
+        await self._write(pod, volume, path, payload, group)
+        return path
+
+    async def _write(
+        self, pod: Pod, volume: Volume, path: Path, payload: dict[str, File] | None, group: int | None
+    ) -> None:
+        """Raises Outside, OSError."""
+        kind, in_memory, size = _kind(volume)
         now = self.now()
 
         def make() -> None:
@@ -141,7 +155,6 @@ class Volumes(msgspec.Struct, frozen=True):
                 write_payload(path, payload, now=now, own=self.mounter.own)
 
         await self.writer.run(path, make)
-        return path
 
     async def container_mounts(
         self,
@@ -185,8 +198,10 @@ class Volumes(msgspec.Struct, frozen=True):
         self, pod: Pod, mount: VolumeMount, volume: Path, environment: Mapping[str, str], place: tuple[str, ...]
     ) -> Path:
         sub_path = _sub_path(mount, environment)
-        if not sub_path:
-            return volume
+        return await self._inside(pod, volume, sub_path, place) if sub_path else volume
+
+    async def _inside(self, pod: Pod, volume: Path, sub_path: str, place: tuple[str, ...]) -> Path:
+        """Raises Unsupported, OSError."""
 
         def make() -> Path:
             home = self.make_directory(pod.metadata.uid)

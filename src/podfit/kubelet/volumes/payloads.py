@@ -18,7 +18,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.kubelet.sources.downward import Unsupported, field_value, resource_value
 from podfit.kubelet.sources.lookup import Lookup, Missing, Source
 from podfit.kubelet.volumes.atomic import File, Owner
-from podfit.kubelet.volumes.tokens import TokenSource
+from podfit.kubelet.volumes.tokens import Tokens
 
 DEFAULT_MODE = 0o644
 VOLUME_BYTES, VOLUME_FILES = 32 << 20, 10_000
@@ -59,7 +59,7 @@ class Payloads(msgspec.Struct, frozen=True):
 
     lookup: Lookup
     allocatable: ResourceList
-    tokens: TokenSource
+    tokens: Tokens
 
     async def of(self, pod: Pod, volume: Volume, *, recent: bool = False) -> dict[str, File] | None:
         """None when the volume is of another kind; `recent` as in Lookup. Raises Missing, Unsupported, ApiError."""

@@ -6,7 +6,7 @@ none can be had, one that is still good stays.
 
 import logging
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -42,13 +42,22 @@ class _Token(msgspec.Struct, frozen=True):
     end: datetime
 
 
+class Tokens(Protocol):
+    async def token(self, pod: Pod, wanted: ServiceAccountTokenProjection) -> str:
+        """A token that is good for a while. Raises ApiError, OSError when there is none."""
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone, and its tokens are good no more."""
+
+
 class TokenSource:
+    """`Tokens` from the API server."""
+
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._tokens: dict[_Key, _Token] = {}
 
     async def token(self, pod: Pod, wanted: ServiceAccountTokenProjection) -> str:
-        """A token that is good for a while. Raises ApiError, OSError when there is none."""
         seconds = wanted.expiration_seconds or DEFAULT_SECONDS
         account = pod.spec.service_account_name or "default"
         key, now = _Key(pod.metadata.uid, account, wanted.audience, seconds), self._clock.now()
@@ -70,7 +79,6 @@ class TokenSource:
         return known.text
 
     def forget(self, uid: str) -> None:
-        """The pod is gone, and its tokens are good no more."""
         self._tokens = {key: token for key, token in self._tokens.items() if key.uid != uid}
 
     async def _request(self, pod: Pod, key: _Key, now: datetime) -> _Token:

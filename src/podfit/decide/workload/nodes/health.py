@@ -128,11 +128,12 @@ class Tainting(msgspec.Struct, frozen=True):
 def tainting(node: Node, nodes: Sequence[Node], *, last: float, now: float, stamp: str) -> Tainting:
     """`nodes` are all, `last` is when pods of a node of its zone were sent away, on the same clock as `now`; `stamp` is
     the time of day."""
-    sick, between = ready(node) in ("False", "Unknown"), pause(nodes, zone_of(node))
+    sick = ready(node) in ("False", "Unknown")
+    between = pause(nodes, zone_of(node)) if sick else None  # one that is well is judged without a look at the others
     due = last + (between or 0)
     evict = sick and between is not None and now >= due
     taints = wanted_taints(node, evict=evict, stamp=stamp)
-    if not any(ready(other) == "True" for other in nodes):
+    if sick and not any(ready(other) == "True" for other in nodes):
         taints = without_eviction(taints)
     if taints != node.spec.taints:
         return Tainting(taints, evicts=len(without_eviction(taints)) < len(taints))
