@@ -24,7 +24,7 @@ from podfit.process.node_connections import NodeConnections
 from support.access import send
 from support.requests import REQUESTS, body, request
 from support.server import Server, running_server
-from support.websocket import HANDSHAKE, Pipe, frame
+from support.websocket import HANDSHAKE, Pipe, frame, received
 
 HOST = "127.0.0.1"  # every machine has it; the one rule that forbids it is set aside where it is not the subject
 
@@ -187,7 +187,7 @@ async def test_a_connection_that_changes_its_protocol_is_carried_both_ways(serve
 
         async def serve(duplex: Duplex) -> None:
             socket = WebSocket(duplex)
-            while message := await socket.receive():
+            while message := await received(socket):
                 await socket.send(message.upper())
 
         return Response(101, hands.headers, upgrade=serve)

@@ -1,15 +1,17 @@
 """The server's side of a WebSocket, alone and behind the HTTPS server."""
 
 import asyncio
+import os
 
 import pytest
 
 from net.test_http_server import Serving
 from podfit.core.errors import ApiError
 from podfit.net.raw_streams import join
-from podfit.net.websocket import MOST_MESSAGE, WebSocket, shake_hands
+from podfit.net.websocket import MOST_MESSAGE, PART, WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response
-from support.websocket import HANDSHAKE, Pipe, frame, frames
+from support.turns import turns
+from support.websocket import HANDSHAKE, Pipe, frame, frames, received
 from support.wire import Dial, get
 
 
@@ -41,12 +43,12 @@ async def test_messages_in_pieces_between_pings() -> None:
     pipe = Pipe()
     socket = WebSocket(pipe)
     pipe.give(frame(b"he", final=False), frame(b"?", code=9), frame(b"llo", code=0), frame(b"x" * 70_000))
-    assert await socket.receive() == b"hello"
-    assert await socket.receive() == b"x" * 70_000
+    assert await received(socket) == b"hello"
+    assert await received(socket) == b"x" * 70_000
     await socket.send(b"a", b"b" * 200)
     assert pipe.frames == [(10, b"?"), (2, b"a" + b"b" * 200)]
     pipe.give(frame(b"\x03\xe8bye", code=8))
-    assert await socket.receive() is None
+    assert await received(socket) is None
     assert pipe.frames[2:] == [(8, b"\x03\xe8")]
     with pytest.raises(ConnectionError):
         await socket.send(b"late")
@@ -67,15 +69,48 @@ async def test_messages_in_pieces_between_pings() -> None:
 async def test_who_breaks_the_protocol_is_told(sent: bytes, code: int) -> None:
     pipe = Pipe()
     pipe.give(sent)
-    assert await WebSocket(pipe).receive() is None
+    assert await received(WebSocket(pipe)) is None
     assert pipe.frames == [(8, code.to_bytes(2, "big"))]
 
 
 async def test_a_client_that_leaves() -> None:
     pipe = Pipe()
     pipe.give()
-    assert await WebSocket(pipe).receive() is None
+    assert await received(WebSocket(pipe)) is None
     assert pipe.sent == b""
+
+
+async def test_no_message_is_held_as_a_whole() -> None:
+    """A message of 4 MiB, which a thousand sessions may begin and not end, is passed on as it comes."""
+    pipe = Pipe()
+    socket = WebSocket(pipe)
+    whole = os.urandom(MOST_MESSAGE)
+    pipe.give(frame(whole[:1_000_001], final=False), frame(whole[1_000_001:], code=0))
+    parts = [await socket.part()]
+    while parts[-1] is not None and not parts[-1].last:
+        parts.append(await socket.part())
+    assert b"".join(part.data for part in parts if part) == whole
+    assert max(len(part.data) for part in parts if part) == PART
+    assert [part.first for part in parts if part] == [True] + [False] * (len(parts) - 1)
+
+
+@pytest.mark.parametrize("flood", [frame(b"", final=False, code=0), frame(b"", code=9)], ids=["nothing", "pings"])
+async def test_thousands_of_frames_at_once_hold_nobody_up(flood: bytes) -> None:
+    pipe = Pipe()
+    pipe.give(frame(b"x", final=False) + flood * 20_000 + frame(b"y", code=0))
+    with turns() as measured:
+        assert await received(WebSocket(pipe)) == b"xy"
+    assert measured.worst < 0.05
+
+
+async def test_messages_in_frames_are_as_large_together_as_one() -> None:
+    pipe = Pipe()
+    begun = frame(b"x", final=False) + frame(bytes(MOST_MESSAGE - 2), code=0, final=False)
+    pipe.give(begun, frame(b"x", code=0), begun, frame(b"xx", code=0))
+    socket = WebSocket(pipe)
+    assert len(await received(socket) or b"") == MOST_MESSAGE
+    assert await received(socket) is None
+    assert pipe.frames == [(8, b"\x03\xf1")]
 
 
 async def echoing(asked: Request) -> Response:
@@ -83,7 +118,7 @@ async def echoing(asked: Request) -> Response:
 
     async def serve(duplex: Duplex) -> None:
         socket = WebSocket(duplex)
-        while message := await socket.receive():
+        while message := await received(socket):
             await socket.send(message)
 
     return Response(101, hands.headers, upgrade=serve)

@@ -3,6 +3,8 @@
 import asyncio
 import os
 
+from podfit.net.websocket import WebSocket
+
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 HANDSHAKE = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": KEY, "sec-websocket-version": "13"}
 
@@ -74,3 +76,13 @@ class Pipe:
     @property
     def frames(self) -> list[tuple[int, bytes]]:
         return frames(self.sent)
+
+
+async def received(socket: WebSocket) -> bytes | None:
+    """A whole message; None when the client has closed or left, or broke the protocol."""
+    message = b""
+    while (part := await socket.part()) is not None:
+        message += part.data
+        if part.last:
+            return message
+    return None

@@ -3,6 +3,7 @@
 Messages are bounded, pings are answered, and what is sent is never masked. Extensions are not offered.
 """
 
+import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,9 +19,12 @@ BASE64_READER = "base64.binary.k8s.io"
 READERS = ("", "binary.k8s.io", BASE64_READER)
 """Subprotocols for what is only read, such as a log; none at all is binary."""
 MOST_MESSAGE = 4 * 1024 * 1024
+PART = 64 * 1024
+"""Bytes of a message that are held at once."""
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _MOST_CONTROL = 125
+_AT_ONCE = 64  # frames that are read in one turn of the event loop
 NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
 
 
@@ -69,32 +73,46 @@ def shake_hands(request: Request, protocols: Sequence[str]) -> Handshake:
     return Handshake(headers, chosen or "")
 
 
+class Part(msgspec.Struct, frozen=True):
+    """Of a message, at most PART bytes: no message is held as a whole. `first` and `last` may be one."""
+
+    data: bytes
+    first: bool
+    last: bool
+
+
+class _Frame(msgspec.Struct):
+    """What is known of a frame that is being read; `first` and `final` are its places in a message."""
+
+    code: int
+    first: bool
+    final: bool
+    mask: bytes
+    left: int
+
+
 class WebSocket:
     def __init__(self, duplex: Duplex) -> None:
         self._duplex = duplex
         self._buffer = bytearray()
         self._closed = False
+        self._frame: _Frame | None = None
+        self._frames = 0
+        self._size = -1  # of the message so far; -1 between two
 
-    async def receive(self) -> bytes | None:
-        """The next message; None when the client has closed or left, or broke the protocol."""
-        message, begun = bytearray(), False
+    async def part(self) -> Part | None:
+        """The next part of a message; None when the client has closed or left, or broke the protocol."""
         try:
-            while True:
-                final, code, data = await self._frame()
-                if code == _CLOSE:
+            while (frame := self._frame or await self._next_frame()) is not None:
+                if frame.code < _CLOSE:
+                    return await self._some(frame)
+                self._frame = None
+                data = _unmasked(await self._take(frame.left), frame.mask)
+                if frame.code == _CLOSE:
                     await self._close(data[:2] or NORMAL.to_bytes(2, "big"))
                     return None
-                if code == _PING:
+                if frame.code == _PING:
                     await self._send(_PONG, data)
-                elif code != _PONG:
-                    if (code == _CONTINUED) != begun:
-                        raise _Broken(PROTOCOL_ERROR)
-                    begun = True
-                    message += data
-                    if len(message) > MOST_MESSAGE:
-                        raise _Broken(TOO_LARGE)
-                    if final:
-                        return bytes(message)
         except _Broken as error:
             await self._close(error.code.to_bytes(2, "big"))
         except EOFError:
@@ -137,29 +155,55 @@ class WebSocket:
         if not self._duplex.ready:
             await self._duplex.drained()
 
-    async def _frame(self) -> tuple[bool, int, bytes]:
-        """Whether it ends a message, its kind, what it carries. Raises EOFError, _Broken."""
+    async def _next_frame(self) -> _Frame:
+        """Raises EOFError, _Broken."""
+        self._frames += 1
+        if self._frames % _AT_ONCE == 0:
+            await asyncio.sleep(0)  # what has come at once may be thousands of frames without a byte
         first, second = await self._take(2)
-        code, size = first & 0x0F, second & 0x7F
+        code, size, final = first & 0x0F, second & 0x7F, bool(first & 0x80)
         if first & 0x70 or not second & 0x80 or code not in (_CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG):
             raise _Broken(PROTOCOL_ERROR)
-        if code >= _CLOSE and (size > _MOST_CONTROL or not first & 0x80):
+        if code >= _CLOSE and (size > _MOST_CONTROL or not final):
             raise _Broken(PROTOCOL_ERROR)
         if size == 126:
             size = int.from_bytes(await self._take(2), "big")
         elif size == 127:
             size = int.from_bytes(await self._take(8), "big")
-        if size > MOST_MESSAGE:
-            raise _Broken(TOO_LARGE)
-        mask = await self._take(4)
-        return bool(first & 0x80), code, _unmasked(await self._take(size), mask)
+        begins = code in (_TEXT, _BINARY)
+        if code < _CLOSE:
+            if begins != (self._size < 0):
+                raise _Broken(PROTOCOL_ERROR)
+            self._size = max(0, self._size) + size
+            if self._size > MOST_MESSAGE:
+                raise _Broken(TOO_LARGE)
+        self._frame = _Frame(code, begins, final, await self._take(4), size)
+        return self._frame
+
+    async def _some(self, frame: _Frame) -> Part:
+        """As much of a frame as has come."""
+        size = min(frame.left, PART)
+        if size and not self._buffer:
+            self._buffer += await self._more()
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        part = Part(_unmasked(data, frame.mask), frame.first, frame.final and len(data) == frame.left)
+        turned = len(data) % 4
+        frame.mask, frame.left, frame.first = frame.mask[turned:] + frame.mask[:turned], frame.left - len(data), False
+        if not frame.left:
+            self._frame = None
+            self._size = -1 if frame.final else self._size
+        return part
+
+    async def _more(self) -> bytes:
+        data = await self._duplex.read()
+        if not data:
+            raise EOFError
+        return data
 
     async def _take(self, size: int) -> bytes:
         while len(self._buffer) < size:
-            data = await self._duplex.read()
-            if not data:
-                raise EOFError
-            self._buffer += data
+            self._buffer += await self._more()
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
@@ -170,7 +214,7 @@ async def sent_as_messages(body: Body, protocol: str, duplex: Duplex) -> None:
     socket = WebSocket(duplex)
 
     async def listen() -> None:
-        while await socket.receive() is not None:
+        while await socket.part() is not None:
             continue
 
     async def tell() -> None:

@@ -19,7 +19,7 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded
 from podfit.kubelet.runtime.types import SandboxState, Streams
 from podfit.net.raw_streams import Dialled, until_one_is_over
-from podfit.net.websocket import WebSocket, shake_hands
+from podfit.net.websocket import Part, WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response, Upgrade
 
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
@@ -27,7 +27,10 @@ TUNNEL = "SPDY/3.1+portforward.k8s.io"
 MOST_SESSIONS = 1000
 LOOK_SECONDS = 5.0  # between two looks at whether the pod of a port-forward is still there
 _CHANNELS: tuple[Channel, ...] = ("stdin", "stdout", "stderr", "error", "resize")
+_STDIN, _RESIZE = _CHANNELS.index("stdin"), _CHANNELS.index("resize")
 _CLOSE = 255
+MOST_TOLD = 4096
+"""Bytes of a message that resizes a terminal or closes a channel; a longer one is none."""
 _TRUE = ("1", "true", "True")
 
 
@@ -116,10 +119,10 @@ async def _converse(socket: WebSocket, remote: RemoteCommand, wanted: Streams, p
     told = False
 
     async def listen() -> None:
-        while (message := await socket.receive()) is not None:
+        ear = _Ear(remote, protocol)
+        while (part := await socket.part()) is not None:
             try:
-                if message:
-                    await _heard(remote, message, protocol)
+                await ear.hear(part)
             except ConnectionError:
                 return
 
@@ -141,13 +144,33 @@ async def _converse(socket: WebSocket, remote: RemoteCommand, wanted: Streams, p
     await socket.close()
 
 
-async def _heard(remote: RemoteCommand, message: bytes, protocol: str) -> None:
-    channel, data = message[0], message[1:]
-    if protocol == V5 and channel == _CLOSE:
-        if data == b"\0":
-            await remote.end_stdin()
-    elif channel < len(_CHANNELS) and _CHANNELS[channel] in ("stdin", "resize"):
-        await remote.write(_CHANNELS[channel], data)
+class _Ear:
+    """Takes a client's messages by their channels, as they come; only those to resize or to close are put together."""
+
+    def __init__(self, remote: RemoteCommand, protocol: str) -> None:
+        self._remote, self._protocol = remote, protocol
+        self._channel = -1
+        self._message = b""
+
+    async def hear(self, part: Part) -> None:
+        """Raises ConnectionError."""
+        data = part.data
+        if part.first:
+            self._channel, self._message = -1, b""
+        if self._channel < 0 and data:
+            self._channel, data = data[0], data[1:]
+        if self._channel == _STDIN:
+            await self._remote.write("stdin", data)
+        elif len(self._message) <= MOST_TOLD:
+            self._message += data
+            if part.last:
+                await self._told()
+
+    async def _told(self) -> None:
+        if self._channel == _CLOSE and self._protocol == V5 and self._message == b"\0":
+            await self._remote.end_stdin()
+        elif self._channel == _RESIZE and len(self._message) <= MOST_TOLD:
+            await self._remote.write("resize", self._message)
 
 
 async def _refused(socket: WebSocket, text: str) -> None:
@@ -171,8 +194,8 @@ def _plain(status: bytes) -> bytes:
 
 async def _there(socket: WebSocket, remote: Dialled) -> None:
     try:
-        while (message := await socket.receive()) is not None:
-            remote.write(message)
+        while (part := await socket.part()) is not None:
+            remote.write(part.data)
             if not remote.ready:
                 await remote.drained()
     except ConnectionError:
