@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
@@ -40,6 +41,43 @@ def ghost(cluster: Cluster) -> None:
 def taints(cluster: Cluster) -> set[tuple[str, str]]:
     node = cluster.run(cluster.client.get(Node, "ghost"))
     return {(taint.key.removeprefix("node.kubernetes.io/"), taint.effect) for taint in node.spec.taints}
+
+
+def told(cluster: Cluster, *reasons: str) -> list[tuple[str, str, str]]:
+    found = cluster.run(cluster.client.list(Event, "default")).items
+    return [
+        (event.involved_object.name, event.reason, event.message)
+        for event in found
+        if event.reason in reasons and event.source.component != "kubelet"
+    ]
+
+
+def test_what_is_told_of_a_node(cluster: Cluster) -> None:
+    ghost(cluster)
+    cluster.clock.advance(80)
+    cluster.run(cluster.client.delete(Node, "ghost"))
+    cluster.clock.advance(1)
+    assert [
+        event for event in told(cluster, "RegisteredNode", "NodeNotReady", "RemovingNode") if event[0] == "ghost"
+    ] == [
+        ("ghost", "RegisteredNode", "Node ghost event: Registered Node ghost in Controller"),
+        ("ghost", "NodeNotReady", "Node ghost status is now: NodeNotReady"),
+        ("ghost", "RemovingNode", "Node ghost event: Removing Node ghost from Controller"),
+    ]
+
+
+def test_a_pod_that_need_not_go_any_more_is_told_so(cluster: Cluster) -> None:
+    ghost(cluster)
+    taint = {"key": "mine", "effect": "NoExecute"}
+    for taints_now in ([taint], []):
+        patch = {"spec": {"taints": taints_now}}
+        cluster.run(cluster.client.patch(Node, "ghost", "", patch, content_type=MERGE_PATCH))
+        cluster.clock.advance(5)
+    assert told(cluster, "TaintManagerEviction") == [
+        ("short", "TaintManagerEviction", "Cancelling deletion of Pod default/short")
+    ]
+    cluster.clock.advance(30)
+    assert not cluster.run(cluster.client.get(Pod, "short", "default")).metadata.deletion_timestamp
 
 
 def test_a_silent_node_becomes_unknown_and_its_pods_leave_when_they_must(cluster: Cluster) -> None:

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.references import ObjectReference
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import BY_NODE, Controller, by_node
-from podfit.controllers.pod_control import NOT_FOUND
+from podfit.controllers.pod_control import NORMAL, NOT_FOUND
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -42,16 +43,28 @@ class NodeLifecycleController(Controller[str]):
         self._leases.add_handler(add=self._renewed, update=lambda _, new: self._renewed(new))
 
     def _added(self, node: Node) -> None:
-        self.queue.add(node.metadata.name)
+        name = node.metadata.name
+        self._tell(node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
+        self.queue.add(name)
 
     def _changed(self, old: Node, new: Node) -> None:
         beats = [[condition.last_heartbeat_time for condition in node.status.conditions] for node in (old, new)]
         if beats[0] != beats[1]:
             self._hear(new.metadata.name)
+        if health.ready(old) == "True" and health.ready(new) != "True":
+            self._tell(new, "NodeNotReady", f"Node {new.metadata.name} status is now: NodeNotReady")
         self.queue.add(new.metadata.name)
 
     def _gone(self, node: Node) -> None:
-        self._heard.pop(node.metadata.name, None)
+        name = node.metadata.name
+        self._tell(node, "RemovingNode", f"Node {name} event: Removing Node {name} from Controller")
+        self._heard.pop(name, None)
+
+    def _tell(self, node: Node, reason: str, text: str) -> None:
+        """About the node, whatever its version."""
+        meta = node.metadata
+        about = ObjectReference(kind=node.kind, api_version=node.api_version, name=meta.name, uid=meta.uid)
+        self._recorder.event(about, NORMAL, reason, text)
 
     def _renewed(self, lease: Lease) -> None:
         if lease.metadata.namespace == LEASES:

@@ -23,13 +23,20 @@ class TaintEvictionController(Controller[Key]):
         self._client, self._recorder, self._clock = client, recorder, clock
         self._nodes, self._pods = informers.of(Node), informers.of(Pod)
         self._pods.add_index(BY_NODE, by_node)
+        self._waiting: set[Key] = set()  # pods that are to go later
         super().__init__(clock, self._nodes, self._pods, workers=WORKERS)
         self._nodes.add_handler(add=self._tainted, update=self._changed)
-        self._pods.add_handler(add=self._placed, update=self._moved)
+        self._pods.add_handler(add=self._placed, update=self._moved, delete=self._gone)
+
+    def _gone(self, pod: Pod) -> None:
+        self._waiting.discard(key_of(pod))
 
     def _changed(self, old: Node, new: Node) -> None:
         if old.spec.taints != new.spec.taints:
             self._tainted(new)
+            for pod in self._pods.by_index(BY_NODE, new.metadata.name):
+                if key_of(pod) in self._waiting:
+                    self.queue.add(key_of(pod))
 
     def _tainted(self, node: Node) -> None:
         if node.spec.taints:
@@ -53,10 +60,16 @@ class TaintEvictionController(Controller[Key]):
             return None
         now = self._clock.now()
         when = until(pod, node.spec.taints, now)
-        if when is None:
-            return None
-        if when > now:
+        if when is not None and when > now:
+            self._waiting.add(key)
             return (when - now).total_seconds()
+        if when is None:
+            if key in self._waiting:
+                text = f"Cancelling deletion of Pod {namespace}/{name}"
+                self._recorder.event(pod, NORMAL, "TaintManagerEviction", text)
+            self._waiting.discard(key)
+            return None
+        self._waiting.discard(key)
         await self._evict(pod)
         return None
 
