@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.placement.fit_score import FitScoring, Strategy
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
+from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.decide.placement.view import NodeInfo, Resident
 from support.placing import a_node, a_pod
 
@@ -188,9 +189,9 @@ def test_features_that_a_node_has_to_declare(spec: dict[str, Any], needed: str) 
 
 
 def test_most_allocated_fills_a_node_before_the_next() -> None:
-    weights = {**DEFAULT_WEIGHTS, "NodeResourcesFit": 0, "NodeResourcesBalancedAllocation": 0, MOST_ALLOCATED: 1}
+    weights, full = {**DEFAULT_WEIGHTS, "NodeResourcesBalancedAllocation": 0}, FitScoring(Strategy.MOST_ALLOCATED)
     views = [a_node("empty"), a_node("half", a_pod("there", cpu="2", memory="4Gi")), a_node("small", cpu="1")]
-    assert place(a_pod(cpu="500m", memory="1Gi"), views, weights=weights) == Placed("half")
+    assert place(a_pod(cpu="500m", memory="1Gi"), views, weights=weights, fit=full) == Placed("half")
     assert place(a_pod(cpu="500m", memory="1Gi"), views) == Placed("empty")
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from podfit.api.core.v1.pods.affinity import TopologySpreadConstraint
 from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
+from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
+from podfit.decide.placement.fit_score import FitScoring, Strategy
 from podfit.process.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
 from podfit.process.errors import UsageError
 from podfit.process.options import ControllersOptions, SchedulerOptions, SchedulerProfile
@@ -34,10 +37,64 @@ def fit(**strategy: object) -> list[object]:
     return [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]}]
 
 
-def test_a_scheduler_that_fills_nodes(tmp_path: Path) -> None:
-    resources = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
-    path = scheduler(tmp_path, profiles=fit(type="MostAllocated", resources=resources))
-    assert read_scheduler(path)[0].profiles[0].weights == {"MostAllocated": 1, "NodeResourcesFit": 0}
+def spread(**args: object) -> list[object]:
+    return [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}]
+
+
+def constraint(**changed: object) -> dict[str, object]:
+    return {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **changed}
+
+
+def shape(*points: tuple[int, int]) -> dict[str, object]:
+    named = [{"utilization": utilization, "score": score} for utilization, score in points]
+    return {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {"shape": named}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ({"type": "MostAllocated"}, FitScoring(Strategy.MOST_ALLOCATED)),
+        (
+            {"resources": [{"name": "cpu", "weight": 3}, {"name": "ephemeral-storage"}, {"name": "a.com/gpu"}]},
+            FitScoring(resources=(("cpu", 3), ("ephemeral-storage", 1), ("a.com/gpu", 1))),
+        ),
+        (
+            {**shape((0, 0), (100, 10)), "resources": [{"name": "hugepages-2Mi", "weight": 100}]},
+            FitScoring(Strategy.REQUESTED_TO_CAPACITY_RATIO, (("hugepages-2Mi", 100),), ((0, 0), (100, 10))),
+        ),
+    ],
+)
+def test_how_resources_are_scored(tmp_path: Path, strategy: dict[str, object], expected: FitScoring) -> None:
+    found = read_scheduler(scheduler(tmp_path, profiles=fit(**strategy)))[0].profiles[0]
+    assert found == SchedulerProfile(fit=expected)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({}, SYSTEM_DEFAULTING),
+        ({"defaultingType": "System"}, SYSTEM_DEFAULTING),
+        ({"defaultingType": "List"}, SpreadDefaulting((), of_system=False)),
+        (
+            {"defaultingType": "List", "defaultConstraints": [constraint(minDomains=2, nodeTaintsPolicy="Honor")]},
+            SpreadDefaulting(
+                (
+                    TopologySpreadConstraint(
+                        topology_key="zone",
+                        max_skew=1,
+                        when_unsatisfiable="DoNotSchedule",
+                        min_domains=2,
+                        node_taints_policy="Honor",
+                    ),
+                ),
+                of_system=False,
+            ),
+        ),
+    ],
+)
+def test_default_constraints_of_a_profile(tmp_path: Path, args: dict[str, object], expected: SpreadDefaulting) -> None:
+    found = read_scheduler(scheduler(tmp_path, profiles=spread(**args)))[0].profiles[0]
+    assert found == SchedulerProfile(spread=expected)
 
 
 def test_several_profiles_in_one_file(tmp_path: Path) -> None:
@@ -45,7 +102,7 @@ def test_several_profiles_in_one_file(tmp_path: Path) -> None:
     path = scheduler(tmp_path, profiles=[profiles[0], {"schedulerName": "full", **profiles[1]}])  # type: ignore[dict-item]
     assert read_scheduler(path)[0].profiles == (
         SchedulerProfile(),
-        SchedulerProfile(name="full", weights={"MostAllocated": 1, "NodeResourcesFit": 0}),
+        SchedulerProfile(name="full", fit=FitScoring(Strategy.MOST_ALLOCATED)),
     )
 
 
@@ -84,9 +141,52 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
     ("fields", "said"),
     [
         ({"extenders": []}, "unknown field `extenders`"),
-        ({"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}]}]}, "only NodeResourcesFit"),
-        ({"profiles": fit(type="RequestedToCapacityRatio")}, "LeastAllocated or MostAllocated"),
-        ({"profiles": fit(resources=[{"name": "nvidia.com/gpu"}])}, "are cpu and memory, with weight 1"),
+        (
+            {"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}]}]},
+            "profiles[0].pluginConfig[0].name: 'NodeAffinity' has no arguments that podfit follows; only",
+        ),
+        (
+            {"profiles": [{"pluginConfig": [{"name": "PodTopologySpread"}, {"name": "PodTopologySpread"}]}]},
+            "profiles[0].pluginConfig[1].name: PodTopologySpread is there twice",
+        ),
+        (
+            {"profiles": fit(type="Full")},
+            "scoringStrategy.type: 'Full' is none of LeastAllocated, MostAllocated, RequestedToCapacityRatio",
+        ),
+        ({"profiles": fit(resources=[{"name": "pods"}])}, "scoringStrategy.resources[0].name: 'pods' is not scored"),
+        (
+            {"profiles": fit(resources=[{"name": "cpu"}, {"name": "memory", "weight": 101}])},
+            "scoringStrategy.resources[1].weight: 101 is not from 1 to 100",
+        ),
+        ({"profiles": fit(type="RequestedToCapacityRatio")}, "requestedToCapacityRatio.shape: there are 0 points"),
+        ({"profiles": fit(**shape((0, 0), (0, 5)))}, "shape[1].utilization: 0 is not more than the one before"),
+        ({"profiles": fit(**shape((101, 0)))}, "shape[0].utilization: 101 is not from 0 to 100"),
+        ({"profiles": fit(**shape((50, 11)))}, "shape[0].score: 11 is not from 0 to 10"),
+        (
+            {"profiles": fit(**{**shape((0, 0)), "type": "MostAllocated"})},
+            "requestedToCapacityRatio: only with type RequestedToCapacityRatio; leave it out",
+        ),
+        ({"profiles": spread(defaultingType="None")}, "args.defaultingType: 'None' is none of System, List"),
+        (
+            {"profiles": spread(defaultConstraints=[constraint()])},
+            "args.defaultConstraints: only with defaultingType List; leave them out",
+        ),
+        *(
+            ({"profiles": spread(defaultingType="List", defaultConstraints=given)}, f"args.defaultConstraints[{said}")
+            for given, said in (
+                ([constraint(maxSkew=0)], "0].maxSkew: 0 is not at least 1"),
+                ([constraint(topologyKey="")], "0].topologyKey: '' is no label of nodes"),
+                ([constraint(whenUnsatisfiable="")], "0].whenUnsatisfiable: '' is none of DoNotSchedule, Schedule"),
+                ([constraint(minDomains=2, whenUnsatisfiable="ScheduleAnyway")], "0].minDomains: 2; at least 1, and"),
+                ([constraint(nodeAffinityPolicy="Obey")], "0].nodeAffinityPolicy: 'Obey' is none of Honor, Ignore"),
+                ([constraint(), constraint(maxSkew=2)], "1]: zone with DoNotSchedule is there already"),
+            )
+        ),
+        (
+            {"profiles": spread(defaultingType="List", defaultConstraints=[constraint(labelSelector={})])},
+            "profiles[0].pluginConfig of PodTopologySpread: args: Object contains unknown field `labelSelector`",
+        ),
+        ({"profiles": spread(kind="NodeResourcesFitArgs")}, "kind PodTopologySpreadArgs"),
         ({"profiles": [{"plugins": {"filter": {}}}]}, "unknown field `filter`"),
         ({"profiles": []}, "profiles: there are 0; from 1 to 16"),
         ({"profiles": [{}, {}]}, "profiles: 'default-scheduler' is the schedulerName of 2; each needs its own"),

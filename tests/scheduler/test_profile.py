@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.events.types import Event
+from podfit.decide.placement.fit_score import FitScoring, Strategy
 from support.scheduling import running_scheduler
 
 TAINT = [{"key": "full", "effect": "PreferNoSchedule"}]
@@ -29,8 +30,8 @@ async def test_it_takes_pods_of_its_name_alone_and_counts_scores_by_its_weights(
 async def test_profiles_of_one_process_share_what_they_know(tmp_path: Path) -> None:
     """One fills nodes and the other spreads out; what either has placed takes room from both, and each speaks under
     its own name."""
-    profiles = {"default-scheduler": {}, "full": {"MostAllocated": 1, "NodeResourcesFit": 0}}
-    async with running_scheduler(tmp_path, profiles) as world:
+    profiles: dict[str, dict[str, int]] = {"default-scheduler": {}, "full": {}}
+    async with running_scheduler(tmp_path, profiles, {"full": FitScoring(Strategy.MOST_ALLOCATED)}) as world:
         await world.node("n1", cpu="4")
         await world.node("n2", cpu="4")
         for name, scheduler in (("a", "default-scheduler"), ("b", "full"), ("c", "full"), ("d", "default-scheduler")):

@@ -13,8 +13,9 @@ from podfit.api.meta.codec import convert
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.selectors import Requirement
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, DefaultSpread, SpreadDefaulting
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring, Strategy
 from podfit.decide.placement.place import Unschedulable, place
-from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
+from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.decide.placement.soft_spread import soft_constraints
 from podfit.decide.placement.view import Resident
 from podfit.scheduler.cache import ClusterCache
@@ -86,14 +87,14 @@ def pod(random: Random, number: int) -> Pod:
     return convert({"metadata": {**meta, "labels": labels}, "spec": spec}, Pod)
 
 
-FULL = {**DEFAULT_WEIGHTS, "NodeResourcesFit": 0, MOST_ALLOCATED: 1}
+FULL = FitScoring(Strategy.MOST_ALLOCATED, (("cpu", 2), ("ephemeral-storage", 1)))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
     random = Random(seed)
-    cache, weights = ClusterCache(DEFAULT_GATES), FULL if seed % 3 == 0 else DEFAULT_WEIGHTS
-    rankings = Rankings(cache, weights)
+    cache, fit = ClusterCache(DEFAULT_GATES), FULL if seed % 3 == 0 else LEAST_ALLOCATED
+    rankings = Rankings(cache, DEFAULT_WEIGHTS, fit)
     for number in range(9):
         cache.set_node(node(random, f"n{number}"))
     placed: list[tuple[Pod, str]] = []
@@ -114,7 +115,7 @@ def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
         new = pod(random, number)
         key = "default", f"p{number}"
         subject = Resident.of(new, placed=False, default_spread=default_spread(random, new))
-        wanted = place(subject, cache.views(), namespaces=cache.namespaces, weights=weights)
+        wanted = place(subject, cache.views(), namespaces=cache.namespaces, fit=fit)
         found = rankings.place(key, subject)
         if found is not None:
             ranked += 1

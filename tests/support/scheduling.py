@@ -13,6 +13,7 @@ from podfit.api.meta.codec import convert
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from support.background import beside
@@ -125,16 +126,17 @@ class World:
 async def running_scheduler(
     directory: Path,
     profiles: Mapping[str, Mapping[str, int]] = MappingProxyType({NAME: MappingProxyType({})}),
+    fit: Mapping[str, FitScoring] = MappingProxyType({}),
     spread: Mapping[str, SpreadDefaulting] = MappingProxyType({}),
 ) -> AsyncIterator[World]:
-    """With the weights of each of its profiles, and their defaults of topology spread where those are not upstream's;
-    the world's recorder is the first one's."""
+    """With the weights of each of its profiles, and how it scores resources and spreads by default where that is not
+    as upstream's default; the world's recorder is the first one's."""
     clock, metrics = FakeClock(), Metrics()
     async with running_server(directory, clock=clock) as server:
         client = server.as_user("system:kube-scheduler")
         recorders = {name: EventRecorder(client, component=name, clock=clock) for name in profiles}
         given = [
-            Profile(recorders[name], name, weights, spread.get(name, SYSTEM_DEFAULTING))
+            Profile(recorders[name], name, weights, fit.get(name, LEAST_ALLOCATED), spread.get(name, SYSTEM_DEFAULTING))
             for name, weights in profiles.items()
         ]
         scheduler = Scheduler(client, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)

@@ -13,22 +13,15 @@ import msgspec
 
 from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
-from podfit.decide.placement.score import DEFAULT_WEIGHTS, MOST_ALLOCATED
 from podfit.process import config_file
 from podfit.process.config_file import Rejected, Strict, only, seconds
 from podfit.process.errors import UsageError
-from podfit.process.options import (
-    CONTROLLERS,
-    DEFAULT_SCHEDULER,
-    ControllersOptions,
-    SchedulerOptions,
-    SchedulerProfile,
-)
+from podfit.process.options import CONTROLLERS, ControllersOptions, SchedulerOptions
+from podfit.process.scheduler_profiles import API_VERSION, Profile
 
-SCHEDULER = "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"
+SCHEDULER = API_VERSION, "KubeSchedulerConfiguration"
 MANAGER = "kubecontrollermanager.config.k8s.io/v1alpha1", "KubeControllerManagerConfiguration"
-MOST_WEIGHT, MOST_PROFILES = 100, 16
-FIT, LEAST_ALLOCATED = "NodeResourcesFit", "LeastAllocated"
+MOST_PROFILES = 16
 
 
 class LeaderElection(Strict, frozen=True, kw_only=True):
@@ -65,76 +58,6 @@ class ClientConnection(Strict, frozen=True, kw_only=True):
         return Rate(self.qps, max(self.burst, 1)) if self.qps else None
 
 
-class Plugin(Strict, frozen=True, kw_only=True):
-    name: str
-    weight: int | None = None
-
-
-class PluginSet(Strict, frozen=True, kw_only=True):
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
-
-
-class ScoredResource(Strict, frozen=True, kw_only=True):
-    name: str
-    weight: int = 1
-
-
-class Plugins(Strict, frozen=True, kw_only=True):
-    score: PluginSet = PluginSet()
-
-
-class ScoringStrategy(Strict, frozen=True, kw_only=True):
-    type: str = LEAST_ALLOCATED
-    resources: tuple[ScoredResource, ...] = ()
-
-
-class FitArgs(Strict, frozen=True, kw_only=True):
-    api_version: str = SCHEDULER[0]
-    kind: str = "NodeResourcesFitArgs"
-    scoring_strategy: ScoringStrategy = ScoringStrategy()
-
-
-class PluginConfig(Strict, frozen=True, kw_only=True):
-    name: str
-    args: FitArgs = FitArgs()
-
-    def prefers_full(self) -> bool:
-        """Raises Rejected."""
-        only("profiles.pluginConfig.name", self.name, FIT, f"only {FIT}")
-        strategy = self.args.scoring_strategy
-        if strategy.type not in (LEAST_ALLOCATED, MOST_ALLOCATED):
-            raise Rejected(
-                f"profiles: the scoringStrategy is {LEAST_ALLOCATED} or {MOST_ALLOCATED}, not {strategy.type}"
-            )
-        if {(resource.name, resource.weight) for resource in strategy.resources} not in (
-            set(),
-            {("cpu", 1), ("memory", 1)},
-        ):
-            raise Rejected("profiles: scoringStrategy.resources are cpu and memory, with weight 1")
-        return strategy.type == MOST_ALLOCATED
-
-
-class Profile(Strict, frozen=True, kw_only=True):
-    scheduler_name: str = DEFAULT_SCHEDULER
-    plugins: Plugins = Plugins()
-    plugin_config: tuple[PluginConfig, ...] = ()
-
-    def options(self) -> SchedulerProfile:
-        """Raises Rejected."""
-        score, weights = self.plugins.score, dict[str, int]()
-        for plugin in score.disabled:
-            weights |= dict.fromkeys(DEFAULT_WEIGHTS, 0) if plugin.name == "*" else {_known(plugin): 0}
-        for plugin in score.enabled:
-            weight = plugin.weight or DEFAULT_WEIGHTS[_known(plugin)]
-            if not 0 < weight <= MOST_WEIGHT:
-                raise Rejected(f"profiles: the weight of {plugin.name} is {weight}; from 1 to {MOST_WEIGHT}")
-            weights[plugin.name] = weight
-        if any(config.prefers_full() for config in self.plugin_config):
-            weights |= {MOST_ALLOCATED: weights.get(FIT, DEFAULT_WEIGHTS[FIT]), FIT: 0}
-        return SchedulerProfile(name=self.scheduler_name, weights=weights)
-
-
 class SchedulerFile(Strict, frozen=True, kw_only=True):
     api_version: str = SCHEDULER[0]
     kind: str = SCHEDULER[1]
@@ -153,7 +76,9 @@ class SchedulerFile(Strict, frozen=True, kw_only=True):
             raise Rejected(f"profiles: {twice[0]!r} is the schedulerName of {named[twice[0]]}; each needs its own")
         if "" in named:
             raise Rejected("profiles: schedulerName must not be empty")
-        return SchedulerOptions(profiles=tuple(profile.options() for profile in self.profiles))
+        return SchedulerOptions(
+            profiles=tuple(profile.options(f"profiles[{index}]") for index, profile in enumerate(self.profiles))
+        )
 
 
 class Generic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="pascal", kw_only=True):
@@ -230,10 +155,3 @@ def _followed(path: Path | None, follow: Callable[[], T]) -> T:
         return follow()
     except Rejected as error:
         raise UsageError(f"--config: {path}: {error}") from None
-
-
-def _known(plugin: Plugin) -> str:
-    if plugin.name not in DEFAULT_WEIGHTS:
-        known = ", ".join(DEFAULT_WEIGHTS)
-        raise Rejected(f"profiles: there is no plugin {plugin.name!r} that scores (known: {known})")
-    return plugin.name

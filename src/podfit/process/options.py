@@ -19,6 +19,7 @@ from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT
 from podfit.decide.node.shutdown import Groups
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
 from podfit.process.data_dir import DEFAULT_PORT, DataDir
@@ -173,11 +174,12 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
 class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The pods that name `name` are its own. `weights` are those of scores that differ from the defaults; 0 is off.
 
-    `spread` is about pods that name no constraint of topology spread.
+    `fit` is how NodeResourcesFit scores; `spread` is about pods that name no constraint of topology spread.
     """
 
     name: str = DEFAULT_SCHEDULER
     weights: Mapping[str, int] = msgspec.field(default_factory=dict)
+    fit: FitScoring = LEAST_ALLOCATED
     spread: SpreadDefaulting = SYSTEM_DEFAULTING
 
 

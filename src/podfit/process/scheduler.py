@@ -23,6 +23,7 @@ def scheduler_loops(
             SeriesRecorder(client, component=profile.name, clock=clock, host=socket.gethostname()),
             profile.name,
             profile.weights,
+            profile.fit,
             profile.spread,
         )
         for profile in options.profiles

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from podfit.decide.placement.fit_score import FitScoring
 from podfit.decide.placement.place import refuse_alone
 from podfit.decide.placement.score import holders, image_names, local_score, node_preference, relative, soft_taints
 from podfit.decide.placement.soft_spread import MOST, Domains, SoftConstraints
@@ -48,7 +49,7 @@ class KindRanking(msgspec.Struct):
         images = image_names(subject.pod)
         return KindRanking(subject, soft, cache.makeup, cache.mark, images, holders(images, cache.views()))
 
-    def judge(self, cache: ClusterCache, weights: Mapping[str, int], name: str) -> None:
+    def judge(self, cache: ClusterCache, weights: Mapping[str, int], fit: FitScoring, name: str) -> None:
         if (before := self.places.pop(name, None)) is not None:
             self.sizes[before[0]] -= 1
         self.refusals.pop(name, None)
@@ -58,7 +59,7 @@ class KindRanking(msgspec.Struct):
         if (refusal := refuse_alone(subject, view)) is not None:
             self.refusals[name] = refusal
             return
-        score = local_score(subject, view, self.images, self.held, len(cache), weights)
+        score = local_score(subject, view, self.images, self.held, len(cache), weights, fit=fit)
         domains = self.soft.domains(view.labels) if self.soft is not None else ()
         group = soft_taints(subject.pod, view), node_preference(subject.pod, view), domains
         self.places[name] = group, score

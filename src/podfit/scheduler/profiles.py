@@ -9,6 +9,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.scheduler.cache import ClusterCache
 from podfit.scheduler.names import NAME, scheduler_of
@@ -19,12 +20,13 @@ from podfit.scheduler.writes import Writes
 class Profile(msgspec.Struct, frozen=True):
     """`weights` are those of scores that differ from the defaults; events are told by the recorder of its name.
 
-    `spread` is about pods that name no constraint of topology spread.
+    `fit` is how NodeResourcesFit scores; `spread` is about pods that name no constraint of topology spread.
     """
 
     recorder: EventRecorder
     name: str = NAME
     weights: Mapping[str, int] = {}
+    fit: FitScoring = LEAST_ALLOCATED
     spread: SpreadDefaulting = SYSTEM_DEFAULTING
 
 
@@ -32,9 +34,9 @@ class WorkingProfile:
     """What a profile works with."""
 
     def __init__(self, profile: Profile, client: Client, cache: ClusterCache, clock: Clock) -> None:
-        self.name, self.spread = profile.name, profile.spread
+        self.name, self.fit, self.spread = profile.name, profile.fit, profile.spread
         self.weights = {**DEFAULT_WEIGHTS, **profile.weights}
-        self.rankings = Rankings(cache, self.weights)
+        self.rankings = Rankings(cache, self.weights, self.fit)
         self.writes = Writes(client, profile.recorder, clock, name=profile.name)
 
 

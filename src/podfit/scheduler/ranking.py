@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.decide.placement.equivalence import has_pod_rules, is_selected_by_others, kind_of
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.decide.placement.place import Placed, Unschedulable, sentence
 from podfit.decide.placement.soft_spread import SoftConstraints, soft_constraints
 from podfit.decide.placement.view import Resident
@@ -38,8 +39,8 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 class Rankings:
-    def __init__(self, cache: ClusterCache, weights: Mapping[str, int]) -> None:
-        self._cache, self._weights = cache, weights
+    def __init__(self, cache: ClusterCache, weights: Mapping[str, int], fit: FitScoring = LEAST_ALLOCATED) -> None:
+        self._cache, self._weights, self._fit = cache, weights, fit
         self._kinds: OrderedDict[Hashable, KindRanking] = OrderedDict()
         self._workloads: OrderedDict[Hashable, SpreadRanking] = OrderedDict()
         self._alone: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -76,7 +77,7 @@ class Rankings:
         names = [view.name for view in self._cache.views()]
         for start in range(0, len(names), SLICE):
             for name in names[start : start + SLICE]:
-                fresh.judge(self._cache, self._weights, name)
+                fresh.judge(self._cache, self._weights, self._fit, name)
             await asyncio.sleep(0)
         self._kinds[question.kind] = fresh  # what changed meanwhile is judged again, from its mark on
 
@@ -129,7 +130,7 @@ class Rankings:
             self._kinds.popitem(last=False)
         known.mark = cache.mark
         for name in dict.fromkeys(changed):
-            known.judge(cache, self._weights, name)
+            known.judge(cache, self._weights, self._fit, name)
         return known
 
     def _workload(self, question: _Question, soft: SoftConstraints) -> SpreadRanking:

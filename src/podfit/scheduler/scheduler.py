@@ -160,7 +160,14 @@ class Scheduler:
         if not claims_of(subject.pod) and (verdict := profile.rankings.place(key, subject)) is not None:
             return verdict
         views = self._cache.views()
-        return place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=profile.weights)
+        return place(
+            subject,
+            views,
+            namespaces=self._cache.namespaces,
+            claims=self._claims,
+            weights=profile.weights,
+            fit=profile.fit,
+        )
 
     def _refused(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable) -> None:
         views = self._cache.views()

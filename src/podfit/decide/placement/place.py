@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.decide.placement.node_filters import admits, has_features, has_ports, has_room
 from podfit.decide.placement.pod_affinity import Neighbourhood, neighbourhood
 from podfit.decide.placement.score import DEFAULT_WEIGHTS, scores
@@ -66,6 +67,7 @@ def place(
     namespaces: NamespaceLabels = NO_NAMESPACES,
     claims: ClaimLookup = NO_CLAIMS,
     weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+    fit: FitScoring = LEAST_ALLOCATED,
 ) -> Placed | Unschedulable:
     """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
     if not views:
@@ -89,7 +91,7 @@ def place(
         return Unschedulable(sentence(refusals.values(), len(views)), refusals)
     if len(fitting) == 1:
         return Placed(fitting[0].name)
-    ranks = zip(scores(subject, fitting, views, namespaces, weights), fitting, strict=True)
+    ranks = zip(scores(subject, fitting, views, namespaces, weights, fit=fit), fitting, strict=True)
     return Placed(min((-score, view.name) for score, view in ranks)[1])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring, fit_score
 from podfit.decide.placement.node_filters import term_matches, tolerated
 from podfit.decide.placement.soft_spread import MOST, spread_evenly
 from podfit.decide.placement.terms import term
@@ -25,8 +26,6 @@ DEFAULT_WEIGHTS: Mapping[str, int] = MappingProxyType(
     }
 )
 """Upstream's default plugins that score, and what each counts for."""
-MOST_ALLOCATED = "MostAllocated"
-"""What counts in place of NodeResourcesFit where that prefers full nodes, so that few are used."""
 _SMALL_IMAGE, _LARGE_IMAGE = 23 << 20, 1000 << 20  # bytes; below no gain, above no more gain
 _HARD_AFFINITY = 1  # what a required affinity of a pod that runs is worth to one that it speaks of
 
@@ -37,12 +36,14 @@ def scores(
     views: Sequence[NodeInfo],
     namespaces: NamespaceLabels,
     weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+    *,
+    fit: FitScoring = LEAST_ALLOCATED,
 ) -> list[int]:
     """One number for each of the `fitting` nodes; `views` are all nodes, for what depends on the whole. `weights` names
     every plugin; one that weighs 0 is not asked."""
     pod = subject.pod
     plugins: dict[str, Callable[[], list[int]]] = {
-        "NodeResourcesFit": lambda: [free_share(subject, view) for view in fitting],
+        "NodeResourcesFit": lambda: [fit_score(subject, view, fit) for view in fitting],
         "NodeResourcesBalancedAllocation": lambda: [balance(subject, view) for view in fitting],
         "ImageLocality": lambda: image_scores(pod, fitting, views),
         "TaintToleration": lambda: _inverted([soft_taints(pod, view) for view in fitting]),
@@ -50,30 +51,8 @@ def scores(
         "PodTopologySpread": lambda: spread_evenly(subject, fitting, views),
         "InterPodAffinity": lambda: inter_pod_affinity(pod, fitting, views, namespaces),
     }
-    if MOST_ALLOCATED in weights:
-        plugins[MOST_ALLOCATED] = lambda: [used_share(subject, view) for view in fitting]
     parts = [(weights[name], plugin()) for name, plugin in plugins.items() if weights[name]]
     return [sum(weight * part[index] for weight, part in parts) for index in range(len(fitting))]
-
-
-def free_share(subject: Resident, view: NodeInfo) -> int:
-    """The share of CPU and memory left free; containers without a request count as small ones."""
-    total = kinds = 0
-    for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
-        if capacity:
-            total += max(capacity - used - more, 0) * MOST // capacity
-            kinds += 1
-    return total // kinds if kinds else 0
-
-
-def used_share(subject: Resident, view: NodeInfo) -> int:
-    """The share of CPU and memory that is taken then; what is more than there is counts nothing."""
-    total = kinds = 0
-    for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
-        if capacity:
-            total += (used + more) * MOST // capacity if used + more <= capacity else 0
-            kinds += 1
-    return total // kinds if kinds else 0
 
 
 def balance(subject: Resident, view: NodeInfo) -> int:
@@ -172,13 +151,13 @@ def local_score(
     held: Mapping[str, int],
     nodes: int,
     weights: Mapping[str, int],
+    *,
+    fit: FitScoring,
 ) -> int:
     """What a node is worth by itself, whatever the others are: room, balance and images, weighted."""
     total = 0
     if weight := weights["NodeResourcesFit"]:
-        total += weight * free_share(subject, view)
-    if weight := weights.get(MOST_ALLOCATED, 0):
-        total += weight * used_share(subject, view)
+        total += weight * fit_score(subject, view, fit)
     if weight := weights["NodeResourcesBalancedAllocation"]:
         total += weight * balance(subject, view)
     if weight := weights["ImageLocality"]:
