@@ -176,6 +176,23 @@ def test_a_foreign_client_reaches_it_over_https(web: Cluster) -> None:
     assert web.url.startswith("https://127.0.0.1:")
 
 
+def test_a_watch_ends_after_the_seconds_that_its_client_asked_for(web: Cluster) -> None:
+    """They are the client's own: one that waits for the end could not move the cluster's time meanwhile."""
+
+    async def watched() -> list[str]:
+        client = load([web.kubeconfig]).client()
+        try:
+            async with asyncio.timeout(60):
+                query = {"watch": "true", "timeoutSeconds": "1"}
+                body = await client.request("GET", "/api/v1/namespaces/default/pods", query=query)
+        finally:
+            await client.close()
+        return sorted(json.loads(line)["object"]["metadata"]["name"] for line in body.splitlines())
+
+    assert asyncio.run(watched()) == ["big", "web"]
+    assert web.clock.elapsed == 0
+
+
 async def test_a_test_may_be_a_coroutine(cluster: Cluster) -> None:
     cluster.apply(WEB)
     await asyncio.sleep(0)

@@ -74,6 +74,9 @@ class Context:
     converted: Remembered = field(default_factory=Remembered)
     """Stored values in the versions in which they were asked for."""
     checks: BoundedChecks = field(default_factory=BoundedChecks)
+    clients_clock: Clock | None = None
+    """What measures the seconds that a client on a connection asks a watch to last; without one, `clock`. They are the
+    client's own seconds, also where a test moves the cluster's time."""
     supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
     """Owns what runs beside the requests; whoever composes the server watches it."""
     _derived: dict[Any, _Derived] = field(default_factory=dict, init=False, compare=False)

@@ -22,7 +22,7 @@ from podfit.net.files import one_at_a_time
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
-from podfit.net.system import SystemRandom
+from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
 from podfit.process import data_state
@@ -131,6 +131,7 @@ class ApiServerComponent:
                 own_nodes=self._own_nodes,
                 ranges=options.ranges,
                 random=self.random,
+                clients_clock=SystemClock(),
                 supervisor=self.supervisor,
             ),
             signing_key=signing_key,

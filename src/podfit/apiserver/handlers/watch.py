@@ -17,7 +17,7 @@ from podfit.apiserver.registry import stored
 from podfit.apiserver.request.negotiation import YAML
 from podfit.apiserver.request.representations import NO_STREAM, wanted_media, wanted_representation
 from podfit.apiserver.request.request_info import RequestInfo
-from podfit.core.clock import Timer
+from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError, gone
 from podfit.net.wire import Request, Response, Sink
 from podfit.store.protocol import Change, Compacted, FutureRevision, Page, SlowWatcher, StoreError, Watch
@@ -51,7 +51,9 @@ async def watch(context: Context, target: RequestInfo, request: Request) -> Resp
         return Response(200, JSON, error_line(gone(old)))
     except FutureRevision as error:
         raise too_large(options.version, error.current) from None
-    return Response(200, JSON, WatchBody(context, writer, changes, first, options))
+    asked_outside = options.seconds and request.remote and context.clients_clock
+    lasts_by = asked_outside or context.clock
+    return Response(200, JSON, WatchBody(context, writer, changes, first, options, lasts_by=lasts_by))
 
 
 def _is_much(changes: Sequence[Change]) -> bool:
@@ -68,8 +70,16 @@ class WatchBody:
     """
 
     def __init__(
-        self, context: Context, writer: WatchLines, changes: Watch, first: Page | None, options: ListOptions
+        self,
+        context: Context,
+        writer: WatchLines,
+        changes: Watch,
+        first: Page | None,
+        options: ListOptions,
+        *,
+        lasts_by: Clock,
     ) -> None:
+        """`lasts_by` measures how long it lasts."""
         self._writer = writer
         self._changes = changes
         self._options = options
@@ -85,7 +95,7 @@ class WatchBody:
         self._failure: Exception | None = None
         seconds = min(options.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
         self._parting = options.bookmarks and seconds > SHORTEST_WITH_PARTING
-        self._timers: list[Timer] = [context.clock.call_later(seconds, self._expire)]
+        self._timers: list[Timer] = [lasts_by.call_later(seconds, self._expire)]
         if options.bookmarks:
             self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
         changes.on_news(self._news)

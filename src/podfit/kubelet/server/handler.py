@@ -30,6 +30,7 @@ from podfit.net.wire import Request, Response
 
 _LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
 _STREAMS = re.compile(r"^/(?:(exec|attach)/([^/]+)/([^/]+)/([^/]+)|portForward/([^/]+)/([^/]+))$")
+_WAITS_FOR_IMAGE = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 _TRUE = ("1", "true", "True", "t")
 
 
@@ -188,7 +189,7 @@ class NodeServer:
         )
         reason = next((s.state.waiting.reason for s in known if s.name == container and s.state.waiting), "")
         text = f'container "{container}" in pod "{pod.metadata.name}" is waiting to start: '
-        return text + (reason or "no logs available")
+        return text + (_WAITS_FOR_IMAGE.get(reason) or reason or "no logs available")
 
 
 def _options(request: Request, now: datetime) -> LogOptions:
