@@ -100,3 +100,36 @@ async def _followed(informer: Informer[Any]) -> asyncio.Task[None]:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_claim_that_is_refused_is_told_of_its_pod_as_well(cluster: Cluster) -> None:
+    quota = {"hard": {"persistentvolumeclaims": "0"}}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": quota})
+    cluster.clock.advance(1)
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
+    spec = {"serviceName": "s", "selector": SELECTOR, "template": TEMPLATE, "volumeClaimTemplates": [claim]}
+    cluster.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": spec})
+    cluster.clock.advance(0.001)
+    why = (
+        'persistentvolumeclaims "data-s-0" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: '
+        "persistentvolumeclaims=0, limited: persistentvolumeclaims=0"
+    )
+    assert events(cluster, "StatefulSet") == [
+        ("FailedCreate", f"Create Claim data-s-0 for Pod s-0 in StatefulSet s failed error: {why}"),
+        ("FailedCreate", f"Create Pod s-0 in StatefulSet s failed error: failed to create PVC data-s-0: {why}"),
+    ]
+
+
+def test_a_job_that_is_refused_its_pods_waits_a_second(cluster: Cluster) -> None:
+    quota = {"hard": {"pods": "0"}}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": quota})
+    cluster.clock.advance(1)
+    job = {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
+    cluster.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": job})
+    cluster.clock.advance(0.9)
+    assert len(events(cluster, "Job")) == 1
+    cluster.clock.advance(3.2)
+    assert len(events(cluster, "Job")) == 3

@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
-from podfit.client.workqueue import WorkQueue
+from podfit.client.workqueue import FIRST_DELAY, WorkQueue
 from podfit.core.clock import Clock
 from podfit.net.loop_turns import MANY
 
@@ -46,9 +46,10 @@ BY_NODE = "node"
 class Controller(ABC, Generic[K]):
     """Subclasses hand the informers they read to `super().__init__`, and add keys in handlers."""
 
-    def __init__(self, clock: Clock, *informers: Informer[Any], workers: int = 1) -> None:
-        """`workers` is how many keys are worked on at once; one key never is by two."""
-        self.queue: WorkQueue[K] = WorkQueue(clock)
+    def __init__(self, clock: Clock, *informers: Informer[Any], workers: int = 1, retry: float = FIRST_DELAY) -> None:
+        """`workers` is how many keys are worked on at once; one key never is by two. `retry`: seconds after a first
+        failure, twice as many after each that follows."""
+        self.queue: WorkQueue[K] = WorkQueue(clock, first=retry)
         self._followed, self._workers = informers, workers
 
     @abstractmethod

@@ -21,6 +21,8 @@ from podfit.net.loop_turns import beside
 
 COMPONENT = "endpoint-slice-mirroring-controller"
 WORKERS = 5
+RETRY = 1.0
+"""Seconds after a first failure, as upstream's."""
 _BY_ENDPOINTS = "mirrored"
 
 
@@ -39,7 +41,7 @@ class EndpointSliceMirroringController(Controller[Key]):
         self._endpoints, self._services = informers.of(Endpoints), informers.of(Service)
         self._slices = informers.of(EndpointSlice)
         self._slices.add_index(_BY_ENDPOINTS, _by_endpoints)
-        super().__init__(clock, self._endpoints, self._services, self._slices, workers=WORKERS)
+        super().__init__(clock, self._endpoints, self._services, self._slices, workers=WORKERS, retry=RETRY)
         for informer in (self._endpoints, self._services):
             informer.add_handler(add=self._named, update=lambda _, new: self._named(new), delete=self._named)
         self._slices.add_handler(update=lambda _, new: self._seen(new), delete=self._seen)

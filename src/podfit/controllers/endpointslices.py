@@ -22,6 +22,8 @@ from podfit.decide.workload.services.slices import MANAGER, changes
 from podfit.net.loop_turns import beside
 
 COMPONENT = "endpoint-slice-controller"
+RETRY = 1.0
+"""Seconds after a first failure, as upstream's."""
 _BY_SERVICE = "service"
 
 
@@ -37,7 +39,7 @@ class EndpointSliceController(ServiceController):
         self._client, self._recorder = client, recorder
         self._slices, self._nodes = informers.of(EndpointSlice), informers.of(Node)
         self._slices.add_index(_BY_SERVICE, _by_service)
-        super().__init__(informers, self._slices, self._nodes, clock=clock)
+        super().__init__(informers, self._slices, self._nodes, clock=clock, retry=RETRY)
         self._slices.add_handler(update=lambda _, new: self._seen(new), delete=self._seen)
         self._nodes.add_handler(add=self._node_seen)
 

@@ -41,6 +41,8 @@ from podfit.net.loop_turns import beside
 COMPONENT = "job-controller"
 WORKERS = 5
 TOO_MANY = "Too many succeeded pods running after completion count reached"
+RETRY = 1.0
+"""Seconds after a first failure, as upstream's; 60 at most."""
 GATHERED = 1.0
 """Seconds for which changes of pods are gathered, as upstream's."""
 
@@ -69,7 +71,7 @@ class JobController(Controller[Key | OrphanedPod]):
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
         self._memories: dict[Key, _Memory] = {}
-        super().__init__(clock, self._jobs, self._pods, workers=WORKERS)
+        super().__init__(clock, self._jobs, self._pods, workers=WORKERS, retry=RETRY)
         self._jobs.add_handler(
             add=lambda new: self.queue.add(key_of(new)), update=self._job_changed, delete=self._job_gone
         )

@@ -9,6 +9,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
+from podfit.client.workqueue import FIRST_DELAY
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
@@ -21,12 +22,12 @@ WORKERS = 5
 class ServiceController(Controller[Key]):
     """Keys are namespace and name of a service."""
 
-    def __init__(self, informers: Informers, *others: Informer[Any], clock: Clock) -> None:
+    def __init__(self, informers: Informers, *others: Informer[Any], clock: Clock, retry: float = FIRST_DELAY) -> None:
         self._services, self._pods = informers.of(Service), informers.of(Pod)
         self._services.add_index(BY_NAMESPACE, by_namespace)
         self._pods.add_index(BY_NAMESPACE, by_namespace)
         self._triggers: dict[Key, Triggers] = {}
-        super().__init__(clock, self._services, self._pods, *others, workers=WORKERS)
+        super().__init__(clock, self._services, self._pods, *others, workers=WORKERS, retry=retry)
         self._services.add_handler(
             add=lambda new: self.queue.add(key_of(new)),
             update=lambda _, new: self.queue.add(key_of(new)),

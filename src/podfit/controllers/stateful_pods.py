@@ -41,8 +41,8 @@ class StatefulPods:
         if any(retention.is_stale(pod, claim) for claim in self._present(owner, pod)):
             return  # the claims of the pod before are going: there is another look when they have
         name = pod.metadata.name
+        await self._claim(owner, pod, creating=True)
         try:
-            await self._claim(owner, pod)
             made = await self._client.create(pod)
         except ApiError as error:
             if error.reason != "AlreadyExists" and not namespace_ends(error):
@@ -56,8 +56,8 @@ class StatefulPods:
         found = (self.claims.get(claim.metadata.name, claim.metadata.namespace) for claim in wanted)
         return [claim for claim in found if claim is not None]
 
-    async def _claim(self, owner: StatefulSet, pod: Pod) -> None:
-        """Make the claims that are missing."""
+    async def _claim(self, owner: StatefulSet, pod: Pod, *, creating: bool = False) -> None:
+        """Make the claims that are missing; `creating`: before the pod itself, which is not made when this fails."""
         present = {claim.metadata.name for claim in self._present(owner, pod)}
         for wanted in identity.claims_of(owner, identity.ordinal(pod)):
             name = wanted.metadata.name
@@ -71,6 +71,9 @@ class StatefulPods:
                     continue  # the copy was behind
                 what, how = f"{what} for Pod {pod.metadata.name}", f"failed error: {error.message}"
                 self._tell(owner, WARNING, "FailedCreate", what, how)
+                if creating:
+                    how = f"failed error: failed to create PVC {name}: {error.message}"
+                    self._tell(owner, WARNING, "FailedCreate", f"Create Pod {pod.metadata.name}", how)
                 raise
             self._tell(owner, NORMAL, "SuccessfulCreate", f"{what} Pod {pod.metadata.name}", "success")
 
