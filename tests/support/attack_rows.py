@@ -78,6 +78,7 @@ BY_ITSELF = {
     "times that a CronJob's": (
         "decide/workload/test_cron.py::test_far_times_and_long_schedules_cost_little_and_raise_nothing"
     ),
+    "an answer of Prometheus": "vpa/test_vpa_hostile.py::test_what_no_server_answers_is_refused",
     "indexes that a Job's": "decide/test_job_indexes.py::test_a_few_bytes_do_not_name_all_numbers_of_32_bits",
     "what a kubelet tells of": "metrics/test_hostile_kubelets.py::test_no_answer_holds_the_event_loop_up",
     "a line of metrics": "metrics/test_hostile_kubelets.py::test_what_is_no_amount_is_no_reading_and_ends_no_round",

@@ -103,7 +103,7 @@ async def test_vpa_shows_a_token_before_a_password(
 ) -> None:
     server, address = prometheus
     client = PromQL(address, FakeClock(), login=login)
-    await client.instant("up")
+    await anext(client.instant("up"), None)
     await client.close()
     assert server.asked[0][2].get("authorization") == said
 
@@ -113,10 +113,10 @@ async def test_vpa_says_why_a_query_has_failed(prometheus: tuple[Prometheus, str
     server.answers["up"] = "too many samples"
     client = PromQL(address, FakeClock())
     with pytest.raises(QueryFailed, match="too many samples"):
-        await client.instant("up")
+        await anext(client.instant("up"), None)
     await server.stop()
     with pytest.raises(QueryFailed, match="127"):
-        await client.instant("up")
+        await anext(client.instant("up"), None)
     await client.close()
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -26,10 +27,12 @@ from podfit.decide.autoscaling.gates import NO_GATES
 from podfit.decide.autoscaling.model import LARGEST
 from podfit.decide.autoscaling.quality import Quality
 from podfit.decide.autoscaling.validation import MOST_POLICIES, validate
+from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request, Response
+from podfit.vpa.history import promql
 from podfit.vpa.history.prometheus import History, HistorySettings, queries, read_history
-from podfit.vpa.history.promql import PromQL, Series
-from podfit.vpa.history.replay import replay
+from podfit.vpa.history.promql import PromQL, QueryFailed, Series
+from podfit.vpa.history.replay import replay, steps
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import Sample
@@ -37,6 +40,7 @@ from podfit.vpa.scales import KINDS_SECONDS
 from podfit.vpa.targets import Targets, Unsupported
 from support.clock import FakeClock
 from support.server import ADMIN
+from support.turns import turns
 from support.vpa_world import NAMESPACE, World, recommending
 
 VPA, POD = VpaKey(NAMESPACE, "web"), PodKey(NAMESPACE, "web-1")
@@ -176,12 +180,13 @@ class Told:
         metric = {"namespace": NAMESPACE, "pod_name": "web-1", "name": "app"}
         self._series = (Series(metric=metric, values=values),)
 
-    async def range(self, query: str, begin: float, end: float, step: float) -> tuple[Series, ...]:
+    async def range(self, query: str, begin: float, end: float, step: float) -> AsyncIterator[Series]:
         assert query in queries(HistorySettings())
-        return self._series
+        for series in self._series:
+            yield series
 
-    async def instant(self, query: str) -> tuple[Series, ...]:
-        return (Series(metric={"kubernetes_namespace": NAMESPACE}),)
+    async def instant(self, query: str) -> AsyncIterator[Series]:
+        yield Series(metric={"kubernetes_namespace": NAMESPACE})
 
 
 async def test_a_history_of_what_is_no_amount_is_left_out() -> None:
@@ -246,3 +251,55 @@ def test_a_vpa_with_more_policies_than_a_pod_has_containers_is_refused() -> None
     assert [(error.field, error.cause()["reason"]) for error in errors] == [
         ("spec.resourcePolicy.containerPolicies", "FieldValueTooMany")
     ]
+
+
+def answer(series: int, samples: int) -> tuple[msgspec.Raw, ...]:
+    """Of a query, still encoded."""
+    values = tuple((1000.0 + place, "0.5") for place in range(samples))
+    metric = {"namespace": NAMESPACE, "name": "app"}
+    return tuple(
+        msgspec.Raw(msgspec.json.encode(Series(metric={**metric, "pod_name": f"web-{number}"}, values=values)))
+        for number in range(series)
+    )
+
+
+class Asked(PromQL):
+    """Answers every query with the same."""
+
+    def __init__(self, encoded: tuple[msgspec.Raw, ...]) -> None:
+        super().__init__("http://127.0.0.1:1", FakeClock())
+        self._answer = encoded
+
+    async def _ask(self, verb: str, parameters: dict[str, str]) -> tuple[msgspec.Raw, ...]:
+        return self._answer
+
+
+async def test_a_long_history_is_read_and_replayed_a_little_in_each_turn() -> None:
+    clock = FakeClock()
+    found, server = state(clock), Asked(answer(1000, 192))
+    with turns() as measured:
+        history = await read_history(server, HistorySettings(), 1500.0)
+        assert sum(await in_turns(steps(found, history, 3600.0, 1500.0), at_once=1)) >= 0
+    assert len(history.cpu) == 192_000
+    assert [amount.time for amount in history.cpu[:: 192_000 // 4]] == [1000.0, 1048.0, 1096.0, 1144.0]
+    assert measured.worst < 0.05
+    await server.close()
+
+
+@pytest.mark.parametrize(
+    ("encoded", "why"),
+    [
+        (answer(1, 80_000), "a series is larger than 1048576 bytes"),
+        (answer(11, 100), "more than 1000 samples"),
+        ((msgspec.Raw(b"[]"),), "Expected `object`"),
+    ],
+    ids=["one series", "samples", "no series"],
+)
+async def test_what_no_server_answers_is_refused(
+    monkeypatch: pytest.MonkeyPatch, encoded: tuple[msgspec.Raw, ...], why: str
+) -> None:
+    monkeypatch.setattr(promql, "MOST_SAMPLES", 1000)
+    server = Asked(encoded)
+    with pytest.raises(QueryFailed, match=why):
+        await read_history(server, HistorySettings(), 1500.0)
+    await server.close()

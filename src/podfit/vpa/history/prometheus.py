@@ -1,7 +1,8 @@
 """Usage of the last days from Prometheus: two range queries, and the labels of pods that are gone (V-044)."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
+from itertools import chain
 from math import isfinite
 
 import msgspec
@@ -65,17 +66,17 @@ async def read_history(server: PromQL, settings: HistorySettings, now: float) ->
     cpu, memory = queries(settings)
     when = now - settings.length, now, settings.resolution
     return History(
-        cpu=tuple(_amounts(await server.range(cpu, *when), settings, now)),
-        memory=tuple(_amounts(await server.range(memory, *when), settings, now)),
+        cpu=await _amounts(server.range(cpu, *when), settings, now),
+        memory=await _amounts(server.range(memory, *when), settings, now),
         labels=await _labels(server, settings),
     )
 
 
-def _amounts(every: tuple[Series, ...], settings: HistorySettings, now: float) -> Iterator[Amount]:
+async def _amounts(every: AsyncIterator[Series], settings: HistorySettings, now: float) -> tuple[Amount, ...]:
     """What is no amount, as where a counter began anew, is no sample; nor is what was not asked for."""
     begin = now - settings.length - settings.resolution
-    found = []
-    for series in every:
+    found: dict[float, list[Amount]] = {}  # by time: the times of all series are the same
+    async for series in every:
         names = [series.metric.get(name, "") for name in (settings.namespace_label, settings.pod_label)]
         container = series.metric.get(settings.container_label, "")
         if not all(names) or not container:
@@ -84,8 +85,8 @@ def _amounts(every: tuple[Series, ...], settings: HistorySettings, now: float) -
         for time, text in series.samples:
             amount = _number(text)
             if amount is not None and begin <= time <= now:
-                found.append(Amount(pod, container, time, amount))
-    return iter(sorted(found, key=lambda amount: amount.time))
+                found.setdefault(time, []).append(Amount(pod, container, time, amount))
+    return tuple(chain.from_iterable(found[time] for time in sorted(found)))
 
 
 def _number(text: str) -> float | None:
@@ -98,18 +99,22 @@ def _number(text: str) -> float | None:
 
 
 async def _labels(server: PromQL, settings: HistorySettings) -> dict[PodKey, dict[str, str]]:
+    found: dict[PodKey, tuple[float, dict[str, str]]] = {}
     try:
-        every = await server.instant(settings.metric_for_pod_labels)
+        async for series in server.instant(settings.metric_for_pod_labels):
+            _see_labels(series, settings, found)
     except QueryFailed as error:
         log.warning("labels of pods that are gone are not known error=%s", error)
         return {}
-    found: dict[PodKey, tuple[float, dict[str, str]]] = {}
-    for series in every:
-        namespace, pod = (series.metric.get(name, "") for name in (settings.labels_namespace, settings.labels_pod))
-        if not namespace or not pod or not series.samples:
-            continue
-        key, time, prefix = PodKey(namespace, pod), series.samples[-1][0], settings.pod_label_prefix
-        if key not in found or found[key][0] < time:
-            own = {name: value for name, value in series.metric.items() if name.startswith(prefix)}
-            found[key] = time, {name.removeprefix(prefix): value for name, value in own.items()}
     return {key: labels for key, (_, labels) in found.items()}
+
+
+def _see_labels(series: Series, settings: HistorySettings, found: dict[PodKey, tuple[float, dict[str, str]]]) -> None:
+    """Of the pod that it is of, as they were last."""
+    namespace, pod = (series.metric.get(name, "") for name in (settings.labels_namespace, settings.labels_pod))
+    if not namespace or not pod or not series.samples:
+        return
+    key, time, prefix = PodKey(namespace, pod), series.samples[-1][0], settings.pod_label_prefix
+    if key not in found or found[key][0] < time:
+        own = {name: value for name, value in series.metric.items() if name.startswith(prefix)}
+        found[key] = time, {name.removeprefix(prefix): value for name, value in own.items()}

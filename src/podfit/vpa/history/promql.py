@@ -1,7 +1,11 @@
-"""The HTTP API of Prometheus, and of any server that speaks it: a query of now, and one of a range of time."""
+"""The HTTP API of Prometheus, and of any server that speaks it: a query of now, and one of a range of time.
 
+Who can be scraped can add series: answers are bounded, and decoded a few series at once.
+"""
+
+import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import urlsplit
 
 import msgspec
@@ -11,8 +15,14 @@ from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context
 from podfit.net.wire import Request
 
-LARGEST = 512 * 2**20
+LARGEST = 96 * 2**20
 """Bytes of an answer; 10,000 containers over 8 days, hour by hour, are 60 MB."""
+LARGEST_SERIES = 2**20
+"""Bytes of a series; Prometheus gives 11,000 samples at most, which are 350 KB."""
+MOST_SAMPLES = 2_000_000
+"""Of an answer; those of 10,000 containers are 1.92 million."""
+AT_ONCE = 2000
+"""Samples that are decoded in one turn of the event loop, some milliseconds."""
 OK = 200
 
 
@@ -34,7 +44,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class _Data(msgspec.Struct, frozen=True, rename="camel"):
-    result: tuple[Series, ...] = ()
+    result: tuple[msgspec.Raw, ...] = ()
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -80,16 +90,38 @@ class PromQL:
     async def close(self) -> None:
         await self._http.close()
 
-    async def instant(self, query: str) -> tuple[Series, ...]:
+    async def instant(self, query: str) -> AsyncIterator[Series]:
         """Raises QueryFailed."""
-        return await self._ask("query", {"query": query, "time": _time(self._clock.now().timestamp())})
+        encoded = await self._ask("query", {"query": query, "time": _time(self._clock.now().timestamp())})
+        async for series in self._decoded(encoded):
+            yield series
 
-    async def range(self, query: str, begin: float, end: float, step: float) -> tuple[Series, ...]:
+    async def range(self, query: str, begin: float, end: float, step: float) -> AsyncIterator[Series]:
         """From `begin` to `end`, in seconds since 1970. Raises QueryFailed."""
         when = {"start": _time(begin), "end": _time(end), "step": _time(step)}
-        return await self._ask("query_range", {"query": query, **when})
+        async for series in self._decoded(await self._ask("query_range", {"query": query, **when})):
+            yield series
 
-    async def _ask(self, verb: str, parameters: dict[str, str]) -> tuple[Series, ...]:
+    async def _decoded(self, encoded: tuple[msgspec.Raw, ...]) -> AsyncIterator[Series]:
+        """A few in each turn of the event loop."""
+        number, turn = 0, 0
+        for raw in encoded:
+            if memoryview(raw).nbytes > LARGEST_SERIES:
+                raise QueryFailed(f"{self.address}: a series is larger than {LARGEST_SERIES} bytes")
+            try:
+                series = msgspec.json.decode(raw, type=Series)
+            except msgspec.DecodeError as error:
+                raise QueryFailed(f"{self.address}: {error}") from error
+            number += len(series.samples)
+            if number > MOST_SAMPLES:
+                raise QueryFailed(f"{self.address}: the answer has more than {MOST_SAMPLES} samples")
+            yield series
+            turn += 10 + len(series.samples)
+            if turn > AT_ONCE:
+                turn = 0
+                await asyncio.sleep(0)
+
+    async def _ask(self, verb: str, parameters: dict[str, str]) -> tuple[msgspec.Raw, ...]:
         parameters["timeout"] = f"{self._timeout:g}s"
         query = {name: (value,) for name, value in parameters.items()}
         plain = {"accept": "application/json", "accept-encoding": "identity"}  # a small answer could be a large one

@@ -4,7 +4,8 @@ A sample that stands for an hour counts as sixty of a minute: upstream counts it
 are outweighed by three hours of living.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 
@@ -15,9 +16,23 @@ LIVE_SECONDS = 60.0
 """Between two samples of a recommender that runs."""
 
 
+AT_ONCE = 5000
+"""Samples of a step, which takes some milliseconds."""
+
+
 def replay(state: ClusterState, history: History, resolution: float, now: float) -> int:
     """Says how many samples were of pods whose labels are known. `resolution` in seconds."""
-    gone = _add_gone(state, history, now)
+    return sum(steps(state, history, resolution, now))
+
+
+def steps(state: ClusterState, history: History, resolution: float, now: float) -> Iterator[int]:
+    """The replay by and by: each says how many samples it took."""
+    containers: dict[PodKey, dict[str, None]] = {}
+    for part in _parts(chain(history.cpu, history.memory)):
+        for amount in part:
+            containers.setdefault(amount.pod, {})[amount.container] = None
+        yield 0
+    gone = _add_gone(state, history, containers, now)
     weight = max(1, round(resolution / LIVE_SECONDS))
 
     def add_cpu(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
@@ -29,10 +44,18 @@ def replay(state: ClusterState, history: History, resolution: float, now: float)
         found = np.array([int(amount.amount) for amount in amounts], dtype=np.float64)
         state.model.add_memory(np.array(slots, dtype=np.intp), found, np.array([amount.time for amount in amounts]))
 
-    taken = _add(state, history.cpu, add_cpu) + _add(state, history.memory, add_memory)
+    for part in _parts(history.cpu):
+        yield _add(state, part, add_cpu)
+    for part in _parts(history.memory):
+        yield _add(state, part, add_memory)
     for key in gone:
         state.remove_pod(key)
-    return taken
+
+
+def _parts(amounts: Iterable[Amount]) -> Iterator[list[Amount]]:
+    left = iter(amounts)
+    while part := list(islice(left, AT_ONCE)):
+        yield part
 
 
 def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence[int], Sequence[Amount]], None]) -> int:
@@ -43,11 +66,10 @@ def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence
     return len(known)
 
 
-def _add_gone(state: ClusterState, history: History, now: float) -> list[PodKey]:
+def _add_gone(
+    state: ClusterState, history: History, containers: Mapping[PodKey, dict[str, None]], now: float
+) -> list[PodKey]:
     """Pods that nobody has but the history."""
-    containers: dict[PodKey, dict[str, None]] = {}
-    for amount in (*history.cpu, *history.memory):
-        containers.setdefault(amount.pod, {})[amount.container] = None
     labels: Mapping[PodKey, Mapping[str, str]] = history.labels
     gone = [key for key in containers if key in labels and not state.has(key)]
     for key in gone:

@@ -35,9 +35,10 @@ from podfit.decide.autoscaling.nodes_and_autoscalers import Around, capped_to_no
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
+from podfit.net.loop_turns import in_turns
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
-from podfit.vpa.history.replay import replay
+from podfit.vpa.history.replay import steps
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
@@ -144,7 +145,8 @@ class Recommender:
         """Without it the model is empty, and what was recommended stays."""
         now, resolution = self._clock.now().timestamp(), self._settings.history_resolution
         try:
-            taken = replay(self._state, await read(now), resolution, now)
+            history = await read(now)
+            taken = sum(await in_turns(steps(self._state, history, resolution, now), at_once=1))
         except ConnectionError as error:
             log.warning("history not read, the model is empty error=%s", error)
         else:
