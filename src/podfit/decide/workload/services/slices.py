@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
-from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
+from podfit.api.discovery.v1.types import (
+    SERVICE_NAME_LABEL,
+    Endpoint,
+    EndpointConditions,
+    EndpointHints,
+    EndpointPort,
+    EndpointSlice,
+    ForNode,
+    ForZone,
+)
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.pods import is_ready
@@ -92,4 +101,14 @@ def _endpoint(service: Service, pod: Pod, node: Node | None, family: str) -> End
         node_name=pod.spec.node_name or None,
         zone=zone or None,
         hostname=hostname_of(service, pod) or None,
+        hints=_hints(service, pod, zone) if ready else None,
     )
+
+
+def _hints(service: Service, pod: Pod, zone: str | None) -> EndpointHints | None:
+    """For whom the endpoint is meant, of a service that says how it distributes: its zone, and its node as well."""
+    if (wanted := service.spec.traffic_distribution) is None:
+        return None
+    zones = (ForZone(name=zone),) if zone else ()
+    nodes = (ForNode(name=pod.spec.node_name),) if wanted == "PreferSameNode" and pod.spec.node_name else ()
+    return EndpointHints(for_nodes=nodes, for_zones=zones) if zones or nodes else None
