@@ -237,6 +237,37 @@ async def test_victims_are_the_schedulers_where_budgets_protect(
     assert (found.verdict, found.ends) == (FITS, (victim,))
 
 
+SELECTOR = {"matchLabels": {"app": "web"}}
+SELECTING: list[tuple[str, str, str, object]] = [
+    ("/api/v1/services", "", "", {"app": "web"}),
+    ("/apis/apps/v1/replicasets", "apps/v1", "ReplicaSet", SELECTOR),
+    ("/apis/apps/v1/statefulsets", "apps/v1", "StatefulSet", SELECTOR),
+    ("/api/v1/replicationcontrollers", "v1", "ReplicationController", {"app": "web"}),
+]
+
+
+@pytest.mark.parametrize(("path", "group", "kind", "selector"), SELECTING)
+async def test_the_scheduler_spreads_pods_of_a_workload(path: str, group: str, kind: str, selector: object) -> None:
+    """The large node has one of its pods already; without what selects them both it would be chosen."""
+    placed, waiting = pod("other", cpu="100m"), unscheduled("web", "200m")
+    for one in (placed, waiting):
+        one["metadata"]["labels"] = {"app": "web"}
+        owner = {"apiVersion": group, "kind": kind, "name": "web", "uid": "u", "controller": True}
+        one["metadata"]["ownerReferences"] = [owner] if kind else []
+    conversation = Conversation(36, waiting, placed)
+    large = conversation.documents["/api/v1/nodes"]["items"][0]
+    large["metadata"]["labels"] = {"kubernetes.io/hostname": "n1"}
+    large["status"]["allocatable"] = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    small = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    conversation.documents["/api/v1/nodes"]["items"].append(
+        {"metadata": {"name": "n2", "labels": {"kubernetes.io/hostname": "n2"}}, "status": {"allocatable": small}}
+    )
+    assert (await asked(conversation, cpu="100m")).text == "not on a node yet: the scheduler would choose n1"
+    item = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"selector": selector}}
+    conversation.documents[path] = {"items": [item]}
+    assert (await asked(conversation, cpu="100m")).text == "not on a node yet: the scheduler would choose n2"
+
+
 async def test_a_taint_is_told_and_a_toleration_believed() -> None:
     taint = {"key": "gpu", "effect": "NoSchedule"}
     conversation = Conversation(36, unscheduled("web", "200m"))

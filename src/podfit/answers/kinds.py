@@ -5,12 +5,16 @@ each; `tests/answers/test_kinds.py` compares the two.
 """
 
 from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.core.v1.services.types import Service
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.api.storage.v1.types import StorageClass
 from podfit.client.resource import known
@@ -28,4 +32,8 @@ VALIDATING = known(
     ValidatingWebhookConfiguration, "validatingwebhookconfigurations", namespaced=False, group=_ADMISSION
 )
 BUDGETS = known(PodDisruptionBudget, "poddisruptionbudgets", group="policy")
+SERVICES = known(Service, "services")
+REPLICA_SETS = known(ReplicaSet, "replicasets", group="apps")
+STATEFUL_SETS = known(StatefulSet, "statefulsets", group="apps")
+REPLICATION_CONTROLLERS = known(ReplicationController, "replicationcontrollers")
 CLASSES = known(StorageClass, "storageclasses", namespaced=False, group="storage.k8s.io")

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from podfit.answers.kinds import BUDGETS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS
+from podfit.answers.workload_selectors import WorkloadSelectors, read_selectors
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import GATED, Pod
@@ -36,6 +37,7 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[PersistentVolumeClaim, ...] = ()
     classes: tuple[StorageClass, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    selectors: WorkloadSelectors = WorkloadSelectors()
 
     def with_pod(self, pod: Pod) -> "ClusterState":
         """One pod replaced, as after a resize of it."""
@@ -76,8 +78,10 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
     nodes, pods, namespaces, budgets = await asyncio.gather(
         listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS)
     )
-    claims, classes = await asyncio.gather(
-        listed(CLAIMS) if claimed else none(), listed(CLASSES) if claimed else none()
+    claims, classes, selectors = await asyncio.gather(
+        listed(CLAIMS) if claimed else none(),
+        listed(CLASSES) if claimed else none(),
+        read_selectors(client, homeless, unread),
     )
     return ClusterState(
         nodes=nodes,
@@ -85,6 +89,7 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
         claims=claims,
         classes=classes,
         budgets=tuple(map(Budget.of, budgets)),
+        selectors=selectors,
         labels={namespace.metadata.name: namespace.metadata.labels for namespace in namespaces},
     )
 
@@ -93,7 +98,8 @@ def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Schedulin
     """Where the pod would go as it stands."""
     if pod.spec.scheduling_gates:
         return SchedulingAnswer(why=GATED)
-    subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
+    subject = Resident.of(pod, gates=gates, placed=False, default_spread=cluster.selectors.default_spread(pod))
+    views = _views(cluster, gates)
     verdict = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
     if isinstance(verdict, Placed):
         return SchedulingAnswer(verdict.node)

@@ -15,7 +15,14 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.selectors import Requirement
-from podfit.decide.placement.default_spread import DefaultSpread, OwnerKey, SpreadDefaulting, default_spread, owner_of
+from podfit.decide.placement.default_spread import (
+    DefaultSpread,
+    OwnerKey,
+    SpreadDefaulting,
+    default_spread,
+    owner_of,
+    selects,
+)
 
 _Label = tuple[str, str, str]
 """Namespace, key, value."""
@@ -72,10 +79,9 @@ class WorkloadSelectors:
         self._owners.pop(_key(owner), None)
 
     def _selecting(self, pod: Pod) -> Iterator[Mapping[str, str]]:
-        labels = pod.metadata.labels
-        for label in labels.items():
+        for label in pod.metadata.labels.items():
             for selector in self._services.get((pod.metadata.namespace, *label), {}).values():
-                if selector.items() <= labels.items():
+                if selects(selector, pod):
                     yield selector
 
 

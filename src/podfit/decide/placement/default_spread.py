@@ -51,6 +51,11 @@ def owner_of(pod: Pod) -> OwnerKey | None:
     return None
 
 
+def selects(selector: Mapping[str, str], pod: Pod) -> bool:
+    """Whether a Service with this selector selects the pod; one without a selector selects nothing."""
+    return bool(selector) and selector.items() <= pod.metadata.labels.items()
+
+
 def default_selector(services: Iterable[Mapping[str, str]], owner: Iterable[Requirement]) -> tuple[Requirement, ...]:
     """All of it holds for pods of the same workload: the selectors of the pod's `services`, and of its `owner`.
 
