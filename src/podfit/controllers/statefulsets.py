@@ -30,6 +30,7 @@ from podfit.decide.workload.pods import next_available
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.status import status_of
 from podfit.decide.workload.stateful.steps import NextSteps, Revision, plan
+from podfit.net.loop_turns import beside
 
 COMPONENT = "statefulset-controller"
 WORKERS = 5
@@ -90,7 +91,7 @@ class StatefulSetController(Controller[Key]):
         revisions = await self._revisions.of(owner)
         current, update, collisions = await self._revised(owner, revisions)
         now = self._clock.now()
-        step = plan(owner, _version(owner, current), _version(owner, update), pods, now)
+        step = await beside(len(pods), plan, owner, _version(owner, current), _version(owner, update), pods, now)
         names = current.metadata.name, update.metadata.name
         told = status_of(owner, *names, pods, now, collisions=collisions, updating=step.updating)
         try:
@@ -100,6 +101,7 @@ class StatefulSetController(Controller[Key]):
                 await self._client.update_status(replace(owner, status=told))
         in_use = (*names, *(pod.metadata.labels.get(HASH, "") for pod in pods))
         await self._revisions.delete(superfluous(revisions, owner.spec.revision_history_limit, in_use))
+        self.rest(key, len(pods))
         return next_available(pods, owner.spec.min_ready_seconds, now)
 
     async def _act(self, owner: StatefulSet, step: NextSteps, pods: Sequence[Pod]) -> None:

@@ -1,5 +1,6 @@
 """What a stateful set does next, by tables; and whom its claims belong to."""
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.retention import is_stale, owned
 from podfit.decide.workload.stateful.status import status_of
-from podfit.decide.workload.stateful.steps import Complete, Create, Delete, Revision, plan
+from podfit.decide.workload.stateful.steps import MOST, Complete, Create, Delete, Revision, plan
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OLD, NEW = (Revision(name, PodTemplateSpec()) for name in ("old", "new"))
@@ -159,3 +160,27 @@ def test_a_claim_of_the_pod_before_is_stale() -> None:
     assert is_stale(pod, convert(claim, PersistentVolumeClaim))
     claim["metadata"]["ownerReferences"] = [to_dict(reference_to(pod))]
     assert not is_stale(pod, convert(claim, PersistentVolumeClaim))
+
+
+@pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
+@pytest.mark.parametrize("rolling", [{"partition": 0}, {"partition": 3}, {"partition": 0, "maxUnavailable": "50%"}])
+@pytest.mark.parametrize("start", [0, 2**31 - 1])
+def test_two_billion_replicas_are_made_some_at_once(policy: str, rolling: dict[str, Any], start: int) -> None:
+    owner = stateful(
+        2**31 - 1,
+        podManagementPolicy=policy,
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling},
+        ordinals={"start": start},
+    )
+    begun = time.thread_time()
+    made = plan(owner, OLD, NEW, pods("rrr", old=3) if not start else [], NOW)
+    assert time.thread_time() - begun < 0.5
+    assert len(made.actions) == (MOST if policy == "Parallel" else 1)
+    assert all(isinstance(action, Create) for action in made.actions)
+
+
+def test_a_set_of_which_many_are_missing_replaces_none() -> None:
+    """Those that are not looked at are not there either."""
+    owner = stateful(MOST + 10, podManagementPolicy="Parallel")
+    assert steps(owner, pods("r" * 5, old=5))[:2] == ["+5", "+6"]
+    assert not [step for step in steps(owner, pods("r" * 5, old=5)) if step.startswith("-")]

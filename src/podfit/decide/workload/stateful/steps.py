@@ -9,6 +9,7 @@ A set that manages its pods in parallel does not wait in the first two.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TypeAlias
 
 import msgspec
@@ -20,6 +21,8 @@ from podfit.decide.workload.history import HASH
 from podfit.decide.workload.pods import ENDED, is_available, is_ready, share
 from podfit.decide.workload.stateful import identity
 
+MOST = 500
+"""Pods that are made in one step; upstream makes a list of all, however many there are to be."""
 ROLLING, PARALLEL = "RollingUpdate", "Parallel"
 
 
@@ -68,8 +71,9 @@ def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence
         return is_running_and_ready(pod) and is_available(pod, seconds, now)
 
     present = {identity.ordinal(pod): pod for pod in pods if identity.is_wanted(owner, pod)}
-    numbers = range(identity.first(owner), identity.first(owner) + identity.size(owner))
-    wanted = [present.get(number) or _made(owner, current, update, number) for number in numbers]
+    missing = islice((number for number in _numbers(owner) if number not in present), MOST)
+    made = {number: _made(owner, current, update, number) for number in missing}
+    wanted = [pod for _, pod in sorted((present | made).items())]
     condemned = [pod for pod in pods if identity.ordinal(pod) >= 0 and not identity.is_wanted(owner, pod)]
     condemned.sort(key=identity.ordinal, reverse=True)
     in_order = owner.spec.pod_management_policy != PARALLEL
@@ -82,6 +86,10 @@ def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence
         return NextSteps((*actions, *ending))
     old = _outdated(owner, update, wanted, ready)
     return NextSteps((*actions, *ending, *map(Delete, old)), len(old))
+
+
+def _numbers(owner: StatefulSet) -> range:
+    return range(identity.first(owner), identity.first(owner) + identity.size(owner))
 
 
 def _made(owner: StatefulSet, current: Revision, update: Revision, number: int) -> Pod:
@@ -144,11 +152,13 @@ def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready
     if strategy.type != ROLLING:
         return []
     rolling = strategy.rolling_update
-    highest_first = wanted[(rolling.partition or 0) if rolling is not None else 0 :][::-1]
+    size = identity.size(owner)
+    begin = identity.first(owner) + ((rolling.partition or 0) if rolling is not None else 0)
+    highest_first = [pod for pod in reversed(wanted) if identity.ordinal(pod) >= begin]
     if rolling is None or rolling.max_unavailable is None:
-        return _first_outdated(highest_first, update, ready)
-    most = max(1, share(rolling.max_unavailable, len(wanted), up=False))
-    room = most - sum(not _healthy(pod, ready) for pod in wanted)
+        return _first_outdated(highest_first, update, ready) if len(wanted) == size else []
+    most = max(1, share(rolling.max_unavailable, size, up=False))
+    room = most - sum(not _healthy(pod, ready) for pod in wanted) - (size - len(wanted))
     old = [pod for pod in highest_first if pod.metadata.labels.get(HASH) != update.name]
     return [pod for pod in old if not pod.metadata.deletion_timestamp][: max(0, room)]
 
