@@ -119,6 +119,20 @@ async def test_without_a_target_every_document_names_its_own(
     assert found["order"] == ["a", "b"]
 
 
+async def test_what_a_manifest_names_and_is_not_there_keeps_nothing_from_being_planned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A Job that is over, or a workload that is not deployed yet."""
+    path = tmp_path / "all.yaml"
+    path.write_bytes(sized("gone", "1") + b"\n---\n" + sized("a", "1"))
+    assert await ask(tmp_path, Conversation(36, pod("a", cpu="3")), "plan", "-f", str(path)) == 0
+    out = capsys.readouterr().out
+    assert "a     n1     3/3 → 1/1" in out
+    assert "not read: pod/gone in namespace shop: " in out
+    path.write_bytes(sized("gone", "1"))
+    assert await ask(tmp_path, Conversation(36, pod("a")), "plan", "-f", str(path)) == 4
+
+
 @pytest.mark.parametrize(
     ("documents", "said"),
     [

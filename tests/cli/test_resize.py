@@ -7,6 +7,9 @@ import pytest
 from answers.conversation import PODS, Conversation, pod
 from answers.workshop import APPS, SIZES, Workshop, template
 from cli.test_questions import ask
+from podfit.actions.resize_pods import Outcome
+from podfit.answers.plan_result import FITS, Plan, PodPlan
+from podfit.cli.resize import Done, summary
 
 CPU = ["deployment/web", "--cpu", "700m", "--also-template"]
 
@@ -101,3 +104,13 @@ async def test_a_size_that_a_pod_has_is_nothing_to_do(tmp_path: Path, capsys: py
     conversation = Conversation(36, pod())
     assert await ask(tmp_path, conversation, "resize", "pod/web", "--cpu", "500m") == 0
     assert "nothing to do: 1 pod has that size" in capsys.readouterr().out
+
+
+def test_pods_that_had_the_size_are_not_counted_as_resized() -> None:
+    names = ("web-1", "web-2", "web-3")
+    plan = Plan(
+        server="v1.36.2", namespace="shop", pods=tuple(PodPlan(pod=name, node="n1", verdict=FITS) for name in names)
+    )
+    states = ("done", "unchanged", "unchanged")
+    outcomes = [Outcome(pod=name, state=state) for name, state in zip(names, states, strict=True)]
+    assert summary(Done(plan, outcomes), dry_run=False) == "1 of 3 pods resized, 2 unchanged"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from podfit.answers.container_problems import troubles
 from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
+from podfit.answers.readable import readable_amount
 from podfit.answers.resize_request import ResizeRequest, apply
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.limits.types import ResourceQuota
@@ -71,4 +72,6 @@ def _quota_notes(before: Sequence[ResourceQuota], after: Sequence[ResourceQuota]
         for name, used in new.status.used.items():
             was = old.status.used.get(name, ZERO)
             if used != was:
-                yield f"quota {new.metadata.name}: {name} {was} → {used} of {new.status.hard[name]}"
+                resource = name.rpartition(".")[2]
+                amounts = (readable_amount(resource, str(amount)) for amount in (was, used, new.status.hard[name]))
+                yield "quota {}: {} {} → {} of {}".format(new.metadata.name, name, *amounts)

@@ -80,13 +80,16 @@ def _quantity(option: str, text: str) -> Quantity | None:
     if not text:
         return None
     try:
-        return Quantity.parse(text)
+        found = Quantity.parse(text)
     except ValueError as error:
         near = [amount for amount in nearest(text, memory=option == "--memory") if _is_quantity(amount)]
         usual = "256Mi, 256Mi:1Gi" if option == "--memory" else "500m, 500m:1"
         meant = f"did you mean {' or '.join(near)}?" if near else f"write it such as {usual} (request:limit)"
         shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         raise OptionError(f'invalid value "{shown}" for {option}: not a quantity; {meant}') from error
+    if found < ZERO:
+        raise OptionError(f'invalid value "{text}" for {option}: it must not be negative')
+    return found
 
 
 def _is_quantity(text: str) -> bool:

@@ -18,6 +18,7 @@ from podfit.answers.target import POD, WORKLOADS, Target
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
+from podfit.core.errors import ApiError
 
 AT_ONCE = 8
 """Targets that are read at the same time."""
@@ -68,17 +69,32 @@ def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
 
 
 async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
-    """Raises ApiError for a target that cannot be read, RequestError for a size that does not fit one."""
+    """A target that is not there has no pods, which the plan says: its pods will be new ones, or a Job is over.
+
+    Raises ApiError for a target that cannot be read, and where none is there; RequestError for a size that does not fit
+    one.
+    """
     limit = asyncio.Semaphore(AT_ONCE)
 
     async def read(sized: Sized) -> Snapshot:
         async with limit:
             return await Reader(client, sized.namespace).read(sized.target, usage=True)
 
-    snapshots = await asyncio.gather(*map(read, asked))
+    answers = await asyncio.gather(*map(read, asked), return_exceptions=True)
+    found: list[tuple[Sized, Snapshot]] = []
+    missing: list[str] = []
+    for sized, answer in zip(asked, answers, strict=True):
+        if not isinstance(answer, BaseException):
+            found.append((sized, answer))
+        elif isinstance(answer, ApiError) and answer.code == 404:
+            missing.append(f"{sized.target} in namespace {sized.namespace}: {answer.message}")
+        else:
+            raise answer
+    if not found:
+        raise next(answer for answer in answers if isinstance(answer, ApiError))
     requests: list[PodRequest] = []
     owners: dict[str, Target] = {}
-    for sized, snapshot in zip(asked, snapshots, strict=True):
+    for sized, snapshot in found:
         for pod in snapshot.pods:
             other = owners.setdefault(pod.metadata.uid, sized.target)
             if other != sized.target:
@@ -86,7 +102,8 @@ async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
                     f"pod {pod.metadata.name} belongs to {other} and to {sized.target}: plan one of them"
                 )
         requests += requests_of(snapshot, sized.asked)
-    return plan_requests(merged(snapshots), requests)
+    whole = merged([snapshot for _, snapshot in found])
+    return plan_requests(replace(whole, unread=(*whole.unread, *missing)), requests)
 
 
 def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
