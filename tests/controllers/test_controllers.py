@@ -28,7 +28,7 @@ from podfit.client.informers import Informers
 from podfit.client.resource import dynamic
 from podfit.controllers.certificates import Signing
 from podfit.controllers.garbage.graph import Item
-from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
+from podfit.controllers.namespaces import ASK_AGAIN, LAST_WRITES, NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.served_kinds import served
 from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
@@ -144,7 +144,7 @@ async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:
     )
 
 
-async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) -> None:
+async def test_a_deleted_namespace_loses_its_custom_resources(server: Server, clock: FakeClock) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     names = {"plural": "foos", "kind": "Foo"}
@@ -156,11 +156,12 @@ async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) ->
     made = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "mine", "namespace": "room"}}
     await server.client.create_in(kind, made)
     await server.client.delete(Namespace, "room")
+    await clock.advance(LAST_WRITES)
     await gone(server, Namespace, "room")
     assert not (await server.client.list(kind)).items
 
 
-async def test_a_deleted_namespace_is_emptied_and_goes(server: Server) -> None:
+async def test_a_deleted_namespace_is_emptied_and_goes(server: Server, clock: FakeClock) -> None:
     await create_namespace(server, "room")
     await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
     await server.client.delete(Namespace, "room")
@@ -168,6 +169,9 @@ async def test_a_deleted_namespace_is_emptied_and_goes(server: Server) -> None:
     assert held.status.phase == "Terminating"
     with pytest.raises(ApiError, match="because it is being terminated"):
         await server.client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="room")))
+    await clock.advance(LAST_WRITES - 1)
+    assert (await server.client.get(ConfigMap, "mine", "room")).metadata.deletion_timestamp is None
+    await clock.advance(1)
     await gone(server, Namespace, "room")
     with pytest.raises(ApiError):
         await server.client.get(ConfigMap, "mine", "room")
@@ -180,6 +184,7 @@ async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(ser
         meta = {"name": name, "namespace": "room", "finalizers": ["example.com/held"]}
         await client.create(convert({"metadata": meta}, ConfigMap))
     await client.delete(Namespace, "room")
+    await clock.advance(LAST_WRITES)
     await until(server, ConfigMap, "two", "room", lambda obj: obj.metadata.deletion_timestamp)
     for name in ("one", "two"):
         assert (await client.get(Namespace, "room")).metadata.deletion_timestamp
@@ -189,7 +194,7 @@ async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(ser
     assert clock.monotonic() == before, "it waited for a timer"
 
 
-async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> None:
+async def test_pods_go_first_and_conditions_say_what_is_left(server: Server, clock: FakeClock) -> None:
     client, held = server.client, ["example.com/held"]
     await create_namespace(server, "room")
     pod = convert(
@@ -202,6 +207,7 @@ async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> 
     await client.create(pod)
     await client.create(convert({"metadata": {"name": "m", "namespace": "room", "finalizers": held}}, ConfigMap))
     await client.delete(Namespace, "room")
+    await clock.advance(LAST_WRITES)
 
     def says(namespace: Namespace) -> dict[str, tuple[str, str, str]]:
         return {
@@ -330,7 +336,7 @@ async def test_a_namespace_stays_while_who_serves_a_kind_is_away(server: Server,
     await create_namespace(server, "room")
     await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
     await server.client.delete(Namespace, "room")
-    await clock.advance(3)
+    await clock.advance(LAST_WRITES + 3)
     assert not (await server.client.list(ConfigMap, "room")).items
     assert (await server.client.get(Namespace, "room")).metadata.deletion_timestamp
     await server.client.delete(APIService, "v1.example.org")

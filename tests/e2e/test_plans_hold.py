@@ -97,7 +97,10 @@ class Real:
         await self._eventually(look, Steady(QUIET), f"{namespace} comes to rest")
 
     async def clear(self, namespace: str) -> None:
+        """Pods now; the rest in the five seconds that a namespace has."""
         await self.client.delete(Namespace, namespace)
+        for pod in (await self.client.list(Pod, namespace)).items:
+            await self.client.delete(Pod, pod.metadata.name, namespace)
 
         async def look() -> tuple[Pod, ...]:
             return (await self.client.list(Pod, namespace)).items

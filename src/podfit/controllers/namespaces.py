@@ -24,6 +24,8 @@ from podfit.core.times import format_time
 from podfit.decide.workload.namespace_conditions import NamespaceContents, conditions
 
 FINALIZER = "kubernetes"
+LAST_WRITES = 5.0
+"""Seconds after which a deleted namespace is looked into, as upstream's: whatever was on its way into it is there."""
 TRY_AGAIN = 5.0  # seconds, after something was refused
 ASK_AGAIN = 15.0  # seconds, while a component that serves kinds does not answer, and for kinds that nobody can follow
 
@@ -74,8 +76,9 @@ class NamespaceController(Controller[str]):
                 self.queue.add(item.meta.namespace)
 
     def _seen(self, namespace: Namespace) -> None:
+        name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp:
-            self.queue.add(namespace.metadata.name)
+            self.queue.add_after(name, 0 if name in self._emptying else LAST_WRITES)
 
     def _forget(self, namespace: Namespace) -> None:
         self._emptying.pop(namespace.metadata.name, None)
