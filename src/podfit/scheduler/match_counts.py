@@ -4,7 +4,7 @@ Topology spread asks it for every pod of a workload. A selector is counted throu
 on a pod that comes or goes is compared with the selectors that are kept under one of its labels, mostly one.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -29,6 +29,7 @@ class MatchCounts:
         self._counts: OrderedDict[Selected, dict[str, int]] = OrderedDict()
         self._by_label: dict[_Label, list[Selected]] = {}
         self._label_of: dict[Selected, _Label] = {}
+        self._keys: Counter[str] = Counter()  # of labels, by how many selectors are about them
 
     def of(self, namespace: str, selector: tuple[Requirement, ...] | None) -> Mapping[str, int]:
         """By node, only those that have some. It is the same mapping for as long as it is kept up: hold it and compare.
@@ -43,6 +44,7 @@ class MatchCounts:
             label = self._label_of[selected] = self._rarest(namespace, selector)
             counts = self._counts[selected] = self._counted(selected, label)
             self._by_label.setdefault(label, []).append(selected)
+            self._keys.update(wanted.key for wanted in selector)
             if len(self._counts) > MOST_SELECTORS:
                 self._forget_oldest()
         else:
@@ -64,8 +66,9 @@ class MatchCounts:
                 counts[node] -= 1
 
     def same(self, old: Pod, new: Pod) -> bool:
-        """Whether both count for the same selectors."""
-        return old.metadata.labels == new.metadata.labels or set(self._concerned(old)) == set(self._concerned(new))
+        """Whether both count for the same selectors, since they have the same of the labels that those are about."""
+        before, after = old.metadata.labels, new.metadata.labels
+        return all(before.get(key) == after.get(key) for key in self._keys)
 
     def _concerned(self, pod: Pod) -> Iterator[Selected]:
         if not self._by_label:
@@ -98,6 +101,7 @@ class MatchCounts:
 
     def _forget_oldest(self) -> None:
         oldest, _ = self._counts.popitem(last=False)
+        self._keys -= Counter(wanted.key for wanted in oldest[1])
         label = self._label_of.pop(oldest)
         self._by_label[label].remove(oldest)
         if not self._by_label[label]:

@@ -69,7 +69,8 @@ def default_spread(
     pod: Pod, defaulting: SpreadDefaulting, services: Iterable[Mapping[str, str]], owner: Iterable[Requirement]
 ) -> DefaultSpread | None:
     """None for a pod that names constraints, or that nothing selects. `services` are those that select it."""
-    if pod.spec.topology_spread_constraints or not defaulting.constraints:
+    services, owner = tuple(services), tuple(owner)
+    if pod.spec.topology_spread_constraints or not defaulting.constraints or not (services or owner):
         return None
     selector = default_selector(services, owner)
     return DefaultSpread(defaulting, selector) if selector else None
