@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.pods.types import Pod
@@ -304,6 +305,40 @@ async def test_pods_are_kept_without_the_managers_of_their_fields(clock: FakeClo
     pod = informer.get("a", "default")
     assert pod is not None
     assert (pod.metadata.labels, pod.metadata.managed_fields) == ({"app": "web"}, ())
+
+
+async def test_versions_of_a_pod_share_what_did_not_change(clock: FakeClock, background: Background) -> None:
+    api = FakeApi("pods")
+    informer = Informer(Client(Local(api, Identity("tester")), user_agent="tests"), Pod, clock=clock)
+    background(informer.run())
+    versions = []
+    for phase, node in (("Pending", ""), ("Pending", "n1"), ("Running", "n1")):
+        api.put("a", labels={"app": "web"}, spec={"nodeName": node}, status={"phase": phase})
+        await clock.settle()
+        pod = informer.get("a", "default")
+        assert pod is not None
+        versions.append(pod)
+    new, bound, running = versions
+    assert [(pod.status.phase, pod.spec.node_name) for pod in versions] == [
+        ("Pending", ""),
+        ("Pending", "n1"),
+        ("Running", "n1"),
+    ]
+    assert running.spec is bound.spec
+    assert running.metadata.labels is new.metadata.labels
+
+
+async def test_keeps_what_it_was_told_to(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
+) -> None:
+    api.put("a", data={"v": "1", "large": "x" * 100})
+    informer = informer_of(client, clock, keep=lambda obj: replace(obj, data={"v": obj.data["v"]}))
+    told = record(informer)
+    background(informer.run())
+    await clock.settle()
+    found = informer.get("a", "default")
+    assert found is not None
+    assert (found.data, told) == ({"v": "1"}, ["add a=1"])
 
 
 class Ticking(FakeClock):

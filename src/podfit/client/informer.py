@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ NEAR_WATCH_SECONDS = 3600  # there is nobody else, so it does without bookmarks,
 BUSY_SECONDS = 0.005
 """Of handlers; then others of this process have their turn before the next event."""
 GONE = 410
+_LASTING = ("labels", "annotations", "owner_references")  # of a pod's metadata
 
 
 class _Handlers(msgspec.Struct, Generic[T], frozen=True):
@@ -52,7 +53,8 @@ class _Handlers(msgspec.Struct, Generic[T], frozen=True):
 class Informer(Generic[T]):
     """`run` until cancelled. `synced` is set once the first list has been delivered to the handlers.
 
-    `labels` and `fields` select a part of the collection; an object that leaves the selection is deleted here.
+    `labels` and `fields` select a part of the collection; an object that leaves the selection is deleted here. `keep`
+    makes of each object what is kept and told of it, with its metadata's name, UID and version.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Informer(Generic[T]):
         fields: str = "",
         indexes: Mapping[str, Callable[[T], Iterable[str]]] | None = None,
         backoff: Backoff | None = None,
+        keep: Callable[[T], T] = lambda obj: obj,
     ) -> None:
         self._client = client
         self._resource = resource_of(kind)
@@ -73,6 +76,7 @@ class Informer(Generic[T]):
         self._namespace = namespace
         self._labels = labels
         self._fields = fields
+        self._keep = keep
         self._cache: Cache[T] = Cache(indexes or {})
         self._handlers: list[_Handlers[T]] = []
         self._backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY, client.random)
@@ -205,8 +209,9 @@ class Informer(Generic[T]):
         return None
 
     def _changed(self, obj: T) -> None:
-        obj, key = _kept(obj), identify(obj)
+        key = identify(obj)
         old = self._cache.get(key)
+        obj = _kept(self._keep(obj), old)
         if old is not None and uid_of(old) != uid_of(obj):  # its deletion happened while we were not watching
             self._deleted(old)
         old = self._cache.put(key, obj)
@@ -229,9 +234,19 @@ class Informer(Generic[T]):
             log.exception("handler failed resource=%s object=%s/%s", self._resource.info.resource, namespace, name)
 
 
-def _kept(obj: T) -> T:
+def _kept(obj: T, old: T | None) -> T:
     """Pods without the managers of their fields, which nobody who follows pods reads: they are most of what a decoded
-    pod takes. A pod that is written back without them keeps those that the server has."""
-    if isinstance(obj, Pod) and obj.metadata.managed_fields:
-        return replace(obj, metadata=replace(obj.metadata, managed_fields=()))
-    return obj
+    pod takes. A pod that is written back without them keeps those that the server has.
+
+    What is as it was is the old object's: nearly all changes are of the status, and then one spec serves all versions.
+    """
+    if not isinstance(obj, Pod):
+        return obj
+    changes: dict[str, Any] = {"managed_fields": ()}
+    if not isinstance(old, Pod):
+        return replace(obj, metadata=replace(obj.metadata, **changes))
+    for name in _LASTING:
+        if (value := getattr(old.metadata, name)) == getattr(obj.metadata, name):
+            changes[name] = value
+    spec = old.spec if old.spec == obj.spec else obj.spec
+    return replace(obj, metadata=replace(obj.metadata, **changes), spec=spec)

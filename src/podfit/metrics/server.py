@@ -3,7 +3,8 @@
 import asyncio
 
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -15,6 +16,15 @@ from podfit.net.metrics import Metrics
 RUNNING = "status.phase=Running"
 
 
+def placed(pod: Pod) -> Pod:
+    """What is asked about a pod here: which it is, and where."""
+    of = pod.metadata
+    meta = ObjectMeta(
+        name=of.name, namespace=of.namespace, uid=of.uid, resource_version=of.resource_version, labels=of.labels
+    )
+    return Pod(metadata=meta, spec=PodSpec(node_name=pod.spec.node_name))
+
+
 class MetricsServer:
     """`nodes` selects by labels whom it asks."""
 
@@ -22,7 +32,7 @@ class MetricsServer:
         self, client: Client, ask: Ask, *, clock: Clock, settings: ScrapeSettings, metrics: Metrics, nodes: str = ""
     ) -> None:
         self._nodes = Informer(client, Node, clock=clock, labels=nodes)
-        self._pods = Informer(client, Pod, clock=clock, fields=RUNNING)
+        self._pods = Informer(client, Pod, clock=clock, fields=RUNNING, keep=placed)
         self._points = Points(settings.interval)
         self._scraper = Scraper(
             self._nodes, self._pods, ask, self._points, clock=clock, settings=settings, metrics=metrics

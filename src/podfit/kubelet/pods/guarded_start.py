@@ -85,6 +85,11 @@ class GuardedStarts:
         """Set once the pod may be worked on."""
         return self._gates.setdefault(uid, asyncio.Event())
 
+    async def passed(self, uid: str) -> None:
+        """Wait at the gate, which is not shut again."""
+        await self.gate(uid).wait()
+        self._gates.pop(uid, None)
+
     def begin(self, pods: Iterable[Pod]) -> None:
         """Work on pods that are free to run is about to begin. `durable` waits for the disk."""
         pods = tuple(pods)

@@ -117,7 +117,7 @@ class PodWorker:
 
     def look_ahead(self) -> None:
         """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
-        if (self._turn is None or self._turn.done()) and not self._dirty.is_set() and not self._ending:
+        if self._turn is None and not self._dirty.is_set() and not self._ending:
             self._forget_early()
             self._early = self.supervisor.hold(self._sync.look(self.pod), name=f"look {self.pod.metadata.name}")
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -154,8 +154,9 @@ class PodWorker:
         self._tried()
         if not self._resized:
             self._context.event_delay.end(self.pod.metadata.uid)
-        if not self._turn.cancelled():
-            again = self._turn.result()
+        turn, self._turn = self._turn, None
+        if not turn.cancelled():
+            again = turn.result()
             if again is not None:
                 self._timer = self._context.clock.call_later(again, self._dirty.set)
         kind = "terminate" if self._ending else "sync"

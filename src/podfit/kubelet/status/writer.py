@@ -34,8 +34,8 @@ class StatusWriter:
         self._wanted: PodStatus | None = None
         self._patch: Document = {}
         self._wake = asyncio.Event()
-        self._written = asyncio.Event()
-        self._written.set()
+        self._settled = True  # nothing is to be written
+        self._settling: asyncio.Event | None = None  # of those who wait for that
 
     @property
     def status(self) -> PodStatus:
@@ -62,7 +62,9 @@ class StatusWriter:
 
     async def written(self) -> None:
         """Wait until the API has what was set last, or the pod is gone."""
-        await self._written.wait()
+        while not self._settled:
+            self._settling = self._settling or asyncio.Event()
+            await self._settling.wait()
 
     async def run(self) -> None:
         backoff = Backoff(0.1, 10.0, self._client.random)
@@ -88,10 +90,16 @@ class StatusWriter:
             else:
                 backoff.reset()
 
+    def _settle(self) -> None:
+        self._settled = True
+        if self._settling is not None:
+            self._settling.set()
+            self._settling = None
+
     def _forgotten(self) -> None:
         """The pod does not exist any more: what was to be written has no reader."""
         self._known, self._wanted, self._patch = self.status, None, {}
-        self._written.set()
+        self._settle()
 
     async def _is_gone(self, error: Exception) -> bool:
         """Whether the pod does not exist any more. A conflict may mean that another one has its name."""
@@ -125,7 +133,7 @@ class StatusWriter:
                     sorted(patch),
                 )
                 break
-        self._written.set()
+        self._settle()
 
     def _learn(self, pod: Pod) -> None:
         """What others wrote into the list of conditions is theirs to change."""
@@ -139,10 +147,10 @@ class StatusWriter:
 
     def _tell(self) -> None:
         if self._patch:
-            self._written.clear()
+            self._settled = False
             self._wake.set()
         else:
-            self._written.set()
+            self._settle()
 
 
 class MirrorWriter(StatusWriter):
@@ -159,7 +167,7 @@ class MirrorWriter(StatusWriter):
         """What the API has of the pod now. The first mirror tells what was known of the pod before this kubelet."""
         self._exists = mirror is not None
         if mirror is None:
-            self._written.set()
+            self._settle()
         elif mirror.metadata.uid != self._meta.uid:
             self._meta, self._known, self._version = mirror.metadata, mirror.status, 0
             self.seen(mirror)
