@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.meta.v1.types import LabelSelector
+from podfit.core.selectors import Matcher, from_map
 from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.preempt import Budget, CannotPreempt, Eviction, preempt
 from podfit.decide.placement.view import NodeInfo, Resident
@@ -81,7 +81,7 @@ def test_of_several_nodes_the_one_that_hurts_least(
 
 
 def test_a_budget_is_overdrawn_only_when_nothing_else_helps() -> None:
-    budget = Budget("default", LabelSelector(match_labels=WEB), allowed=0)
+    budget = Budget("default", Matcher(from_map(WEB).requirements), allowed=0)
     kept, other = low("kept", labels=WEB, start="09"), low("other", start="01")
     node = a_node("a", kept, other, cpu="2")
     assert victims(a_pod(cpu="1", priority=9), node) == ("a", ["kept"])

@@ -69,6 +69,7 @@ BY_ITSELF = {
     ),
     "work of a controller": "client/test_workqueue.py::test_work_that_waits_for_nothing_keeps_nobody_waiting",
     "pods of a StatefulSet": ("decide/workload/test_stateful.py::test_two_billion_replicas_are_made_some_at_once"),
+    "rules of a pod about nodes": "scheduler/test_many_rules.py::test_an_attempt_of_many_rules_holds_nobody_up",
     "requests that a controller": "client/test_transport.py::test_requests_side_by_side_do_not_begin_in_one_turn",
     "pods of a ReplicaSet": (
         "controllers/test_workloads.py::test_pods_that_their_node_rejects_are_made_ever_more_slowly"

@@ -15,6 +15,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
 from podfit.decide.placement.preempt import Budget
+from podfit.decide.placement.rules import MANY, rules_of
 from podfit.decide.placement.view import NodeInfo, Resident
 from podfit.scheduler.match_counts import MatchCounts
 
@@ -43,6 +44,8 @@ class ClusterCache:
         self.makeup = 0
         """Grows when nodes come, go, or have other images."""
         self.choosy: dict[Key, Resident] = {}
+        self.many_rules: dict[Key, int] = {}
+        """How many rules those of them have that have many."""
         self.choices = 0
         """Grows when a pod that says near whom it would be comes or goes, and with the labels of namespaces."""
         self.namespaces: dict[str, dict[str, str]] = {}
@@ -87,6 +90,8 @@ class ClusterCache:
         if resident.is_choosy:
             self.choosy[key] = resident
             self.choices += 1
+            if (rules := rules_of(pod)) > MANY:
+                self.many_rules[key] = rules
         return before, resident.requests
 
     def _is_still(self, key: Key, node: str, resident: Resident) -> bool:
@@ -111,6 +116,7 @@ class ClusterCache:
         self.match_counts.remove(resident.pod, node)
         if self.choosy.pop(key, None) is not None:
             self.choices += 1
+            self.many_rules.pop(key, None)
         tally.requested = subtract(tally.requested, resident.requests)
         tally.weight = (tally.weight[0] - resident.weight[0], tally.weight[1] - resident.weight[1])
         self._drop_empty(node)

@@ -21,9 +21,10 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place
-from podfit.decide.placement.preempt import CannotPreempt, Eviction, preempt, unschedulable_message
+from podfit.decide.placement.preempt import Budget, CannotPreempt, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.requeue import PodGone, Waiting
-from podfit.decide.placement.view import Resident
+from podfit.decide.placement.rules import MANY, MOST_AT_ONCE, rules_of
+from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
@@ -132,6 +133,9 @@ class Scheduler:
         try:
             spread = self._selectors.default_spread(pod, profile.spread)
             subject = Resident.of(pod, gates=self._gates, placed=False, default_spread=spread)
+            if self._costs_much(subject):
+                await self._attempt_beside(group, key, subject)
+                return
             await profile.rankings.prepare(key, subject)
             if self._queue.knows(key):
                 self._attempt(group, key, subject)
@@ -142,42 +146,80 @@ class Scheduler:
 
     def _attempt(self, group: asyncio.TaskGroup, key: Key, subject: Resident) -> None:
         """No await in here: decided and counted in one look at the cluster."""
-        began, pod = self._clock.monotonic(), subject.pod
+        began = self._clock.monotonic()
         verdict = self._decided(key, subject)
         if isinstance(verdict, Placed):
-            if self._cache.withdraw(key) not in ("", verdict.node):
-                self._freed(pod)
-            self._cache.count(pod, verdict.node)
-            group.create_task(self._bind(key, pod, verdict.node, began))
+            self._accept(group, key, subject.pod, verdict, began)
             return
-        self._queue.park(key, Waiting(subject, verdict))
-        self._measured.attempt("unschedulable", scheduler_of(pod), self._clock.monotonic() - began)
+        self._park(key, subject, verdict, began)
         if key not in self._evicting:
-            self._refused(group, key, subject, verdict)
+            views, budgets = self._cache.views(), tuple(self._cache.budgets.values())
+            outcome = _preempting(subject, verdict, views, self._cache.namespaces, budgets)
+            self._refused(group, key, subject, verdict, outcome)
+
+    async def _attempt_beside(self, group: asyncio.TaskGroup, key: Key, subject: Resident) -> None:
+        """In a thread, over the cluster as it is now: what comes meanwhile counts for the next attempt, as upstream's
+        snapshot has it."""
+        began, views, namespaces = self._clock.monotonic(), tuple(self._cache.views()), dict(self._cache.namespaces)
+        verdict = await asyncio.to_thread(self._among, subject, views, namespaces)
+        if not self._queue.knows(key):
+            return
+        if isinstance(verdict, Placed):
+            if self._cache.view(verdict.node) is None:
+                self._queue.retry_later(key)
+            else:
+                self._accept(group, key, subject.pod, verdict, began)
+            return
+        self._park(key, subject, verdict, began)
+        if key not in self._evicting:
+            budgets = tuple(self._cache.budgets.values())
+            outcome = await asyncio.to_thread(_preempting, subject, verdict, views, namespaces, budgets)
+            if self._queue.knows(key):
+                self._refused(group, key, subject, verdict, outcome)
+
+    def _costs_much(self, subject: Resident) -> bool:
+        """Whether it has so many rules, or those beside whom it would be have, that others would wait too long."""
+        rules = rules_of(subject.pod)
+        own = rules * len(self._cache) if rules > MANY else 0
+        return own + sum(self._cache.many_rules.values()) > MOST_AT_ONCE
+
+    def _accept(self, group: asyncio.TaskGroup, key: Key, pod: Pod, verdict: Placed, began: float) -> None:
+        if self._cache.withdraw(key) not in ("", verdict.node):
+            self._freed(pod)
+        self._cache.count(pod, verdict.node)
+        group.create_task(self._bind(key, pod, verdict.node, began))
+
+    def _park(self, key: Key, subject: Resident, verdict: Unschedulable, began: float) -> None:
+        self._queue.park(key, Waiting(subject, verdict))
+        self._measured.attempt("unschedulable", scheduler_of(subject.pod), self._clock.monotonic() - began)
 
     def _decided(self, key: Key, subject: Resident) -> Placed | Unschedulable:
-        profile = self._profiles.of(subject.pod)
-        if not claims_of(subject.pod) and (verdict := profile.rankings.place(key, subject)) is not None:
+        rankings = self._profiles.of(subject.pod).rankings
+        if not claims_of(subject.pod) and (verdict := rankings.place(key, subject)) is not None:
             return verdict
-        views = self._cache.views()
+        return self._among(subject, self._cache.views(), self._cache.namespaces)
+
+    def _among(
+        self, subject: Resident, views: Sequence[NodeInfo], namespaces: NamespaceLabels
+    ) -> Placed | Unschedulable:
+        profile = self._profiles.of(subject.pod)
         return place(
-            subject,
-            views,
-            namespaces=self._cache.namespaces,
-            claims=self._claims,
-            weights=profile.weights,
-            fit=profile.fit,
+            subject, views, namespaces=namespaces, claims=self._claims, weights=profile.weights, fit=profile.fit
         )
 
-    def _refused(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable) -> None:
-        views = self._cache.views()
+    def _refused(
+        self,
+        group: asyncio.TaskGroup,
+        key: Key,
+        subject: Resident,
+        verdict: Unschedulable,
+        outcome: Eviction | CannotPreempt | None,
+    ) -> None:
         pod, nominated = subject.pod, subject.pod.status.nominated_node_name
-        if not views or verdict.outright:
+        if outcome is None:
             group.create_task(self._explain(pod, verdict.message, nominated))
             return
         self._measured.preemptions.inc()
-        budgets = tuple(self._cache.budgets.values())
-        outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces, budgets=budgets)
         if isinstance(outcome, CannotPreempt):
             if not outcome.keeps_nomination:
                 nominated = ""
@@ -235,3 +277,16 @@ class Scheduler:
             self._queue.retry_later(key)
         finally:
             self._evicting.discard(key)
+
+
+def _preempting(
+    subject: Resident,
+    verdict: Unschedulable,
+    views: Sequence[NodeInfo],
+    namespaces: NamespaceLabels,
+    budgets: Sequence[Budget],
+) -> Eviction | CannotPreempt | None:
+    """None where nobody's going would help."""
+    if not views or verdict.outright:
+        return None
+    return preempt(subject, verdict, views, namespaces=namespaces, budgets=budgets)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.selectors import holds, requirements
-from podfit.api.meta.v1.types import LabelSelector
+from podfit.api.meta.selectors import requirements
 from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.core.selectors import Matcher
 from podfit.decide.placement.place import (
     NO_NAMESPACES,
     PreFilterState,
@@ -33,27 +33,31 @@ _NOT_STARTED = "~"  # sorts after every time
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """A disruption budget: how many more pods of its selection may go, and which are on their way already."""
+    """A disruption budget: how many more pods of its selection may go, and which are on their way already.
+
+    `matcher` is None where it selects nothing, or everything.
+    """
 
     namespace: str
-    selector: LabelSelector | None
+    matcher: Matcher | None
     allowed: int
     disrupted: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, budget: PodDisruptionBudget) -> "Budget":
         """As its controller has counted last."""
-        status = budget.status
+        status, wanted = budget.status, requirements(budget.spec.selector)
         return cls(
             budget.metadata.namespace,
-            budget.spec.selector,
+            Matcher(wanted) if wanted else None,
             status.disruptions_allowed,
             frozenset(status.disrupted_pods),
         )
 
     def covers(self, pod: Pod) -> bool:
-        wanted = requirements(self.selector)
-        return self.namespace == pod.metadata.namespace and bool(wanted) and holds(wanted, pod.metadata.labels)
+        if self.matcher is None or self.namespace != pod.metadata.namespace:
+            return False
+        return self.matcher.matches(pod.metadata.labels)
 
 
 class Eviction(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import admits, has_features, has_room, needed_features
 from podfit.decide.placement.place import NO_NAMESPACES, Unschedulable
 from podfit.decide.placement.pod_affinity import matches_all, required_affinity, required_anti_affinity
+from podfit.decide.placement.rules import has_many_rules
 from podfit.decide.placement.spread import constraints
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
 from podfit.decide.placement.volumes import claims_of
@@ -77,6 +78,8 @@ def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLab
     """Could this change turn the verdict? Over-eager is allowed, deaf is not."""
     if isinstance(change, PodGone) and change.pod.metadata.uid == waiting.subject.uid:
         return False  # what it gave up itself was its own already
+    if has_many_rules(waiting.subject.pod):
+        return True  # to ask them all would cost more than another attempt
     if not waiting.verdict.refusals:  # there was no node at all
         return isinstance(change, NodeChanged)
     return any(_helps(name, waiting, change, namespaces) for name in waiting.verdict.filters)
