@@ -8,12 +8,23 @@ import pytest
 
 from podfit.api.registry import resources
 from podfit.apiserver.http.openapi import v2, v3
+from podfit.apiserver.http.openapi.descriptions import DESCRIPTIONS, OF_ALL
 from podfit.apiserver.request.protobuf.wire import fields_of
 from support.golden import cases
 from support.server import Server, document
 
 NOTES = "x-kubernetes-"
 NOT_SERVED = {("ListMeta", "shardInfo")}
+NOT_DESCRIBED = {
+    "core.v1.PodSpec": {"resourceClaims", "schedulingGroup", "hostnameOverride"},
+    "core.v1.Container": {"restartPolicyRules"},
+    "core.v1.PodStatus": {
+        "extendedResourceClaimStatus",
+        "nodeAllocatableResourceClaimStatuses",
+        "resourceClaimStatuses",
+    },
+    "core.v1.ContainerStatus": {"allocatedResourcesStatus", "stopSignal"},
+}
 FREE_FORM = {("ManagedFieldsEntry", "fieldsV1"), ("ControllerRevision", "data")}  # types of their own there
 GOLDEN = {case["id"]: case["expect"].get("body") for case in cases("api/discovery.json*") if case["group"] == "openapi"}
 KUBECTL = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -86,8 +97,26 @@ async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
     pod = next(dict(_pairs(definition[2])) for definition in named if definition[1] == b"io.k8s.api.core.v1.Pod")
     assert b'{"group":"","version":"v1","kind":"Pod"}' in pod[31]
     properties = {dict(_pairs(pair))[1]: dict(_pairs(dict(_pairs(pair))[2])) for _, pair in _pairs(pod[25])}
-    assert properties[b"spec"] == {1: b"#/definitions/io.k8s.api.core.v1.PodSpec"}
+    told = DESCRIPTIONS["core.v1.Pod"]["spec"].encode()
+    assert properties[b"spec"] == {1: b"#/definitions/io.k8s.api.core.v1.PodSpec", 4: told}
     assert len(named) == len(v2.definitions(resources()))
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_descriptions_are_of_fields_that_are_there(name: str) -> None:
+    """And whole: no field of a kind that is described is left out, but those of alpha features."""
+    group = name.partition(".")[0]
+    document = json.loads(v3.document(resources(), "api/v1" if group == "core" else f"apis/{group}/v1")[0])
+    schema = document["components"]["schemas"][f"io.k8s.api.{name}"]
+    described = {field for field, inner in schema["properties"].items() if inner.get("description")}
+    assert schema.get("description", "") == DESCRIPTIONS[name].get("", "")
+    assert DESCRIPTIONS[name].keys() - {""} <= described
+    assert described | NOT_DESCRIBED.get(name, set()) == schema["properties"].keys()
+
+
+def test_every_object_says_what_its_standard_fields_are() -> None:
+    service = v2.definitions(resources())["io.k8s.api.core.v1.Service"]["properties"]
+    assert {field: service[field]["description"] for field in service} == OF_ALL
 
 
 def _pairs(message: Any) -> list[tuple[int, Any]]:

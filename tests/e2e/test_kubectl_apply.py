@@ -84,5 +84,8 @@ def test_explain(server: Up) -> None:
     text = server.ok("explain", "pod.spec.containers.resources")
     assert "FIELD: resources <ResourceRequirements>" in text
     assert ["limits", "<map[string]Quantity>"] in [line.split() for line in text.splitlines()]
+    policy = server.ok("explain", "pod.spec.containers.resizePolicy")
+    assert "Whether a resize of cpu or memory restarts the container." in policy
+    assert "The resource: cpu or memory." in policy
     deep = server.ok("explain", "pod", "--recursive")
     assert ["resizePolicy", "<[]ContainerResizePolicy>"] in [line.split() for line in deep.splitlines()]

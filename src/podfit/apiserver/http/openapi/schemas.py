@@ -15,11 +15,13 @@ from podfit.api.meta.base import INT32, Document, Listing, MicroTime, Named, Obj
 from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom
+from podfit.apiserver.http.openapi.descriptions import DESCRIPTIONS, OF_ALL
 from podfit.apiserver.http.openapi.required import required
 from podfit.core.quantity import Quantity
 
 Schema = Document
 
+_API = "io.k8s.api."
 _MACHINERY = "io.k8s.apimachinery.pkg"
 _AGGREGATOR = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
@@ -36,11 +38,6 @@ _EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
 _TIMES = ("Time", "MicroTime")
 _VERSION = re.compile("v[0-9][a-z0-9]*")
 _TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
-_OF_ALL = {
-    "kind": "Kind of the object, in CamelCase. It cannot be changed.",
-    "apiVersion": "Group and version of the schema that this form of the object follows.",
-    "metadata": "Standard object's metadata.",
-}
 _CREATED = "CreationTimestamp is a timestamp of the server's clock at the creation of the object."
 _SHARED: dict[str, Schema] = {
     "Quantity": {"oneOf": _EITHER, "description": "A resource quantity, such as 500m or 64Mi."},
@@ -69,7 +66,7 @@ def schema_name(kind: type[Struct]) -> str:
     if group == "apiregistration":
         return f"{_AGGREGATOR}.{kind.__name__}"
     version = module.partition(".")[0]
-    return f"io.k8s.api.{group}.{version if _VERSION.fullmatch(version) else 'v1'}.{kind.__name__}"
+    return f"{_API}{group}.{version if _VERSION.fullmatch(version) else 'v1'}.{kind.__name__}"
 
 
 class Schemas:
@@ -135,15 +132,28 @@ class Schemas:
             if kind is ObjectMeta:
                 created = self.found[name]["properties"]["creationTimestamp"]
                 self.found[name]["properties"]["creationTimestamp"] = {"allOf": [created], "description": _CREATED}
+            self._describe(self.found[name], name, kind)
             if kind.whole:
                 self.found[name]["x-kubernetes-map-type"] = "atomic"
         return self._reference(name)
 
+    @staticmethod
+    def _describe(schema: Schema, name: str, kind: type[Struct]) -> None:
+        """A reference has nothing beside it, so it is wrapped."""
+        own = DESCRIPTIONS.get(name.removeprefix(_API), {})
+        if text := own.get(""):
+            schema["description"] = text
+        fields, said = schema["properties"], {**(OF_ALL if issubclass(kind, Object) else {}), **own}
+        for field, schema in fields.items():
+            if text := said.get(field):
+                whole: Schema = {"allOf": [schema]} if "$ref" in schema else schema
+                fields[field] = {**whole, "description": text}
+
     def _declared(self, schema: JSONSchemaProps) -> Schema:
         """The schema of a custom resource, as its definition has it, with what every object has."""
         found: Schema = codec.to_dict(schema)
-        own = {name: {"type": "string", "description": _OF_ALL[name]} for name in _TYPE} | {
-            "metadata": {"allOf": [self._collect(ObjectMeta)], "description": _OF_ALL["metadata"]}
+        own = {name: {"type": "string", "description": OF_ALL[name]} for name in _TYPE} | {
+            "metadata": {"allOf": [self._collect(ObjectMeta)], "description": OF_ALL["metadata"]}
         }
         return found | {"properties": found.get("properties", {}) | own}
 
