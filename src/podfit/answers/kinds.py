@@ -12,6 +12,7 @@ from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.types import Service
@@ -36,4 +37,5 @@ SERVICES = known(Service, "services")
 REPLICA_SETS = known(ReplicaSet, "replicasets", group="apps")
 STATEFUL_SETS = known(StatefulSet, "statefulsets", group="apps")
 REPLICATION_CONTROLLERS = known(ReplicationController, "replicationcontrollers")
+VOLUMES = known(PersistentVolume, "persistentvolumes", namespaced=False)
 CLASSES = known(StorageClass, "storageclasses", namespaced=False, group="storage.k8s.io")

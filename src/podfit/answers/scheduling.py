@@ -7,10 +7,11 @@ from typing import TypeVar
 
 import msgspec
 
-from podfit.answers.kinds import BUDGETS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS
+from podfit.answers.kinds import BUDGETS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS, VOLUMES
 from podfit.answers.workload_selectors import WorkloadSelectors, read_selectors
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import GATED, Pod
 from podfit.api.meta.base import ResourceList
 from podfit.api.storage.v1.types import StorageClass
@@ -29,13 +30,15 @@ NOTHING_HELD: Mapping[str, ResourceList] = MappingProxyType({})
 
 
 class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scheduler looks at; `pods` are all that have not ended, `labels` those of the namespaces."""
+    """What the scheduler looks at; `pods` are all that have not ended, `labels` those of the namespaces, `volumes` None
+    where they were not read."""
 
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
     labels: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     claims: tuple[PersistentVolumeClaim, ...] = ()
     classes: tuple[StorageClass, ...] = ()
+    volumes: tuple[PersistentVolume, ...] | None = None
     budgets: tuple[Budget, ...] = ()
     selectors: WorkloadSelectors = WorkloadSelectors()
 
@@ -60,14 +63,17 @@ def waits_for_a_node(pod: Pod) -> bool:
 async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str]) -> ClusterState:
     """For these pods. What may not be read is named in `unread`, and taken for absent."""
 
-    async def listed(kind: Resource[T]) -> tuple[T, ...]:
+    async def asked(kind: Resource[T]) -> tuple[T, ...] | None:
         try:
             return (await client.list(kind)).items
         except ApiError as error:
             if error.code == 404:
                 return ()
             unread.append(f"{kind.info.resource} of the cluster, for the scheduler's answer: {error.message}")
-            return ()
+            return None
+
+    async def listed(kind: Resource[T]) -> tuple[T, ...]:
+        return await asked(kind) or ()
 
     async def none() -> tuple[()]:
         return ()
@@ -78,9 +84,10 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
     nodes, pods, namespaces, budgets = await asyncio.gather(
         listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS)
     )
-    claims, classes, selectors = await asyncio.gather(
+    claims, classes, volumes, selectors = await asyncio.gather(
         listed(CLAIMS) if claimed else none(),
         listed(CLASSES) if claimed else none(),
+        asked(VOLUMES) if claimed else none(),
         read_selectors(client, homeless, unread),
     )
     return ClusterState(
@@ -88,6 +95,7 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
         pods=tuple(pod for pod in pods if pod.status.phase not in ENDED),
         claims=claims,
         classes=classes,
+        volumes=volumes,
         budgets=tuple(map(Budget.of, budgets)),
         selectors=selectors,
         labels={namespace.metadata.name: namespace.metadata.labels for namespace in namespaces},
@@ -160,4 +168,11 @@ def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
 def _claims(cluster: ClusterState) -> ClaimLookup:
     claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in cluster.claims}
     classes = {class_.metadata.name: class_ for class_ in cluster.classes}
-    return ClaimLookup(lambda namespace, name: claims.get((namespace, name)), classes.get)
+    volumes = {volume.metadata.name: volume for volume in cluster.volumes or ()}
+    return ClaimLookup(
+        lambda namespace, name: claims.get((namespace, name)),
+        classes.get,
+        volumes.get,
+        volumes.values,
+        knows_volumes=cluster.volumes is not None,
+    )

@@ -21,9 +21,9 @@ from podfit.controllers.pod_control import NOT_FOUND, WARNING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.placement.volumes import SELECTED_NODE, is_bound
+from podfit.decide.placement.volumes import SELECTED_NODE, is_bound, is_for
 from podfit.decide.workload.unbound_claims import Binds, Waits, unbound
-from podfit.decide.workload.volume_binding import bind, bound_claim, class_of, is_for
+from podfit.decide.workload.volume_binding import bind, bound_claim, class_of
 
 COMPONENT = "persistentvolume-controller"
 AGAIN = 15.0

@@ -21,6 +21,7 @@ from podfit.decide.placement.requeue import (
     PodGone,
     PodRelabelled,
     PodShrank,
+    VolumesChanged,
     own_change_helps,
     shrunk,
 )
@@ -77,6 +78,10 @@ class Follower:
 
     def claim_changed(self, claim: PersistentVolumeClaim) -> None:
         self._changed(ClaimChanged(claim.metadata.namespace, claim.metadata.name))
+
+    def volumes_changed(self) -> None:
+        """A volume or a class of storage came, or is different."""
+        self._changed(VolumesChanged())
 
     def node_added(self, node: Node) -> None:
         self._cache.set_node(node)

@@ -79,6 +79,10 @@ class Scheduler:
             add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed
         )
         self._volumes = Informer(client, PersistentVolume, clock=clock)
+        for storage in (self._classes, self._volumes):
+            storage.add_handler(
+                add=lambda _: follow.volumes_changed(), update=lambda _old, _new: follow.volumes_changed()
+            )
         self._selectors = WorkloadSelectors(client, clock)
         self._binder = VolumeBinder(client, self._volume_claims, clock)
         self._volume_claims.add_handler(

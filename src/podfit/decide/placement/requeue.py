@@ -71,7 +71,11 @@ class ClaimChanged(msgspec.Struct, frozen=True):
     name: str
 
 
-Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone | ClaimChanged
+class VolumesChanged(msgspec.Struct, frozen=True):
+    """A volume or a class of storage came, or is different."""
+
+
+Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone | ClaimChanged | VolumesChanged
 
 
 def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> bool:
@@ -98,6 +102,8 @@ def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLab
             return _without(name, subject, old, namespaces) or _beside(name, subject, new, namespaces)
         case ClaimChanged(namespace, claim):
             return name == "VolumeBinding" and pod.metadata.namespace == namespace and claim in claims_of(pod)
+        case VolumesChanged():
+            return name == "VolumeBinding"
         case NodeGone():
             return name in ("PodTopologySpread", "InterPodAffinity")
         case NodeChanged(old, new):
@@ -131,6 +137,8 @@ def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
             return refusal is not None and refusal.filter == name
         case "NodeDeclaredFeatures":
             return old.status.declared_features != new.status.declared_features
+        case "VolumeBinding":
+            return old.metadata.labels != new.metadata.labels
         case "PodTopologySpread" | "InterPodAffinity":
             return old.metadata.labels != new.metadata.labels or old.spec.taints != new.spec.taints
         case _:

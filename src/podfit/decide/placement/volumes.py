@@ -1,6 +1,6 @@
 """Volumes in scheduling: whether a pod's claims let it run on a node."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 import msgspec
 
@@ -25,18 +25,23 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """On a claim that is bound later: the node that its pod gets."""
 HOSTNAME = "kubernetes.io/hostname"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-ELSEWHERE = Refusal("VolumeBinding", ("node(s) didn't match PersistentVolume's node affinity",), final=True)
-NOTHING = Refusal("VolumeBinding", ("node(s) didn't find available persistent volumes to bind",), final=True)
+ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING = "node(s) didn't find available persistent volumes to bind"
+LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 WAITS = "WaitForFirstConsumer"
 
 
 class ClaimLookup(msgspec.Struct, frozen=True):
-    """How to find claims of a pod's namespace, and classes of storage; without them nothing is found."""
+    """How to find claims of a pod's namespace, and classes of storage; without them nothing is found.
+
+    `knows_volumes`: where volumes may not be read, none of them stands in the way.
+    """
 
     claim: Callable[[str, str], PersistentVolumeClaim | None] = lambda _namespace, _name: None
     storage_class: Callable[[str], StorageClass | None] = lambda _: None
     volume: Callable[[str], PersistentVolume | None] = lambda _: None
     volumes: Callable[[], Iterable[PersistentVolume]] = lambda: ()
+    knows_volumes: bool = True
 
 
 NO_CLAIMS = ClaimLookup()
@@ -75,26 +80,54 @@ def objection(pod: Pod, claims: ClaimLookup) -> str:
 
 
 class VolumeRules(msgspec.Struct, frozen=True):
-    """Where a pod may be for its claims' sake: near volumes that it has, and where those that it will have can be."""
+    """Where a pod may be for its claims' sake: near volumes that it has, and where those that it will have can be.
+
+    `lost`: a claim is bound to a volume that there is not. No eviction changes any of it.
+    """
 
     bound: tuple[PersistentVolume, ...]
     unbound: tuple[PersistentVolumeClaim, ...]
+    lost: bool
     claims: ClaimLookup
 
     def refuse(self, view: NodeInfo) -> Refusal | None:
-        if any(not admits_node(volume, view.node) for volume in self.bound):
-            return ELSEWHERE
-        return None if all(self._can_be(claim, view.node) for claim in self.unbound) else NOTHING
+        elsewhere = any(not admits_node(volume, view.node) for volume in self.bound)
+        checks = ((elsewhere, ELSEWHERE), (not self._can_be(view.node), NOTHING), (self.lost, LOST))
+        reasons = tuple(reason for refused, reason in checks if refused)
+        return Refusal("VolumeBinding", reasons, final=True) if reasons else None
 
-    def _can_be(self, claim: PersistentVolumeClaim, node: Node) -> bool:
-        if claim.metadata.annotations.get(SELECTED_NODE, node.metadata.name) != node.metadata.name:
-            return False
+    def _can_be(self, node: Node) -> bool:
+        """Each claim gets a volume that is there, the smallest that will do and one for each, or can have one made."""
+        taken: set[str] = set()
+        for claim in sorted(self.unbound, key=_wanted_size):
+            if claim.metadata.annotations.get(SELECTED_NODE, node.metadata.name) != node.metadata.name:
+                return False
+            volume = self._volume(claim, node, taken)
+            if volume is not None:
+                taken.add(volume.metadata.name)
+            elif not self._is_made(claim, node):
+                return False
+        return True
+
+    def _volume(self, claim: PersistentVolumeClaim, node: Node, taken: Container[str]) -> PersistentVolume | None:
+        there = [
+            volume
+            for volume in self.claims.volumes()
+            if volume.metadata.name not in taken
+            and not volume.metadata.deletion_timestamp
+            and admits_node(volume, node)
+        ]
+        if (meant := next((volume for volume in there if is_for(volume, claim)), None)) is not None:
+            return meant
+        return min((volume for volume in there if may_take(claim, volume)), key=by_size, default=None)
+
+    def _is_made(self, claim: PersistentVolumeClaim, node: Node) -> bool:
         storage = self.claims.storage_class(claim.spec.storage_class_name or "")
         if storage is None:
             return False
-        if storage.provisioner != NO_PROVISIONER:
-            return _in_topology(storage, node)
-        return any(may_take(claim, volume) and admits_node(volume, node) for volume in self.claims.volumes())
+        if storage.provisioner == NO_PROVISIONER:
+            return not self.claims.knows_volumes
+        return _in_topology(storage, node)
 
 
 def volume_rules(pod: Pod, claims: ClaimLookup) -> VolumeRules | None:
@@ -104,12 +137,29 @@ def volume_rules(pod: Pod, claims: ClaimLookup) -> VolumeRules | None:
         return None
     namespace = pod.metadata.namespace
     found = [claim for name in names if (claim := claims.claim(namespace, name)) is not None]
-    volumes = (claims.volume(claim.spec.volume_name) for claim in found if is_bound(claim))
+    volumes = [claims.volume(claim.spec.volume_name) for claim in found if is_bound(claim)]
     return VolumeRules(
         bound=tuple(volume for volume in volumes if volume is not None),
         unbound=tuple(claim for claim in found if not is_bound(claim)),
+        lost=claims.knows_volumes and None in volumes,
         claims=claims,
     )
+
+
+def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume says that it is this claim's, or will be."""
+    ref = volume.spec.claim_ref
+    meta = claim.metadata
+    return ref is not None and (ref.namespace, ref.name) == (meta.namespace, meta.name) and ref.uid in ("", meta.uid)
+
+
+def by_size(volume: PersistentVolume) -> tuple[int, str]:
+    """The smallest first; of equals the first name."""
+    return volume.spec.capacity.get("storage", ZERO).nano, volume.metadata.name
+
+
+def _wanted_size(claim: PersistentVolumeClaim) -> int:
+    return claim.spec.resources.requests.get("storage", ZERO).nano
 
 
 def admits_node(volume: PersistentVolume, node: Node) -> bool:

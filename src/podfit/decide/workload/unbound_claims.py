@@ -9,9 +9,9 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.storage.v1.types import StorageClass
-from podfit.decide.placement.volumes import NO_PROVISIONER, SELECTED_NODE, WAITS
+from podfit.decide.placement.volumes import NO_PROVISIONER, SELECTED_NODE, WAITS, is_for
 from podfit.decide.workload.events import NORMAL, WARNING, WorkloadEvent
-from podfit.decide.workload.volume_binding import OLD_PROVISIONER, PROVISIONER, best, class_of, is_for
+from podfit.decide.workload.volume_binding import OLD_PROVISIONER, PROVISIONER, best, class_of
 
 
 class Binds(msgspec.Struct, frozen=True):

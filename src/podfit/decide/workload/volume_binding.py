@@ -10,7 +10,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.references import ObjectReference
 from podfit.core.quantity import ZERO, Quantity
-from podfit.decide.placement.volumes import BOUND, admits_node, may_take
+from podfit.decide.placement.volumes import BOUND, admits_node, by_size, is_for, may_take
 
 BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
@@ -29,13 +29,6 @@ def class_of(claim: PersistentVolumeClaim) -> str:
     return claim.spec.storage_class_name or ""
 
 
-def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume says that it is this claim's, or will be."""
-    ref = volume.spec.claim_ref
-    meta = claim.metadata
-    return ref is not None and (ref.namespace, ref.name) == (meta.namespace, meta.name) and ref.uid in ("", meta.uid)
-
-
 def best(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
 ) -> PersistentVolume | None:
@@ -44,7 +37,7 @@ def best(
     if (meant := next((volume for volume in volumes if is_for(volume, claim)), None)) is not None:
         return meant
     fitting = [volume for volume in volumes if may_take(claim, volume) and (node is None or admits_node(volume, node))]
-    return min(fitting, key=lambda volume: (_size(volume).nano, volume.metadata.name), default=None)
+    return min(fitting, key=by_size, default=None)
 
 
 def _size(volume: PersistentVolume) -> Quantity:
