@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.apps.v1.deployments import ReplicaSet, ReplicaSetSpec
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
@@ -17,6 +18,7 @@ from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetS
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.controllers.base import REST_SECONDS
+from podfit.controllers.daemonsets import DaemonSetController
 from podfit.controllers.disruption import DisruptionController
 from podfit.controllers.endpoints import EndpointsController
 from podfit.controllers.endpointslices import EndpointSliceController
@@ -171,3 +173,28 @@ def test_claims_by_many_requirements_among_many_orphans() -> None:
     orphans = [pod(number) for number in range(1000)]
     assert cpu_ms(lambda: claims(ObjectMeta(uid="me"), wanted, orphans), most=1000 * TURN) < 1000 * TURN
     assert len(claims(ObjectMeta(uid="me"), wanted, orphans).adopt) == 1000
+
+
+async def test_a_daemon_set_of_many_rules_is_asked_beside_the_loop() -> None:
+    """3,000 terms and 200 nodes took 0.8 s in one turn, three times in each look."""
+    world = World()
+    under = DaemonSetController(world.client, informers=world.informers, recorder=world.silent, clock=world.clock)
+    terms = [{"matchExpressions": [{"key": f"z{number}", "operator": "Exists"}]} for number in range(3000)]
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    labels = {"app": "x"}
+    daemons = codec.convert(
+        {
+            "metadata": {"name": "d", "namespace": "d", "uid": "d", "resourceVersion": "1", "generation": 1},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"affinity": {"nodeAffinity": rules}}},
+            },
+        },
+        DaemonSet,
+    )
+    world.feed(daemons)
+    with turns() as measured:
+        for number in range(200):
+            world.feed(codec.convert({"metadata": {"name": f"n{number}"}}, Node))
+        await under.reconcile(("d", "d"))
+    assert measured.worst < TURN

@@ -27,12 +27,13 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.daemon.failed_pods import NodeFailures, spared
-from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, template_of
+from podfit.decide.workload.daemon.nodes import node_of, pod_for, questions, template_of
 from podfit.decide.workload.daemon.status import status_of, wanted_on
 from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll, why_ended
 from podfit.decide.workload.hashes import content_hash
 from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous_of_daemons
 from podfit.decide.workload.pods import next_available
+from podfit.net.loop_turns import beside
 
 COMPONENT = "daemonset-controller"
 WORKERS = 2
@@ -98,17 +99,15 @@ class DaemonSetController(Controller[Key]):
         for key in self._selecting.keys(pod.metadata):
             self.queue.add(key)
 
-    def _node_changed(self, node: Node) -> None:
+    def _node_changed(self, _: Node) -> None:
+        """Whether a set wants the node is asked of all nodes at once, which may take its time."""
         for daemons in self._sets.list():
-            if suits(daemons, node) != (False, False):
-                self.queue.add(key_of(daemons))
+            self.queue.add(key_of(daemons))
 
     def _node_updated(self, old: Node, new: Node) -> None:
         if (old.metadata.labels, old.spec) == (new.metadata.labels, new.spec):
             return
-        for daemons in self._sets.list():
-            if suits(daemons, old) != suits(daemons, new):
-                self.queue.add(key_of(daemons))
+        self._node_changed(new)
 
     # ------------------------------------------------------------------ what is done
 
@@ -134,7 +133,9 @@ class DaemonSetController(Controller[Key]):
                 await self._revisions.delete(superfluous_of_daemons(old, limit, in_use))
         finally:
             now = self._clock.now()
-            status = status_of(daemons, self._nodes.list(), by_node(pods), version, now, observed=observed)
+            nodes = self._nodes.list()
+            size = questions(daemons, len(nodes)) + len(pods)
+            status = await beside(size, status_of, daemons, nodes, by_node(pods), version, now, observed=observed)
             await self._say(daemons, status)
         waits = [wait for wait in (again, next_available(pods, daemons.spec.min_ready_seconds, now)) if wait]
         return min(waits, default=None)
@@ -150,7 +151,8 @@ class DaemonSetController(Controller[Key]):
     async def _act(self, key: Key, daemons: DaemonSet, version: Version) -> float | None:
         """Seconds after which a pod that failed may be ended."""
         now, nodes = self._clock.now(), self._nodes.list()
-        step = manage(daemons, nodes, by_node(await self._claimed(daemons)), version, now)
+        size, pods = questions(daemons, len(nodes)), by_node(await self._claimed(daemons))
+        step = await beside(size, manage, daemons, nodes, pods, version, now)
         kept = spared(step, self._failures.get(daemons.metadata.uid, {}), self._clock.monotonic())
         self._failures[daemons.metadata.uid] = kept.failures
         for pod in kept.ended:
@@ -158,7 +160,8 @@ class DaemonSetController(Controller[Key]):
         await self._sync(key, daemons, kept.step, version)
         if self._expectations.satisfied(key):
             pods = by_node(await self._claimed(daemons))
-            await self._sync(key, daemons, roll(daemons, pods, version, wanted_on(daemons, nodes), now), version)
+            wanted = await beside(size, wanted_on, daemons, nodes)
+            await self._sync(key, daemons, roll(daemons, pods, version, wanted, now), version)
         return kept.again
 
     async def _sync(self, key: Key, daemons: DaemonSet, step: DaemonStep, version: Version) -> None:

@@ -17,6 +17,7 @@ from podfit.api.core.v1.pods.affinity import (
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.decide.placement.node_filters import matches_node, tolerated
+from podfit.decide.placement.rules import rules_of
 from podfit.decide.workload.history import HASH
 from podfit.decide.workload.pods import from_template, labelled
 
@@ -97,6 +98,13 @@ def suits(daemons: DaemonSet, node: Node) -> tuple[bool, bool]:
         return False, False
     bad = _untolerated(tolerations(spec), node.spec.taints)
     return not bad, NO_EXECUTE not in bad
+
+
+def questions(daemons: DaemonSet, nodes: int) -> int:
+    """How much it takes to ask so many nodes: as many nodes of a set with few rules."""
+    template = daemons.spec.template
+    rules = rules_of(Pod(metadata=template.metadata, spec=template.spec)) + len(template.spec.tolerations)
+    return nodes * (1 + rules // 10)
 
 
 def _untolerated(known: Iterable[Toleration], taints: Iterable[Taint]) -> set[str]:
