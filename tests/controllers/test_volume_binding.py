@@ -9,6 +9,7 @@ import pytest
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.storage.v1.types import StorageClass
 from podfit.client.rest import MERGE_PATCH
 from podfit.testing.cluster import Cluster
@@ -124,3 +125,39 @@ def test_a_claim_whose_volume_is_gone_is_lost(cluster: Cluster) -> None:
     assert found(cluster).status.phase == "Lost"
     events = {event.reason for event in cluster.run(cluster.client.list(Event, "default")).items}
     assert "ClaimLost" in events
+
+
+def test_an_ephemeral_volume_has_a_claim_that_goes_with_its_pod(cluster: Cluster) -> None:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}
+    spec = {"volumes": [volume], "containers": [{"name": "c", "image": "i"}]}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+    cluster.clock.advance(10)
+    pod = cluster.run(cluster.client.get(Pod, "p", "default"))
+    found = cluster.run(cluster.client.get(PersistentVolumeClaim, "p-scratch", "default"))
+    assert (pod.status.phase, found.status.phase, found.metadata.labels) == ("Running", "Bound", {"a": "b"})
+    (owner,) = found.metadata.owner_references
+    assert (owner.kind, owner.uid, owner.controller, owner.block_owner_deletion) == (
+        "Pod",
+        pod.metadata.uid,
+        True,
+        True,
+    )
+    cluster.run(cluster.client.delete(Pod, "p", "default"))
+    cluster.clock.advance(60)
+    assert not cluster.run(cluster.client.list(PersistentVolumeClaim, "default")).items
+
+
+def test_a_claim_of_the_right_name_that_is_another_s_is_told(cluster: Cluster) -> None:
+    cluster.apply(claim("p-scratch"))
+    template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}
+    spec = {"volumes": [volume], "containers": [{"name": "c", "image": "i"}]}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+    cluster.clock.advance(1)
+    events = cluster.run(cluster.client.list(Event, "default")).items
+    text = "ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p (pod is not owner)"
+    assert text in [event.message for event in events if event.reason == "FailedBinding"]

@@ -57,6 +57,7 @@ CONTROLLERS = (
     "node-lifecycle-controller",
     "taint-eviction-controller",
     "persistentvolume-binder-controller",
+    "ephemeral-volume-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {

@@ -17,6 +17,7 @@ from podfit.controllers import (
     endpoints,
     endpointslicemirroring,
     endpointslices,
+    ephemeral_volumes,
     jobs,
     nodes,
     podgc,
@@ -92,6 +93,11 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             "endpointslicemirroring-controller",
             endpointslicemirroring.COMPONENT,
             endpointslicemirroring.EndpointSliceMirroringController,
+        ),
+        "ephemeral-volume-controller": (
+            "ephemeral-volume-controller",
+            ephemeral_volumes.COMPONENT,
+            ephemeral_volumes.EphemeralVolumeController,
         ),
         "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
     }

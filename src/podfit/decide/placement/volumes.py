@@ -68,6 +68,8 @@ def objection(pod: Pod, claims: ClaimLookup) -> str:
     for name in claims_of(pod):
         claim = claims.claim(pod.metadata.namespace, name)
         if claim is None:
+            if any(name == f"{pod.metadata.name}-{volume.name}" for volume in pod.spec.volumes if volume.ephemeral):
+                return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
         if claim.metadata.deletion_timestamp:
             return f'persistentvolumeclaim "{name}" is being deleted'

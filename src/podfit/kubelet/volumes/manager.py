@@ -19,6 +19,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta import codec
 from podfit.core.errors import ApiError
+from podfit.decide.node_rights.references import claim_of
 from podfit.decide.pod.environment import PATH_BYTES, expand_within
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.disk.writer import DiskWriter
@@ -103,8 +104,8 @@ class Volumes(msgspec.Struct, frozen=True):
         try:
             if volume.host_path is not None:
                 return await self._on_host(Path(volume.host_path.path), volume.host_path.type or "")
-            if volume.persistent_volume_claim is not None:
-                return await self._claimed(pod, volume.persistent_volume_claim.claim_name, again=again)
+            if claim := claim_of(volume, pod):
+                return await self._claimed(pod, claim, again=again)
             return await self._in_pod_directory(pod, volume, room, again=again)
         except (Missing, Unsupported, Outside, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error

@@ -1,0 +1,63 @@
+"""The ephemeral volume controller: makes the claims of pods' generic ephemeral volumes; they go with their pods.
+
+pod comes, or a claim goes ─▶ the claims that its volumes lack
+"""
+
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.pod_control import WARNING, namespace_ends
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.ephemeral_claims import claim_for, ephemeral_volumes, not_its_own
+
+COMPONENT = "ephemeral_volume"
+WORKERS = 5
+
+
+class EphemeralVolumeController(Controller[Key]):
+    """Keys are namespace and name of a pod."""
+
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._recorder = client, recorder
+        self._pods, self._claims = informers.of(Pod), informers.of(PersistentVolumeClaim)
+        super().__init__(clock, self._pods, self._claims, workers=WORKERS)
+        self._pods.add_handler(add=self._pod_seen)
+        self._claims.add_handler(delete=self._claim_gone)
+
+    def _pod_seen(self, pod: Pod) -> None:
+        if ephemeral_volumes(pod):
+            self.queue.add(key_of(pod))
+
+    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
+        owner = controller_of(claim.metadata)
+        if owner is not None and owner.kind == "Pod":
+            self.queue.add((claim.metadata.namespace, owner.name))
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        pod = self._pods.get(name, namespace)
+        if pod is None or pod.metadata.deletion_timestamp:
+            return None
+        for volume in ephemeral_volumes(pod):
+            wanted = claim_for(pod, volume)
+            found = self._claims.get(wanted.metadata.name, namespace)
+            if found is not None:
+                if problem := not_its_own(pod, found):
+                    self._tell(pod, volume.name, problem)
+                continue
+            try:
+                await self._client.create(wanted)
+            except ApiError as error:
+                if namespace_ends(error):
+                    return None
+                self._tell(pod, volume.name, f"create PVC {wanted.metadata.name}: {error.message}")
+                raise
+        return None
+
+    def _tell(self, pod: Pod, volume: str, problem: str) -> None:
+        self._recorder.event(pod, WARNING, "FailedBinding", f"ephemeral volume {volume}: {problem}")

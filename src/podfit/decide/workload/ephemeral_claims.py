@@ -1,0 +1,36 @@
+"""Claims of generic ephemeral volumes: a pod that has such volumes owns a claim for each, named after both."""
+
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.decide.workload.claims import owned_by, reference_to
+
+
+def ephemeral_volumes(pod: Pod) -> list[Volume]:
+    return [volume for volume in pod.spec.volumes if volume.ephemeral is not None]
+
+
+def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
+    """The claim of one of the pod's ephemeral volumes, as it is made."""
+    template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
+    assert template is not None, "an ephemeral volume has a template, says the API server"
+    return PersistentVolumeClaim(
+        metadata=ObjectMeta(
+            name=f"{pod.metadata.name}-{volume.name}",
+            namespace=pod.metadata.namespace,
+            labels=template.metadata.labels,
+            annotations=template.metadata.annotations,
+            owner_references=(reference_to(pod),),
+        ),
+        spec=template.spec,
+    )
+
+
+def not_its_own(pod: Pod, claim: PersistentVolumeClaim) -> str:
+    """Why a claim of the right name is none of the pod's; empty when it is one."""
+    meta = claim.metadata
+    if owned_by(meta, pod.metadata):
+        return ""
+    place = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    return f"PVC {meta.namespace}/{meta.name} was not created for pod {place} (pod is not owner)"
