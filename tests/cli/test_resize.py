@@ -111,6 +111,10 @@ def test_pods_that_had_the_size_are_not_counted_as_resized() -> None:
     plan = Plan(
         server="v1.36.2", namespace="shop", pods=tuple(PodPlan(pod=name, node="n1", verdict=FITS) for name in names)
     )
-    states = ("done", "unchanged", "unchanged")
-    outcomes = [Outcome(pod=name, state=state) for name, state in zip(names, states, strict=True)]
-    assert summary(Done(plan, outcomes), dry_run=False) == "1 of 3 pods resized, 2 unchanged"
+    for states, told in (
+        (("done", "unchanged", "unchanged"), "1 of 3 pods resized, 2 unchanged"),
+        (("done", "waits", "waits"), "1 of 3 pods resized, 2 wait"),
+        (("done", "done", "waits"), "2 of 3 pods resized, 1 waits"),
+    ):
+        outcomes = [Outcome(pod=name, state=state) for name, state in zip(names, states, strict=True)]
+        assert summary(Done(plan, outcomes), dry_run=False) == told

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +17,7 @@ from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.metrics.kubelets import Reached, server_of
+from podfit.metrics.kubelets import Kubelets, Reached, server_of
 from podfit.metrics.objects import API_SERVICE
 from podfit.net.addresses import own_address
 from podfit.net.system import SystemClock
@@ -103,3 +105,13 @@ def test_where_a_kubelet_is_asked(given: Node, reached: Reached, server: str) ->
 def test_a_node_without_such_an_address_is_not_asked() -> None:
     with pytest.raises(ConnectionError, match="no address of the types InternalIP"):
         server_of(node(("Hostname", "n1")), Reached(types=("InternalIP",)))
+
+
+async def test_a_kubelet_that_is_not_reached_is_named_once() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        kubelets = Kubelets(ssl.create_default_context(), Reached(port=port), None)
+        with pytest.raises(ConnectionError) as caught:
+            await kubelets.ask(node(("InternalIP", "127.0.0.1")))
+    assert str(caught.value).count(f"https://127.0.0.1:{port}") == 1

@@ -205,7 +205,12 @@ def summary(done: Done, *, dry_run: bool) -> str:
         return f"nothing to do: {total} {pods} {'has' if total == 1 else 'have'} that size"
     finished = f"{count['done']} of {total} {pods} resized"
     asked_for = f"{count['accepted']} of {total} {pods} asked to resize; --wait waits until the node has done it"
-    others = [f"{number} {state}" for state, number in count.items() if state not in ("done", "accepted")]
+    several = {"waits": "wait"}
+    others = [
+        f"{number} {state if number == 1 else several.get(state, state)}"
+        for state, number in count.items()
+        if state not in ("done", "accepted")
+    ]
     left = total - len(done.outcomes)
     rest = [f"{left} left as {'it is' if left == 1 else 'they are'}"] if left else []
     return ", ".join([asked_for if count["accepted"] else finished, *others, *rest])

@@ -8,6 +8,7 @@ import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.net.http_client import HttpsClient
+from podfit.net.reachability import Unreachable
 from podfit.net.wire import Request, Response
 
 PATH = "/metrics/resource"
@@ -46,6 +47,9 @@ class Kubelets:
         except TimeoutError:
             await self._drop(server)
             raise ConnectionError(f"{server} did not answer within {self._reached.timeout:g} s") from None
+        except Unreachable:  # which names the server
+            await self._drop(server)
+            raise
         except OSError as error:
             await self._drop(server)
             raise ConnectionError(f"{server}: {error}") from error
