@@ -161,6 +161,11 @@ class ClusterCache:
         """How many nodes there are."""
         return len(self._nodes)
 
+    @property
+    def names(self) -> list[str]:
+        """Of all nodes."""
+        return list(self._nodes)
+
     def view(self, name: str) -> NodeInfo | None:
         """None for a node that there is not."""
         if (found := self._views.get(name)) is None and name in self._nodes:

@@ -36,7 +36,8 @@ class KindRanking(msgspec.Struct):
     makeup: int
     mark: int
     images: tuple[str, ...]
-    held: Mapping[str, int]
+    held: Counter[str] = msgspec.field(default_factory=Counter)
+    """On how many nodes each of the images is."""
     refusals: dict[str, Refusal] = msgspec.field(default_factory=dict)
     places: dict[str, Place] = msgspec.field(default_factory=dict)
     heaps: dict[Group, list[Entry]] = msgspec.field(default_factory=dict)
@@ -45,9 +46,12 @@ class KindRanking(msgspec.Struct):
 
     @staticmethod
     def of(cache: ClusterCache, subject: Resident, soft: SoftConstraints | None) -> "KindRanking":
-        """With no node judged yet."""
-        images = image_names(subject.pod)
-        return KindRanking(subject, soft, cache.makeup, cache.mark, images, holders(images, cache.views()))
+        """With no node counted or judged yet."""
+        return KindRanking(subject, soft, cache.makeup, cache.mark, image_names(subject.pod))
+
+    def count_images(self, cache: ClusterCache, names: Iterable[str]) -> None:
+        """Of all nodes, each once, before the first is judged."""
+        self.held.update(holders(self.images, (view for name in names if (view := cache.view(name)) is not None)))
 
     def judge(self, cache: ClusterCache, weights: Mapping[str, int], fit: FitScoring, name: str) -> None:
         if (before := self.places.pop(name, None)) is not None:

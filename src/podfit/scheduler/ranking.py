@@ -74,9 +74,13 @@ class Rankings:
         ):
             return
         fresh = self._new(question, subject)
-        names = [view.name for view in self._cache.views()]
-        for start in range(0, len(names), SLICE):
-            for name in names[start : start + SLICE]:
+        names = self._cache.names
+        slices = [names[start : start + SLICE] for start in range(0, len(names), SLICE)]
+        for part in slices:
+            fresh.count_images(self._cache, part)
+            await asyncio.sleep(0)
+        for part in slices:
+            for name in part:
                 fresh.judge(self._cache, self._weights, self._fit, name)
             await asyncio.sleep(0)
         self._kinds[question.kind] = fresh  # what changed meanwhile is judged again, from its mark on
@@ -124,7 +128,8 @@ class Rankings:
         changed = cache.changed_since(known.mark) if known is not None and known.makeup == cache.makeup else None
         if known is None or changed is None:
             known = self._kinds[question.kind] = self._new(question, subject)
-            changed = [view.name for view in cache.views()]
+            changed = cache.names
+            known.count_images(cache, changed)
         self._kinds.move_to_end(question.kind)
         if len(self._kinds) > MOST_KINDS:
             self._kinds.popitem(last=False)
