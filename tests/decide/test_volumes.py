@@ -60,7 +60,8 @@ def test_what_claims_object_to(found: tuple[PersistentVolumeClaim, ...], text: s
 
 def test_a_pod_names_its_own_claims_after_itself() -> None:
     own = pod({"ephemeral": {"volumeClaimTemplate": {}}})
-    assert objection(own, known()) == 'persistentvolumeclaim "p-v0" not found'
+    text = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v0"'
+    assert objection(own, known()) == text
     assert not objection(pod({"emptyDir": {}}), known())
 
 
