@@ -1,12 +1,14 @@
 """Controllers over more objects, or larger selectors, than one turn of the event loop can look at."""
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.apps.v1.deployments import ReplicaSet, ReplicaSetSpec
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
@@ -22,7 +24,9 @@ from podfit.controllers.daemonsets import DaemonSetController
 from podfit.controllers.disruption import DisruptionController
 from podfit.controllers.endpoints import EndpointsController
 from podfit.controllers.endpointslices import EndpointSliceController
+from podfit.controllers.quotas import QuotaController
 from podfit.controllers.replicasets import ReplicaSetController
+from podfit.core.features import DEFAULT_GATES
 from podfit.core.selectors import Requirement
 from podfit.decide.workload.claims import claims
 from support.clock import FakeClock
@@ -198,3 +202,33 @@ async def test_a_daemon_set_of_many_rules_is_asked_beside_the_loop() -> None:
             world.feed(codec.convert({"metadata": {"name": f"n{number}"}}, Node))
         await under.reconcile(("d", "d"))
     assert measured.worst < TURN
+
+
+class Listing(Written):
+    """A server with one quota and many pods."""
+
+    def __init__(self, pods: list[Pod]) -> None:
+        super().__init__({})
+        self._pods = pods
+
+    async def list(self, kind: Any, namespace: str, **_: str) -> Any:
+        quota = {"metadata": {"name": "q", "namespace": "d"}, "spec": {"hard": {"pods": "100000", "limits.cpu": "1"}}}
+        items = tuple(self._pods) if kind is Pod else (codec.convert(quota, ResourceQuota),)
+        return SimpleNamespace(items=items)
+
+
+async def test_a_quota_over_many_pods_is_counted_beside_the_loop_and_rests(pods: list[Pod]) -> None:
+    world, client = World(), Listing(pods)
+    more: Any = {"client": client, "informers": world.informers, "clock": world.clock}
+    under = QuotaController(**more, gates=DEFAULT_GATES)
+    under.queue.add(("d", "q"))
+    assert await under.queue.get() == ("d", "q")
+    with turns() as measured:
+        await under.reconcile(("d", "q"))
+    under.queue.done(("d", "q"))
+    under.queue.add(("d", "q"))
+    assert client.writes == ["update"]
+    assert measured.worst < TURN
+    assert len(under.queue) == 0
+    await world.clock.advance(3 * MANY * REST_SECONDS)
+    assert len(under.queue) == 1

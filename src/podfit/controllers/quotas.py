@@ -26,8 +26,10 @@ from podfit.core.features import FeatureGates
 from podfit.decide.limits.quota import Present, count
 from podfit.decide.limits.quota_scopes import scoped_by
 from podfit.decide.limits.quota_usage import Evaluator, evaluator, of_name
+from podfit.net.loop_turns import beside
 
 WHOLE: dict[str, type[Object]] = {"pods": Pod, "services": Service, "persistentvolumeclaims": PersistentVolumeClaim}
+READ = 3  # times what is decided about an object, it takes to read it
 AGAIN = 300.0  # seconds after which everything is counted again
 Key = tuple[str, str]
 
@@ -92,9 +94,12 @@ class QuotaController(Controller[Key]):
         quota = found[0]
         wanted = {kind for kind in map(of_name, quota.spec.hard) if kind is not None}
         present = [await self._present(namespace, rules) for kind in sorted(wanted) if (rules := evaluator(*kind))]
-        counted = count(quota, [kind for kind in present if kind], self._gates, self._clock.now())
+        known = [kind for kind in present if kind]
+        size = sum(len(kind.objects) for kind in known)
+        counted = await beside(size, count, quota, known, self._gates, self._clock.now())
         if counted != quota.status:
             await self._client.update_status(replace(quota, status=counted))
+        self.rest(key, READ * size)
         return AGAIN
 
     async def _present(self, namespace: str, rules: Evaluator) -> Present | None:
