@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
@@ -26,12 +27,12 @@ class Home:
         self._environment = kept | {"HOME": str(root)}
         self._used: set[str] = set()
 
-    def __call__(self, *arguments: str, code: int = 0) -> str:
+    def __call__(self, *arguments: str, code: int = 0, told: Literal["out", "err"] = "out") -> str:
         done = subprocess.run(
             podfit(*arguments), env=self._environment, capture_output=True, text=True, timeout=90, check=False
         )
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        return done.stdout if told == "out" else done.stderr
 
     def up(self, name: str, *more: str) -> tuple[str, str]:
         """What it says, and the data directory."""
@@ -92,6 +93,16 @@ def test_a_crash_is_told_and_so_are_other_clusters(home: Home) -> None:
     assert ("ended without being stopped" in found["crashed"], second in found["others"]) == (True, True)
     home("down", "--data", first)
     assert "crashed" not in home("status", "--data", first, code=1)
+
+
+def test_a_port_that_another_cluster_has_is_told_with_its_directory(home: Home) -> None:
+    _, first = home.up("one")
+    state = json.loads(Path(first, "up.json").read_text())
+    port = state["server"].rpartition(":")[2]
+    second = home("up", "--node", "simulated", "--port", port, "--data", f"{home.root}/two", code=3, told="err")
+    holder = f"podfit (pid {state['pid']}, started {state['started']}, data directory {first})"
+    assert f"error: port {port} on 127.0.0.1 is in use by {holder}\n" in second
+    assert f"see it:  podfit status --data {first}\n" in second
 
 
 def test_what_a_crash_left_is_listed(home: Home) -> None:

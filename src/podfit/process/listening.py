@@ -17,6 +17,7 @@ from podfit.net.addresses import outward
 from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK
 from podfit.process.errors import MachineError, UsageError
+from podfit.process.other_clusters import cluster_on
 
 if TYPE_CHECKING:
     from podfit.net.http_server import HttpsServer
@@ -98,11 +99,21 @@ async def listen(https: "HttpsServer", addresses: tuple[str, ...], port: int, ot
         try:
             port = await https.listen(address, port)
         except PortInUse as error:
-            fix = (f"or take any free port:  {otherwise}",)
-            raise MachineError(f"port {port} on {address} is in use by another program", fix=fix) from error
+            raise _taken(address, port, otherwise) from error
         except OSError as error:
             raise MachineError(f"cannot listen on {address}: {plainly(error)}") from error
     return port
+
+
+def _taken(address: str, port: int, otherwise: str) -> MachineError:
+    """Named is a cluster of podfit; of other programs only that there is one."""
+    found, free = cluster_on(port), f"or take any free port:  {otherwise}"
+    if found is None:
+        return MachineError(f"port {port} on {address} is in use by another program", fix=(free,))
+    root, state = found
+    holder = f"podfit (pid {state.pid}, started {state.started}, data directory {root})"
+    fix = (f"see it:  podfit status --data {root}", free)
+    return MachineError(f"port {port} on {address} is in use by {holder}", fix=fix)
 
 
 def url(address: str, port: int) -> str:

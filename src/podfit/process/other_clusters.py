@@ -1,11 +1,12 @@
 """Finds clusters on other data directories among this machine's processes."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
-from podfit.process.running_process import running
+from podfit.process.running_process import UpState, running
 
 PROGRAMS = ("podfit", "podfit.cli")
 VERBS = ("up", "apiserver")
@@ -15,6 +16,16 @@ def others(data: DataDir) -> tuple[str, ...]:
     """Directories, without the one that is given. Of processes that may not be looked at nothing is known."""
     found = {root for root in _named() if root != data.root}
     return tuple(sorted(str(root) for root in found if _runs(root)))
+
+
+def cluster_on(port: int) -> tuple[Path, UpState] | None:
+    """The cluster of this machine whose API is on the port, by its directory and what it wrote."""
+    for root in set(_named()):
+        with suppress(MachineError):
+            state = running(DataDir(root))
+            if state is not None and state.server.endswith(f":{port}"):
+                return root, state
+    return None
 
 
 def _runs(root: Path) -> bool:
