@@ -61,7 +61,9 @@ class QuotaController(Controller[Key]):
             self._changed(obj.metadata.namespace, resource, "")
 
         def updated(old: Object, new: Object) -> None:
-            if _counts(rules, old, self._gates) != _counts(rules, new, self._gates):
+            if self._quotas.list(new.metadata.namespace) and _counts(rules, old, self._gates) != _counts(
+                rules, new, self._gates
+            ):
                 changed(new)
 
         informer.add_handler(add=changed, update=updated, delete=changed)
