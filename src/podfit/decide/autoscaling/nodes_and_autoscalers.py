@@ -28,22 +28,25 @@ UTILIZATION = "Utilization"
 
 
 class Around(msgspec.Struct, frozen=True):
-    """For one pass: the most that a container could get anywhere, and by target and resource the HPA that scales it."""
+    """For one pass: the most that a container could get anywhere, and by target and resource the HPAs that scale it."""
 
     most: ResourceList = msgspec.field(default_factory=dict)
-    held: Mapping[tuple[str, str, str], Mapping[str, str]] = msgspec.field(default_factory=dict)
+    held: Mapping[tuple[str, str, str], Mapping[str, tuple[str, ...]]] = msgspec.field(default_factory=dict)
 
-    def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, str]:
+    def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[str, ...]]:
         return self.held.get((namespace, target.kind, target.name), {}) if target is not None else {}
 
 
-def held_resources(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[tuple[str, str, str], dict[str, str]]:
-    """By namespace, kind and name of a target, and by resource, the HPA that scales it on its share of the request."""
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
+def held_resources(
+    autoscalers: Iterable[HorizontalPodAutoscaler],
+) -> dict[tuple[str, str, str], dict[str, tuple[str, ...]]]:
+    """By namespace, kind and name of a target, and by resource, the HPAs that scale it on its share of the request."""
+    found: dict[tuple[str, str, str], dict[str, tuple[str, ...]]] = {}
     for autoscaler in autoscalers:
         ref, meta = autoscaler.spec.scale_target_ref, autoscaler.metadata
-        scaled = dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics)), meta.name)
-        found.setdefault((meta.namespace, ref.kind, ref.name), {}).update(scaled)
+        scaled = found.setdefault((meta.namespace, ref.kind, ref.name), {})
+        for resource in dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics))):
+            scaled[resource] = (*scaled.get(resource, ()), meta.name)
     return found
 
 
@@ -64,11 +67,12 @@ def largest(nodes: Iterable[Node]) -> ResourceList:
     return found
 
 
-def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], now: str) -> VerticalPodAutoscalerStatus:
+def without_held(
+    status: VerticalPodAutoscalerStatus, held: Mapping[str, tuple[str, ...]], now: str
+) -> VerticalPodAutoscalerStatus:
     """Nothing of what an HPA scales on, and a condition that says so while it does."""
     text = "; ".join(
-        f"HorizontalPodAutoscaler {name} scales on {resource}, which is therefore not recommended"
-        for resource, name in sorted(held.items())
+        f"{_named(names)} on {resource}, which is therefore not recommended" for resource, names in sorted(held.items())
     )
     if held:
         kept, conditions = _kept(status.recommendation, held), status.conditions
@@ -76,6 +80,12 @@ def without_held(status: VerticalPodAutoscalerStatus, held: Mapping[str, str], n
             conditions = tuple(replace(said, status="False") if said.type == PROVIDED else said for said in conditions)
         status = replace(status, recommendation=kept, conditions=conditions)
     return with_condition(status, HELD, "SameResource", text, now)
+
+
+def _named(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return f"HorizontalPodAutoscaler {names[0]} scales"
+    return f"HorizontalPodAutoscalers {', '.join(sorted(names))} scale"
 
 
 def capped_to_nodes(status: VerticalPodAutoscalerStatus, most: ResourceList, now: str) -> VerticalPodAutoscalerStatus:
@@ -90,7 +100,7 @@ def capped_to_nodes(status: VerticalPodAutoscalerStatus, most: ResourceList, now
     return with_condition(status, CAPPED, "NoNodeIsLarger", "; ".join(short), now)
 
 
-def _kept(recommendation: RecommendedPodResources | None, held: Mapping[str, str]) -> RecommendedPodResources | None:
+def _kept(recommendation: RecommendedPodResources | None, held: Mapping[str, object]) -> RecommendedPodResources | None:
     def rest(amounts: ResourceList) -> ResourceList:
         return {name: amount for name, amount in amounts.items() if name not in held}
 
