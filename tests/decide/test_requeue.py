@@ -13,6 +13,7 @@ from podfit.decide.placement.requeue import (
     PodGone,
     PodRelabelled,
     PodShrank,
+    VolumesChanged,
     Waiting,
     own_change_helps,
     worth_retrying,
@@ -41,6 +42,7 @@ UNEVEN = waiting(
     a_node("n1", a_pod("q", labels=WEB), zone="a"),
     a_node("n2", zone="b", cpu="0"),
 )
+NO_VOLUME = waiting(a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]), a_node("n1"))
 NO_NODES = waiting(a_pod())
 STRANGER, FRIEND = a_pod("x").pod, a_pod("x", labels=WEB).pod
 HERMIT = a_pod("x", affinity=affinity("podAntiAffinity", "web")).pod
@@ -82,6 +84,11 @@ def node(**given: Any) -> Any:
         (UNEVEN, NodeGone(node()), True),
         (LACKS_CPU, NodeGone(node()), False),
         (UNEVEN, NodeChanged(node(), node(labels={ZONE: "c"})), True),
+        (NO_VOLUME, VolumesChanged(), True),
+        (NO_VOLUME, NodeChanged(None, node()), True),
+        (NO_VOLUME, NodeChanged(node(), node(labels={ZONE: "c"})), True),
+        (NO_VOLUME, NodeChanged(node(), node(cpu="8")), False),
+        (LACKS_CPU, VolumesChanged(), False),
         (NO_NODES, NodeChanged(None, node()), True),
         (NO_NODES, PodGone(STRANGER), False),
     ],

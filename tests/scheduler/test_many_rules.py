@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES
 from podfit.decide.placement import rules
 from podfit.decide.placement.place import Placed, Unschedulable
 from podfit.decide.placement.requeue import PodCame, Waiting, worth_retrying
 from podfit.decide.placement.rules import MANY, rules_of
-from podfit.decide.placement.view import Refusal
+from podfit.decide.placement.view import Refusal, Resident
 from podfit.scheduler import scheduler as scheduler_module
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from support.clock import FakeClock
@@ -90,10 +89,10 @@ async def test_an_attempt_of_many_rules_holds_nobody_up() -> None:
     for number, name in enumerate(nodes):
         labels = {"app": "y"}
         scheduler._cache.count(a_pod(f"p{number}", labels=labels, affinity=apart("z", TERMS)).pod, name)
-    bound: list[Pod] = []
+    bound: list[Resident] = []
 
-    def accept(_: object, __: object, pod: Pod, verdict: Placed, began: float) -> None:
-        bound.append(pod)
+    def accept(_: object, __: object, subject: Resident, verdict: Placed, began: float) -> None:
+        bound.append(subject)
 
     scheduler._accept = accept  # type: ignore[assignment, method-assign]  # what is bound
     group: Any = None
@@ -102,7 +101,7 @@ async def test_an_attempt_of_many_rules_holds_nobody_up() -> None:
             key = pod.metadata.namespace, pod.metadata.name
             scheduler._queue.add(key, pod)
             await scheduler._guarded(group, key, pod)
-    assert [pod.metadata.name for pod in bound] == ["many", "plain"]
+    assert [subject.pod.metadata.name for subject in bound] == ["many", "plain"]
     assert measured.worst < 0.05
 
 

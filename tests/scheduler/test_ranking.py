@@ -90,6 +90,29 @@ def pod(random: Random, number: int) -> Pod:
 FULL = FitScoring(Strategy.MOST_ALLOCATED, (("cpu", 2), ("ephemeral-storage", 1)))
 
 
+def something_happens(random: Random, cache: ClusterCache, placed: list[tuple[Pod, str]]) -> None:
+    """To a pod that was placed, or to a node."""
+    event = random.random()
+    if event < 0.4 and placed:
+        gone, _ = placed.pop(random.randrange(len(placed)))
+        cache.forget((gone.metadata.namespace, gone.metadata.name))
+    elif event < 0.5 and placed:
+        leaving, there = placed[random.randrange(len(placed))]
+        meta = replace(leaving.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        cache.count(replace(leaving, metadata=meta), there)
+    elif event < 0.53 and placed:
+        index = random.randrange(len(placed))
+        changed, there = placed[index]
+        labels = {"app": random.choice(["web", "db"]), "about": "nothing"}
+        changed = replace(changed, metadata=replace(changed.metadata, labels=labels))
+        cache.count(changed, there)
+        placed[index] = changed, there
+    elif event < 0.56:
+        cache.set_node(node(random, f"n{random.randrange(10)}"))
+    elif event < 0.59:
+        cache.remove_node(f"n{random.randrange(10)}")
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
     random = Random(seed)
@@ -100,18 +123,7 @@ def test_the_same_answers_in_any_course_of_events(seed: int) -> None:
     placed: list[tuple[Pod, str]] = []
     ranked = spread = 0
     for number in range(160):
-        event = random.random()
-        if event < 0.4 and placed:
-            gone, _ = placed.pop(random.randrange(len(placed)))
-            cache.forget((gone.metadata.namespace, gone.metadata.name))
-        elif event < 0.5 and placed:
-            leaving, there = placed[random.randrange(len(placed))]
-            meta = replace(leaving.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-            cache.count(replace(leaving, metadata=meta), there)
-        elif event < 0.55:
-            cache.set_node(node(random, f"n{random.randrange(10)}"))
-        elif event < 0.58:
-            cache.remove_node(f"n{random.randrange(10)}")
+        something_happens(random, cache, placed)
         new = pod(random, number)
         key = "default", f"p{number}"
         subject = Resident.of(new, placed=False, default_spread=default_spread(random, new))

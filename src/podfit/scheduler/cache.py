@@ -73,10 +73,17 @@ class ClusterCache:
         self.namespaces.pop(name, None)
         self.choices += 1
 
+    def assume(self, subject: Resident, node: str) -> None:
+        """Count a pod where it was placed. Without a status it asks there for what it asked for as it waited."""
+        self._count(subject if subject.has_no_status else Resident.of(subject.pod, gates=self._gates), node)
+
     def count(self, pod: Pod, node: str) -> tuple[ResourceList, ResourceList]:
         """Count a pod on a node at what it asks for now; answers what it counted for before and counts for now."""
+        return self._count(Resident.of(pod, gates=self._gates), node)
+
+    def _count(self, resident: Resident, node: str) -> tuple[ResourceList, ResourceList]:
+        pod = resident.pod
         key = (pod.metadata.namespace, pod.metadata.name)
-        resident = Resident.of(pod, gates=self._gates)
         if self._is_still(key, node, resident):
             return resident.requests, resident.requests
         before = self.forget(key)

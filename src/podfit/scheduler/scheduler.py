@@ -153,7 +153,7 @@ class Scheduler:
         began = self._clock.monotonic()
         verdict = self._decided(key, subject)
         if isinstance(verdict, Placed):
-            self._accept(group, key, subject.pod, verdict, began)
+            self._accept(group, key, subject, verdict, began)
             return
         self._park(key, subject, verdict, began)
         if key not in self._evicting:
@@ -172,7 +172,7 @@ class Scheduler:
             if self._cache.view(verdict.node) is None:
                 self._queue.retry_later(key)
             else:
-                self._accept(group, key, subject.pod, verdict, began)
+                self._accept(group, key, subject, verdict, began)
             return
         self._park(key, subject, verdict, began)
         if key not in self._evicting:
@@ -187,11 +187,11 @@ class Scheduler:
         own = rules * len(self._cache) if rules > MANY else 0
         return own + sum(self._cache.many_rules.values()) > MOST_AT_ONCE
 
-    def _accept(self, group: asyncio.TaskGroup, key: Key, pod: Pod, verdict: Placed, began: float) -> None:
+    def _accept(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Placed, began: float) -> None:
         if self._cache.withdraw(key) not in ("", verdict.node):
-            self._freed(pod)
-        self._cache.count(pod, verdict.node)
-        group.create_task(self._bind(key, pod, verdict.node, began))
+            self._freed(subject.pod)
+        self._cache.assume(subject, verdict.node)
+        group.create_task(self._bind(key, subject.pod, verdict.node, began))
 
     def _park(self, key: Key, subject: Resident, verdict: Unschedulable, began: float) -> None:
         self._queue.park(key, Waiting(subject, verdict))

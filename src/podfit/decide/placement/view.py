@@ -45,7 +45,9 @@ ASSUMED = {"cpu": Quantity.of_milli(100), "memory": Quantity.of_bytes(200 << 20)
 
 
 def _has_status(pod: Pod) -> bool:
-    return bool(pod.status.container_statuses or pod.status.init_container_statuses)
+    status = pod.status
+    reported = status.container_statuses or status.init_container_statuses or status.allocated_resources
+    return bool(reported) or status.resources is not None
 
 
 def _names_all(pod: Pod) -> bool:
@@ -105,6 +107,11 @@ class Resident(msgspec.Struct, frozen=True):
             and self.is_choosy == other.is_choosy
             and ours.deletion_timestamp == theirs.deletion_timestamp
         )
+
+    @property
+    def has_no_status(self) -> bool:
+        """Whether no node has said anything of it that could count."""
+        return not _has_status(self.pod)
 
     @property
     def uid(self) -> str:
