@@ -81,6 +81,7 @@ async def test_answers_and_their_exit_codes(
         (["why", "-A", "pod/web"], 2, "-A cannot be combined with pod/web"),
         (["why", "pod/none"], 4, "could not find"),
         (["why", "node/none"], 4, 'nodes "none" not found'),
+        (["why", "node/none"], 4, "list them:  kubectl get nodes --kubeconfig"),
         (["why", "deploy/web"], 4, "does not serve deployments"),
         (["why", "pod/web", "--context", "other"], 3, "other"),
     ],

@@ -111,8 +111,8 @@ def _may(error: ApiError) -> str:
 
 def _where(error: ApiError) -> str:
     kind = str(error.details.get("kind") or "")
-    if kind == "namespaces":
-        return f"list them:  {commands().kubectl_anywhere('get', 'namespaces')}"
+    if kind in ("namespaces", "nodes"):
+        return f"list them:  {commands().kubectl_anywhere('get', kind)}"
     if kind and error.details.get("name"):
         group = error.details.get("group")
         resource = kind + (f".{group}" if group else "")
