@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podfit.client.transport import BEGUN_BYTES, SMALL, Local
+from podfit.client.transport import BEGUN_BYTES, READ, WRITE, Local
 from podfit.net.wire import Identity, Request, Response
 
 
@@ -20,7 +20,7 @@ async def test_requests_side_by_side_do_not_begin_in_one_turn() -> None:
             await asyncio.sleep(0)
 
     local = Local(handler, Identity(user="c"))
-    body = bytes(BEGUN_BYTES // 4 - SMALL)
+    body = bytes(BEGUN_BYTES // 4 - WRITE)
     await asyncio.gather(turns(), *(local.send(Request("POST", "/", body=body)) for _ in range(64)))
     assert max(begun.count(number) for number in begun) == 4
 
@@ -30,7 +30,7 @@ async def test_small_requests_begin_at_once() -> None:
         return Response()
 
     local = Local(handler, Identity(user="c"))
-    for _ in range(BEGUN_BYTES // SMALL // 2):
+    for _ in range(BEGUN_BYTES // READ // 2):
         sent = local.send(Request("GET", "/"))
         try:
             sent.send(None)
