@@ -161,3 +161,7 @@ def test_a_claim_of_the_right_name_that_is_another_s_is_told(cluster: Cluster) -
     events = cluster.run(cluster.client.list(Event, "default")).items
     text = "ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p (pod is not owner)"
     assert text in [event.message for event in events if event.reason == "FailedBinding"]
+    cluster.run(cluster.client.delete(PersistentVolumeClaim, "p-scratch", "default"))
+    cluster.clock.advance(10)
+    found = cluster.run(cluster.client.get(PersistentVolumeClaim, "p-scratch", "default"))
+    assert [owner.name for owner in found.metadata.owner_references] == ["p"]

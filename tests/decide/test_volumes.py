@@ -65,6 +65,13 @@ def test_a_pod_names_its_own_claims_after_itself() -> None:
     assert not objection(pod({"emptyDir": {}}), known())
 
 
+def test_a_claim_that_only_has_the_name_of_the_pods_own_is_not_used() -> None:
+    own = pod({"ephemeral": {"volumeClaimTemplate": {}}})
+    text = "PVC n/p-v0 was not created for pod n/p (pod is not owner)"
+    assert objection(own, known(claim("p-v0"))) == text
+    assert not objection(pod({"persistentVolumeClaim": {"claimName": "p-v0"}}), known(claim("p-v0", storage="later")))
+
+
 def test_a_claim_is_in_use_while_a_pod_runs() -> None:
     assert claim_in_use(claim(), [pod(MOUNTS, phase="Running")])
     assert not claim_in_use(claim(), [pod(MOUNTS, phase="Succeeded"), pod({"emptyDir": {}})])

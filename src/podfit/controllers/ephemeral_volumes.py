@@ -3,6 +3,8 @@
 pod comes, or a claim goes ─▶ the claims that its volumes lack
 """
 
+from collections.abc import Iterable
+
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
@@ -12,11 +14,17 @@ from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.pod_control import WARNING, namespace_ends
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.claims import controller_of
-from podfit.decide.workload.ephemeral_claims import claim_for, ephemeral_volumes, not_its_own
+from podfit.decide.pod.volume_claims import ephemeral_claims, not_its_own
+from podfit.decide.workload.ephemeral_claims import claim_for, ephemeral_volumes
 
 COMPONENT = "ephemeral_volume"
 WORKERS = 5
+_BY_CLAIM = "ephemeral claim"
+
+
+def _by_claim(pod: Pod) -> Iterable[str]:
+    """Claims of its ephemeral volumes, be they its own or none of its."""
+    return [f"{pod.metadata.namespace}/{name}" for name in ephemeral_claims(pod)]
 
 
 class EphemeralVolumeController(Controller[Key]):
@@ -26,6 +34,7 @@ class EphemeralVolumeController(Controller[Key]):
         self._client, self._recorder = client, recorder
         self._pods, self._claims = informers.of(Pod), informers.of(PersistentVolumeClaim)
         super().__init__(clock, self._pods, self._claims, workers=WORKERS)
+        self._pods.add_index(_BY_CLAIM, _by_claim)
         self._pods.add_handler(add=self._pod_seen)
         self._claims.add_handler(delete=self._claim_gone)
 
@@ -34,9 +43,8 @@ class EphemeralVolumeController(Controller[Key]):
             self.queue.add(key_of(pod))
 
     def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
-        owner = controller_of(claim.metadata)
-        if owner is not None and owner.kind == "Pod":
-            self.queue.add((claim.metadata.namespace, owner.name))
+        for pod in self._pods.by_index(_BY_CLAIM, f"{claim.metadata.namespace}/{claim.metadata.name}"):
+            self.queue.add(key_of(pod))
 
     async def reconcile(self, key: Key) -> float | None:
         namespace, name = key

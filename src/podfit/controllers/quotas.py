@@ -17,7 +17,7 @@ from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
-from podfit.controllers.base import Controller
+from podfit.controllers.base import BY_NAMESPACE, Controller, by_namespace
 from podfit.controllers.garbage.graph import Item, Marked
 from podfit.controllers.served_kinds import Served, served
 from podfit.core.clock import Clock
@@ -42,6 +42,7 @@ class QuotaController(Controller[Key]):
         self._clock = clock
         self._gates = gates
         self._quotas = informers.of(ResourceQuota)
+        self._quotas.add_index(BY_NAMESPACE, by_namespace)
         self._kinds: dict[tuple[str, str], Served] = {}
         followed = {resource: informers.of(kind) for resource, kind in WHOLE.items()}
         super().__init__(clock, self._quotas, *followed.values())
@@ -61,9 +62,8 @@ class QuotaController(Controller[Key]):
             self._changed(obj.metadata.namespace, resource, "")
 
         def updated(old: Object, new: Object) -> None:
-            if self._quotas.list(new.metadata.namespace) and _counts(rules, old, self._gates) != _counts(
-                rules, new, self._gates
-            ):
+            limited = self._quotas.by_index(BY_NAMESPACE, new.metadata.namespace)
+            if limited and _counts(rules, old, self._gates) != _counts(rules, new, self._gates):
                 changed(new)
 
         informer.add_handler(add=changed, update=updated, delete=changed)
@@ -83,7 +83,7 @@ class QuotaController(Controller[Key]):
 
     def _changed(self, namespace: str, resource: str, group: str) -> None:
         rules = None
-        for quota in self._quotas.list(namespace) if namespace else ():
+        for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
             rules = rules or evaluator(resource, group)
             if rules is not None and any(map(rules.about, quota.spec.hard)):
                 self._quota_changed(quota)

@@ -136,7 +136,8 @@ class ReplicaSetController(Controller[Key]):
         self.rest(key, len(pods))
         if failure is not None:
             raise failure
-        return paused or next_available(active, obj.spec.min_ready_seconds, now)
+        waits = paused, next_available(active, obj.spec.min_ready_seconds, now)
+        return min(filter(None, waits), default=None)
 
     async def _pause(self, obj: Replicated, pods: list[Pod], active: int) -> float:
         """Seconds for which no more pods are made, since nodes reject them."""

@@ -21,8 +21,8 @@ from podfit.apiserver.context import Attributes, Context
 from podfit.core.errors import forbidden, not_found
 from podfit.decide.node.addresses import is_served, taken
 from podfit.decide.node_rights import nodes, objects, pods
-from podfit.decide.node_rights.references import claim_of
 from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
+from podfit.decide.pod.volume_claims import claim_of
 from podfit.net.certificate_signing import read
 
 AUDIENCE_VERB = "request-serviceaccounts-token-audience"

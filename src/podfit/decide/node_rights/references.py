@@ -6,6 +6,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.containers import Container, EphemeralContainer
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
 from podfit.api.core.v1.pods.volumes import Volume, VolumeProjection
+from podfit.decide.pod.volume_claims import claim_of
 
 _KUBELET_SECRETS = ("secret_ref", "node_publish_secret_ref", "node_stage_secret_ref", "node_expand_secret_ref")
 """Fields of volume sources that name a secret which the kubelet reads; the controllers' secrets are not among them."""
@@ -42,13 +43,6 @@ def config_maps_of(spec: PodSpec) -> set[str]:
         keys = (variable.value_from.config_map_key_ref for variable in container.env if variable.value_from)
         names |= {key.name for key in keys if key}
     return names - {""}
-
-
-def claim_of(volume: Volume, pod: Pod) -> str:
-    """The claim behind a volume; an ephemeral volume's is called `POD-VOLUME`. Empty when there is none."""
-    if volume.persistent_volume_claim:
-        return volume.persistent_volume_claim.claim_name
-    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral else ""
 
 
 def claims_of(pod: Pod) -> set[str]:

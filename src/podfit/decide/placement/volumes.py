@@ -1,6 +1,6 @@
 """Volumes in scheduling: whether a pod's claims let it run on a node."""
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -14,6 +14,7 @@ from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import term_matches
 from podfit.decide.placement.view import NodeInfo, Refusal
+from podfit.decide.pod.volume_claims import claim_of, ephemeral_claims, not_its_own
 
 PROTECTION: dict[type[Object], str] = {
     PersistentVolumeClaim: "kubernetes.io/pvc-protection",
@@ -49,13 +50,7 @@ NO_CLAIMS = ClaimLookup()
 
 def claims_of(pod: Pod) -> list[str]:
     """Names of the claims that a pod mounts; those that it makes for itself are named after pod and volume."""
-    names = []
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            names.append(volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            names.append(f"{pod.metadata.name}-{volume.name}")
-    return names
+    return [name for volume in pod.spec.volumes if (name := claim_of(volume, pod))]
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
@@ -68,9 +63,11 @@ def objection(pod: Pod, claims: ClaimLookup) -> str:
     for name in claims_of(pod):
         claim = claims.claim(pod.metadata.namespace, name)
         if claim is None:
-            if any(name == f"{pod.metadata.name}-{volume.name}" for volume in pod.spec.volumes if volume.ephemeral):
+            if name in ephemeral_claims(pod):
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
+        if problem := not_its_own(pod, claim):
+            return problem
         if claim.metadata.deletion_timestamp:
             return f'persistentvolumeclaim "{name}" is being deleted'
         if claim.status.phase == "Lost":
@@ -81,6 +78,13 @@ def objection(pod: Pod, claims: ClaimLookup) -> str:
     return "" if all(_binds_later(claim, claims) for claim in waiting) else UNBOUND
 
 
+class UnboundClaim(msgspec.Struct, frozen=True):
+    """`volumes` are those that it could have, were they on the node: first what is meant for it, then by size."""
+
+    claim: PersistentVolumeClaim
+    volumes: tuple[PersistentVolume, ...]
+
+
 class VolumeRules(msgspec.Struct, frozen=True):
     """Where a pod may be for its claims' sake: near volumes that it has, and where those that it will have can be.
 
@@ -88,7 +92,7 @@ class VolumeRules(msgspec.Struct, frozen=True):
     """
 
     bound: tuple[PersistentVolume, ...]
-    unbound: tuple[PersistentVolumeClaim, ...]
+    unbound: tuple[UnboundClaim, ...]
     lost: bool
     claims: ClaimLookup
 
@@ -101,27 +105,17 @@ class VolumeRules(msgspec.Struct, frozen=True):
     def _can_be(self, node: Node) -> bool:
         """Each claim gets a volume that is there, the smallest that will do and one for each, or can have one made."""
         taken: set[str] = set()
-        for claim in sorted(self.unbound, key=_wanted_size):
+        for unbound in self.unbound:
+            claim = unbound.claim
             if claim.metadata.annotations.get(SELECTED_NODE, node.metadata.name) != node.metadata.name:
                 return False
-            volume = self._volume(claim, node, taken)
+            there = (volume.metadata.name for volume in unbound.volumes if admits_node(volume, node))
+            volume = next((name for name in there if name not in taken), None)
             if volume is not None:
-                taken.add(volume.metadata.name)
+                taken.add(volume)
             elif not self._is_made(claim, node):
                 return False
         return True
-
-    def _volume(self, claim: PersistentVolumeClaim, node: Node, taken: Container[str]) -> PersistentVolume | None:
-        there = [
-            volume
-            for volume in self.claims.volumes()
-            if volume.metadata.name not in taken
-            and not volume.metadata.deletion_timestamp
-            and admits_node(volume, node)
-        ]
-        if (meant := next((volume for volume in there if is_for(volume, claim)), None)) is not None:
-            return meant
-        return min((volume for volume in there if may_take(claim, volume)), key=by_size, default=None)
 
     def _is_made(self, claim: PersistentVolumeClaim, node: Node) -> bool:
         storage = self.claims.storage_class(claim.spec.storage_class_name or "")
@@ -142,10 +136,17 @@ def volume_rules(pod: Pod, claims: ClaimLookup) -> VolumeRules | None:
     volumes = [claims.volume(claim.spec.volume_name) for claim in found if is_bound(claim)]
     return VolumeRules(
         bound=tuple(volume for volume in volumes if volume is not None),
-        unbound=tuple(claim for claim in found if not is_bound(claim)),
+        unbound=tuple(_unbound(claim, claims) for claim in sorted(found, key=_wanted_size) if not is_bound(claim)),
         lost=claims.knows_volumes and None in volumes,
         claims=claims,
     )
+
+
+def _unbound(claim: PersistentVolumeClaim, claims: ClaimLookup) -> UnboundClaim:
+    there = [volume for volume in claims.volumes() if not volume.metadata.deletion_timestamp]
+    meant = [volume for volume in there if is_for(volume, claim)]
+    free = sorted((volume for volume in there if may_take(claim, volume)), key=by_size)
+    return UnboundClaim(claim, (*meant, *free))
 
 
 def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -202,7 +203,7 @@ def _binds_later(claim: PersistentVolumeClaim, claims: ClaimLookup) -> bool:
 def claim_in_use(claim: PersistentVolumeClaim, pods: Iterable[Pod]) -> bool:
     """Whether a pod that has not ended mounts it."""
     return any(
-        claim.metadata.name in claims_of(pod)
+        claim.metadata.name in claims_of(pod) and not not_its_own(pod, claim)
         for pod in pods
         if pod.metadata.namespace == claim.metadata.namespace and pod.status.phase not in ("Succeeded", "Failed")
     )

@@ -4,7 +4,8 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.workload.claims import owned_by, reference_to
+from podfit.decide.pod.volume_claims import claim_of
+from podfit.decide.workload.claims import reference_to
 
 
 def ephemeral_volumes(pod: Pod) -> list[Volume]:
@@ -17,7 +18,7 @@ def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
     assert template is not None, "an ephemeral volume has a template, says the API server"
     return PersistentVolumeClaim(
         metadata=ObjectMeta(
-            name=f"{pod.metadata.name}-{volume.name}",
+            name=claim_of(volume, pod),
             namespace=pod.metadata.namespace,
             labels=template.metadata.labels,
             annotations=template.metadata.annotations,
@@ -25,12 +26,3 @@ def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
         ),
         spec=template.spec,
     )
-
-
-def not_its_own(pod: Pod, claim: PersistentVolumeClaim) -> str:
-    """Why a claim of the right name is none of the pod's; empty when it is one."""
-    meta = claim.metadata
-    if owned_by(meta, pod.metadata):
-        return ""
-    place = f"{pod.metadata.namespace}/{pod.metadata.name}"
-    return f"PVC {meta.namespace}/{meta.name} was not created for pod {place} (pod is not owner)"

@@ -19,8 +19,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta import codec
 from podfit.core.errors import ApiError
-from podfit.decide.node_rights.references import claim_of
 from podfit.decide.pod.environment import PATH_BYTES, expand_within
+from podfit.decide.pod.volume_claims import claim_of
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.configs import Mount, Propagation

@@ -1,0 +1,30 @@
+"""Claims of a pod's volumes: those that it names, and those that are made for its generic ephemeral volumes."""
+
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import Volume
+
+
+def claim_of(volume: Volume, pod: Pod) -> str:
+    """The claim behind a volume; an ephemeral volume's is called `POD-VOLUME`. Empty when there is none."""
+    if volume.persistent_volume_claim:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral else ""
+
+
+def ephemeral_claims(pod: Pod) -> set[str]:
+    return {claim_of(volume, pod) for volume in pod.spec.volumes if volume.ephemeral}
+
+
+def not_its_own(pod: Pod, claim: PersistentVolumeClaim) -> str:
+    """Why a claim is not for an ephemeral volume of the pod, although it has the name; empty for every other claim.
+
+    Only the pod that controls such a claim may use it, as upstream's `VolumeIsForPod`.
+    """
+    meta = claim.metadata
+    if meta.name not in ephemeral_claims(pod):
+        return ""
+    if any(owner.controller and owner.uid == pod.metadata.uid for owner in meta.owner_references):
+        return ""
+    place = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    return f"PVC {meta.namespace}/{meta.name} was not created for pod {place} (pod is not owner)"
