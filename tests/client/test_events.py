@@ -212,3 +212,25 @@ async def test_a_series_is_written_when_it_begins_and_when_it_is_over(
     first, second = api.objects.values()
     assert (first["series"]["count"], first["series"]["lastObservedTime"]) == (4, "2026-01-01T00:03:00.000000Z")
     assert (second["message"], second.get("series")) == ("message 4", None)
+
+
+async def test_a_series_that_goes_on_is_written_before_its_event_expires_and_made_anew_after_that(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
+) -> None:
+    recorder = SeriesRecorder(client, component="default-scheduler", host="vm", clock=clock)
+    background(recorder.run())
+
+    async def told(number: int) -> None:
+        recorder.event(pod(), "Warning", "FailedScheduling", f"message {number}", action="Scheduling")
+        await recorder.flush()
+        await clock.advance(300)
+
+    for number in range(8):
+        await told(number)
+    (obj,) = api.objects.values()
+    assert obj["series"]["count"] == 8
+    api.objects.clear()
+    for number in range(8, 14):
+        await told(number)
+    (obj,) = api.objects.values()
+    assert obj["message"] == "message 0"

@@ -132,3 +132,16 @@ async def test_a_removed_pod_is_never_tried() -> None:
     queue.remove(key)
     queue.changed(PodGone(LEFT))
     assert await popped(queue) is None
+
+
+async def test_what_came_during_a_try_wakes_the_pod_that_is_parked_after_it() -> None:
+    queue = SchedulingQueue(FakeClock())
+    key, pod = a_pod("a")
+    queue.add(key, pod)
+    await popped(queue)
+    seen = queue.news
+    queue.changed(PodGone(LEFT))
+    queue.park(key, short_of_cpu(pod), news=seen)
+    assert await popped(queue) == "a"
+    queue.park(key, short_of_cpu(pod), news=queue.news)
+    assert await popped(queue) is None

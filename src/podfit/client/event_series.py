@@ -1,8 +1,8 @@
 """The recorder of events in series, upstream's newer one (events.k8s.io), by which the scheduler speaks.
 
 The first of a kind is told with its time and no count. The second makes it a series of two, whatever its own message
-says. More are only counted: what was counted is written when nothing of the kind has come for six minutes, by the next
-that is told.
+says. More are only counted: what was counted is written every half hour, before the event expires, and when nothing of
+the kind has come for six minutes, by the next that is told.
 """
 
 from collections import OrderedDict
@@ -18,16 +18,20 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_micro
 
-FINISHED_SECONDS = 360.0
+FINISHED_SECONDS, REFRESH_SECONDS = 360.0, 1800.0
 NOT_FOUND = 404
 
 
 class _Series(msgspec.Struct):
+    """`note` is the first; `when` and `moment` are of the last."""
+
+    note: EventDraft
     counted: Counted
     when: str
     moment: float
     written: int = 0
     """The count that the event shows."""
+    written_at: float = 0.0
 
 
 class SeriesRecorder(EventRecorder):
@@ -42,15 +46,14 @@ class SeriesRecorder(EventRecorder):
     async def _correlated(self, note: EventDraft, when: str, moment: float) -> None:
         await self._finish(moment)
         kind = replace(note, message="")
-        known = self._series.setdefault(kind, _Series(Counted(first=when), when, moment))
+        known = self._series.setdefault(kind, _Series(note, Counted(first=when), when, moment))
         known.counted.count += 1
         known.when, known.moment = when, moment
         self._series.move_to_end(kind)
         if len(self._series) > REMEMBERED:
             self._series.popitem(last=False)
-        if known.counted.count <= 2:
-            known.written = known.counted.count
-            await self._deliver(note, when, known.counted)
+        if known.counted.count <= 2 or moment - known.written_at >= REFRESH_SECONDS:
+            await self._write(known)
 
     async def _finish(self, moment: float) -> None:
         """Write the series that are over; the oldest come first."""
@@ -60,7 +63,12 @@ class SeriesRecorder(EventRecorder):
                 return
             del self._series[kind]
             if oldest.written < oldest.counted.count:
-                await self._deliver(kind, oldest.when, oldest.counted)
+                await self._write(oldest)
+
+    async def _write(self, series: _Series) -> None:
+        series.written_at = series.moment
+        await self._deliver(series.note, series.when, series.counted)
+        series.written = series.counted.count
 
     async def _count(self, note: EventDraft, when: str, counted: Counted) -> bool:
         series = {"series": {"count": counted.count, "lastObservedTime": when}}

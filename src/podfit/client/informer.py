@@ -112,8 +112,8 @@ class Informer(Generic[T]):
         return self._cache.by_index(index, value)
 
     def list(self, namespace: str = "") -> list[T]:
-        """The objects of one namespace, or all."""
-        return [obj for obj in self._cache.values() if not namespace or identify(obj)[0] == namespace]
+        """The objects of one namespace, or all; a thread may ask as well."""
+        return [obj for obj in tuple(self._cache.values()) if not namespace or identify(obj)[0] == namespace]
 
     async def run(self) -> None:
         while True:

@@ -56,6 +56,8 @@ class SchedulingQueue:
         self._arrived: dict[Key, float] = {}
         self._order = itertools.count()
         self._wake = asyncio.Event()
+        self.news = 0
+        """Grows with every change that could help a pod, its own among them."""
 
     def add(self, key: Key, pod: Pod) -> None:
         """A pod without a node appeared, or changed in a way that may let it fit."""
@@ -68,6 +70,7 @@ class SchedulingQueue:
         """Its object is newer, but nothing that matters for placing it changed."""
         if key in self._pods:
             self._pods[key] = pod
+            self.news += 1
 
     def remove(self, key: Key) -> None:
         """It was bound, deleted, or belongs to another scheduler now."""
@@ -101,10 +104,13 @@ class SchedulingQueue:
             for parked in self._parked.values()
         )
 
-    def park(self, key: Key, why: Waiting) -> None:
-        """It was tried and fits nowhere."""
+    def park(self, key: Key, why: Waiting, *, news: int | None = None) -> None:
+        """It was tried and fits nowhere. `news` are those that the try has seen, where others could come meanwhile:
+        with more of them it is tried again, since nobody asked whether they help."""
         if key in self._pods:
-            self._parked[key] = _Parked(why, self._clock.monotonic())
+            parked = self._parked[key] = _Parked(why, self._clock.monotonic())
+            if news is not None and news != self.news:
+                self._wake_up(key, parked)
 
     def retry_later(self, key: Key) -> None:
         """It was tried and something failed that has nothing to do with room."""
@@ -114,6 +120,7 @@ class SchedulingQueue:
 
     def changed(self, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> None:
         """Wake the waiting pods that this change may help."""
+        self.news += 1
         for key, parked in list(self._parked.items()):
             if worth_retrying(parked.why, change, namespaces=namespaces):
                 self._wake_up(key, parked)

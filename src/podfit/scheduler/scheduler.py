@@ -164,7 +164,8 @@ class Scheduler:
     async def _attempt_beside(self, group: asyncio.TaskGroup, key: Key, subject: Resident) -> None:
         """In a thread, over the cluster as it is now: what comes meanwhile counts for the next attempt, as upstream's
         snapshot has it."""
-        began, views, namespaces = self._clock.monotonic(), tuple(self._cache.views()), dict(self._cache.namespaces)
+        news, began = self._queue.news, self._clock.monotonic()
+        views, namespaces = tuple(self._cache.views()), dict(self._cache.namespaces)
         verdict = await asyncio.to_thread(self._among, subject, views, namespaces)
         if not self._queue.knows(key):
             return
@@ -174,7 +175,7 @@ class Scheduler:
             else:
                 self._accept(group, key, subject, verdict, began)
             return
-        self._park(key, subject, verdict, began)
+        self._park(key, subject, verdict, began, news=news)
         if key not in self._evicting:
             budgets = tuple(self._cache.budgets.values())
             outcome = await asyncio.to_thread(_preempting, subject, verdict, views, namespaces, budgets)
@@ -193,8 +194,10 @@ class Scheduler:
         self._cache.assume(subject, verdict.node)
         group.create_task(self._bind(key, subject.pod, verdict.node, began))
 
-    def _park(self, key: Key, subject: Resident, verdict: Unschedulable, began: float) -> None:
-        self._queue.park(key, Waiting(subject, verdict))
+    def _park(
+        self, key: Key, subject: Resident, verdict: Unschedulable, began: float, *, news: int | None = None
+    ) -> None:
+        self._queue.park(key, Waiting(subject, verdict), news=news)
         self._measured.attempt("unschedulable", scheduler_of(subject.pod), self._clock.monotonic() - began)
 
     def _decided(self, key: Key, subject: Resident) -> Placed | Unschedulable:
