@@ -216,7 +216,6 @@ def _place(address: str) -> str:
 
 
 def _trail(log: "AuditLog", request: Request, target: RequestInfo | None, random: Random) -> "Trail":
-
     return Trail(log, request, target, random)
 
 

@@ -12,7 +12,6 @@ from podfit.process.foreground import run_until_stopped
 
 def apiserver(*, flags: ApiServer = None, log: Log = None) -> int:
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
-
     options = (flags or ApiServerFlags()).options()
     options.check()
     logs.configure(log or LogFlags())

@@ -50,7 +50,6 @@ class ControlFlags:
     feature_gates: Gates = ""
 
     def options(self, name: str, said: Common, port: int) -> ControlOptions:
-
         check_port(port, "--secure-port")
         return ControlOptions(
             name=name,
@@ -117,7 +116,6 @@ def scheduler(
 
 def run_process(options: ControlOptions, loops: Loops, log: LogFlags) -> int:
     """Until somebody stops it."""
-
     logs.configure(log)
     event_loop.run(run_until_stopped(ControlProcess.start(options, loops, announce=render.line, clock=SystemClock())))
     render.line("stopped")

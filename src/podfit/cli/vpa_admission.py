@@ -67,7 +67,6 @@ class VpaAdmissionFlags:
 
     def settings(self, process: VpaProcessFlags) -> AdmissionSettings:
         """Raises UsageError."""
-
         lease = StatusLease(
             name=self.status_lease_name,
             namespace=self.status_lease_namespace or _namespace(),
@@ -83,7 +82,6 @@ class VpaAdmissionFlags:
 
     def webhook(self, process: VpaProcessFlags) -> WebhookOptions:
         """Raises UsageError."""
-
         if not 1 <= self.webhook_timeout_seconds <= 30:
             raise UsageError(f"--webhook-timeout-seconds {self.webhook_timeout_seconds}: it has to be from 1 to 30")
         return WebhookOptions(
@@ -96,7 +94,6 @@ class VpaAdmissionFlags:
 
     def certificates(self, clock: Clock) -> AbstractContextManager[Certificates]:
         """Raises UsageError, and MachineError for files that cannot be read."""
-
         files = (self.tls_cert_file, self.tls_private_key, self.client_ca_file)
         certificate, key, authorities = files
         if certificate is None and key is None and authorities is None:
@@ -110,7 +107,6 @@ class VpaAdmissionFlags:
         return nullcontext(Files(certificate, key, authorities).read)
 
     def _registration(self, process: VpaProcessFlags) -> Registration:
-
         if self.register_by_url and not self.webhook_address:
             raise UsageError("--register-by-url: name the address with --webhook-address")
         labels = {}
@@ -132,7 +128,6 @@ class VpaAdmissionFlags:
         )
 
     def _tls(self) -> Tls:
-
         names = [name for name in self.tls_ciphers.replace(":", ",").split(",") if name]
         for name in names:
             if name not in CIPHERS and name not in CIPHERS.values():

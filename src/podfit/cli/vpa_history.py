@@ -63,7 +63,6 @@ class VpaHistoryFlags:
 
     def settings(self, namespace: str) -> HistorySettings:
         """Raises UsageError."""
-
         return HistorySettings(
             length=_seconds(self.history_length, "--history-length"),
             resolution=_seconds(self.history_resolution, "--history-resolution"),
@@ -83,7 +82,6 @@ class VpaHistoryFlags:
 
     def server(self, clock: Clock) -> PromQL:
         """Raises UsageError."""
-
         return PromQL(
             self.prometheus_address,
             clock,
@@ -93,7 +91,6 @@ class VpaHistoryFlags:
         )
 
     def _login(self) -> Login:
-
         token, file = self.prometheus_bearer_token, self.prometheus_bearer_token_file
         if file is not None:
             return Login(token=lambda: file.read_text().strip())

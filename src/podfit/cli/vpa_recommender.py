@@ -114,7 +114,6 @@ class VpaRecommenderFlags:
 
     def settings(self, process: VpaProcessFlags, container_label: str = "name") -> RecommenderSettings:
         """Raises UsageError."""
-
         self._check()
         if self.fine_buckets and self.upstream_compatible:
             raise UsageError("--fine-buckets and --upstream-compatible: give one of them")

@@ -60,7 +60,6 @@ class VpaUpdaterFlags:
 
     def settings(self, process: VpaProcessFlags) -> UpdaterSettings:
         """Raises UsageError."""
-
         self._check()
         lease = AdmissionLease(
             name=self.admission_controller_status_lease_name,

@@ -60,7 +60,6 @@ class Access(msgspec.Struct, frozen=True):
 
     def client(self, *, user_agent: str = "podfit") -> Client:
         """Raises KubeconfigError when the command that signs in does not."""
-
         certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
         if self.plugin is not None:
@@ -141,7 +140,6 @@ def load(paths: list[Path], *, context: str = "") -> Access:
 
 
 def _plugin(declared: Document, cluster: Document, file: Path, user: Any) -> ExecPlugin:
-
     try:
         return ExecPlugin.read(declared, cluster, file)
     except PluginError as error:
@@ -227,7 +225,6 @@ def _named(
 
 def read_document(path: Path) -> Document:
     """The file as it is; empty when there is none."""
-
     try:
         document = yaml.load(read_given(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError:

@@ -105,7 +105,6 @@ def _scalar(value: Any) -> str:
 
 
 def _dump(document: Document) -> bytes:
-
     return yaml.safe_dump(document, sort_keys=False, encoding="utf-8")
 
 

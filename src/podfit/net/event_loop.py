@@ -20,7 +20,6 @@ COLLECT = (10_000, 100, 100)
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """As `asyncio.run`."""
-
     gc.set_threshold(*COLLECT)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)

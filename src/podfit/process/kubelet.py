@@ -71,7 +71,6 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name what is not there."""
-
         flag_files.check_data(self.data.root)
         if problem := dns_subdomain(self.name):
             raise UsageError(f"--node-name {self.name!r}: {problem}")

@@ -94,7 +94,6 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 async def listen(https: "HttpsServer", addresses: tuple[str, ...], port: int, otherwise: str) -> int:
     """On one port of every address; which one. Raises MachineError, with the command that may do."""
-
     for address in addresses:
         try:
             port = await https.listen(address, port)

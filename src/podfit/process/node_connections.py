@@ -27,7 +27,6 @@ class NodeConnections:
 
     @cached_property
     def _dialer(self) -> NodeDialer:
-
         pair = self._authority.client(CLIENT, user=KUBELET_CLIENT.user)
         return NodeDialer(self._context, ProxyCertificate(pair.certificate, pair.key), self._authority.certificate)
 

@@ -69,7 +69,6 @@ def _node(schema: JSONSchemaProps, *, root: bool = False) -> RuleNode | None:
 
 
 def _compiled(rule: ValidationRule, known: "Declared | None") -> Compiled:
-
     spend(10 * (len(rule.rule) + len(rule.message_expression)))
     if known is None:
         return Compiled(rule, "the schema declares no type", None, False)

@@ -56,7 +56,6 @@ def verdicts(expressions: Iterable[str], values: Mapping[str, Any]) -> list[bool
 
 @cached_within(128 * 1024)
 def _checked(expression: str) -> "Program | str":
-
     spend(10 * len(expression))
     checked = check(expression, _variables())
     if isinstance(checked, str):

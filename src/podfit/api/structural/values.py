@@ -106,7 +106,6 @@ def _text(value: str, schema: JSONSchemaProps, path: str) -> Iterator[FieldError
 @cached_within(KEPT_PATTERNS, weigh=weight_of_pattern)
 def compiled(pattern: str) -> Any:
     """The expression as Go reads it, which takes time in proportion to the text. Raises ValueError."""
-
     try:
         return re2.compile(pattern)
     except re2.error as error:

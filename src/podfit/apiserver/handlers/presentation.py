@@ -34,7 +34,6 @@ async def presented(request: Request, answer: Response) -> Response:
 
 
 def _yaml(body: bytes) -> bytes:
-
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
     text: str = yaml.dump(
         msgspec.json.decode(body), Dumper=dumper, default_flow_style=False, sort_keys=True, allow_unicode=True

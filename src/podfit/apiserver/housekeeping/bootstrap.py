@@ -85,7 +85,6 @@ def _updated(wanted: Any, current: Any) -> Any:
 
 
 async def _create(context: Context, wanted: Object) -> None:
-
     info = info_for(type(wanted))
     meta = replace(wanted.metadata, uid=context.random.uuid(), creation_timestamp=format_time(context.clock.now()))
     made = apply_defaults(replace(wanted, metadata=meta), context.gates)

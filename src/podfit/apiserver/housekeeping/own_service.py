@@ -79,7 +79,6 @@ def split(server: str) -> tuple[str, int]:
 
 
 async def _make_service(context: Context, port: int) -> None:
-
     patience = context.clock.monotonic() + 2 * SECONDS
     while not await _create_service(context, port, last=context.clock.monotonic() > patience):
         await context.clock.sleep(GLANCE)

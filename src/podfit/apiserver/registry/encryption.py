@@ -52,7 +52,6 @@ class _Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """Raises EncryptionConfigError."""
-
     try:
         document = yaml.safe_load(read_given(path))
         found = msgspec.convert(document, _Configuration)

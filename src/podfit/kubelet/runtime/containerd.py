@@ -98,7 +98,6 @@ class Containerd:
 
     @property
     def importer(self) -> "Importer":
-
         return Importer(shutil.which("ctr") or "ctr", self.places.socket)
 
     def begin(self) -> None:

@@ -16,7 +16,6 @@ _EVICTION_REASONS, _IN_PLACE_REASONS = (EVICTION, EVICTION_WAIT), (IN_PLACE, IN_
 
 class UpdaterMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
-
         def name(of: str) -> str:
             return f"vpa_updater_{of}"
 

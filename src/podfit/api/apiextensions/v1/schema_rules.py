@@ -122,7 +122,6 @@ class _Rule:
         self._rule, self._known, self._place, self._path, self._totals = rule, known, place, path, totals
 
     def errors(self) -> Iterator[FieldError]:
-
         rule, known = self._rule, self._known
         spend(10 * (len(rule.rule) + len(rule.message_expression)))
         checked, names = checked_rule(rule, known), frozenset[str]()
@@ -145,7 +144,6 @@ class _Rule:
             yield invalid(f"{self._path}.optionalOldSelf", rule.optional_old_self, text)
 
     def _times(self) -> int:
-
         return most_in_request(self._known) if self._place.times is None else self._place.times
 
     def _cost(self, name: str, cost: int, what: str, *, times: int) -> Iterator[FieldError]:

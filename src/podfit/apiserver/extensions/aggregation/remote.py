@@ -157,5 +157,4 @@ def _in_process(plain: Request, identity: Identity) -> Request:
 
 def _escaped(key: str) -> str:
     """What a header's name has no letters for, upper case among it, in percent."""
-
     return quote(key, safe="!#$&'*+^`|")

@@ -70,12 +70,10 @@ class Aggregation:
     @cached_property
     def _remotes(self) -> "Remotes":
         """Loaded for the first that is registered, as its neighbours are: mostly there is none."""
-
         return Remotes(self._context, self._backends(), self._front_proxy)
 
     @cached_property
     def _neighbours(self) -> "Neighbours":
-
         return Neighbours(self._context, self._moved)
 
     def find(self, path: str) -> APIService | None:
@@ -139,7 +137,6 @@ class Aggregation:
                     await self._check(service)
 
     async def _check(self, registered: APIService) -> None:
-
         name, reason, message = registered.metadata.name, "Passed", "all checks passed"
         place = self._places[name] = await self._remotes.place(registered)
         try:

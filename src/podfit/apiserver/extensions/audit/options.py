@@ -27,7 +27,6 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self) -> "AuditPolicy":
         """Raises BadPolicy that says what is wrong with the file."""
-
         if self.policy is None:
             return EVERYTHING
         try:
@@ -44,5 +43,4 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def open(self, clock: Clock) -> "AuditLog | None":
         """None when nothing is to be recorded. Raises BadPolicy, OSError."""
-
         return AuditLog(self.log, self.read(), clock) if self.log is not None else None

@@ -102,7 +102,6 @@ class CustomTable:
 
     async def _end(self, definition: CustomResourceDefinition) -> None:
         """A definition that is being deleted goes with the last of its objects."""
-
         name, info = definition.metadata.name, kept_as(definition)
         async with self._ending:
             if CLEANUP not in definition.metadata.finalizers or name in self._leaving:
@@ -122,7 +121,6 @@ class CustomTable:
 
     async def _ended(self, definition: CustomResourceDefinition, info: CustomInfo) -> bool:
         """Whether it came to its end, which may take long; not where the store failed in between."""
-
         try:
             await until_empty(self._context, definition, info)
             await self._release(definition)
@@ -132,7 +130,6 @@ class CustomTable:
         return True
 
     async def _release(self, definition: CustomResourceDefinition) -> None:
-
         await release(self._context, definition)
         await self._gone()
 

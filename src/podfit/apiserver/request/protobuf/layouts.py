@@ -146,7 +146,6 @@ def _named(hint: object) -> str:
 
 
 def _schema(_: object = None) -> FieldType:
-
     return message(partial(_layout, JSONSchemaProps))
 
 
