@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 MOST_LINE = 4096
 """Characters of a line; with the longest names that Kubernetes allows one has about 1,500."""
+_EXEMPLAR = " # "
 PIECE = 32 * 1024
 """Characters that are read in one turn of an event loop: about 10 ms."""
 
@@ -37,9 +38,27 @@ def pieces(text: str) -> Iterator[str]:
 def samples(text: str, names: Collection[str]) -> Iterator[Sample]:
     """Those of the named families. A line that cannot be read, as when an answer was cut, is no sample, nor is one of
     more than MOST_LINE characters."""
+    known: dict[str, Mapping[str, str]] = {}
     for line in text.split("\n"):
         if len(line) <= MOST_LINE and line.partition("{")[0].partition(" ")[0] in names:
-            yield from _read(line)
+            yield from _read_again(line, known)
+
+
+def _read_again(line: str, known: dict[str, Mapping[str, str]]) -> list[Sample]:
+    """Several families tell of the same container, with the same labels, which take longest to read: `known` are those
+    that were read, by their text."""
+    head, _, numbers = line.rpartition("} ")
+    name, _, text = head.partition("{")
+    if not head or _EXEMPLAR in line:
+        return _read(line)
+    if (labels := known.get(text)) is not None and len(parts := numbers.split()) in (1, 2):
+        try:
+            return [Sample(name, labels, float(parts[0]), round(float(parts[1])) if len(parts) > 1 else 0)]
+        except (ValueError, OverflowError):
+            return []
+    found = _read(line)
+    known.update((text, sample.labels) for sample in found if sample.name == name)
+    return found
 
 
 def _read(line: str) -> list[Sample]:

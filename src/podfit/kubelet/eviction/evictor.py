@@ -77,10 +77,12 @@ class Evictor(msgspec.Struct):
 
     async def _too_large(self, active: Iterable[Pod]) -> bool:
         """End all pods that exceed a limit of theirs; whether there is one. Raises CRIError, OSError."""
+        if not self.meter.measures:
+            return False
         limited = [
             pod for pod in active if pod.metadata.uid not in self.going and not is_critical(pod) and is_limited(pod)
         ]
-        if not limited or not self.meter.measures:
+        if not limited:
             return False
         split, found = is_split(self.pressure.seen), False
         for load in await self._loads(limited, stored=True):

@@ -36,6 +36,7 @@ from podfit.kubelet.volumes.manager import MountError, Paths
 log = logging.getLogger(__name__)
 
 RESYNC_SECONDS = 60.0
+UNWRITTEN_RESYNC_SECONDS = 600.0  # where no volume is brought up to date, and no event of the runtime is lost
 RETRY_SECONDS = 10.0
 FIRST_MOUNT_RETRY = 0.5
 LONGEST_MOUNT_RETRY = 122.0

@@ -21,7 +21,7 @@ from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS
-from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
+from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, UNWRITTEN_RESYNC_SECONDS, PodSync
 from podfit.kubelet.pods.terminator import PodEnd
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
@@ -194,7 +194,8 @@ class PodWorker:
             self._over = True
             await self._finish()
             return None
-        waits = (self._context.jittered(RESYNC_SECONDS), turn.again, self._seconds_left())
+        resync = RESYNC_SECONDS if self._context.volumes.refreshed else UNWRITTEN_RESYNC_SECONDS
+        waits = (self._context.jittered(resync), turn.again, self._seconds_left())
         return min(max(0.0, wait) for wait in waits if wait is not None)
 
     def _seconds_left(self) -> float | None:
