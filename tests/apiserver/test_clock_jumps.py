@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podfit.answers.room_notice import LEASE, NAMESPACE, Room, read_room
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.config.types import ConfigMap
-from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.events.types import Event, EventSeries
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
@@ -21,7 +22,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice
 from podfit.core.errors import ApiError
-from podfit.core.times import format_time
+from podfit.core.times import format_micro, format_time
 from podfit.decide.workload.unsupported_kinds import has_manager
 from podfit.net.wire import Request, Response
 from support.access import pod
@@ -134,6 +135,17 @@ async def test_events_of_an_earlier_run_are_gone_after_an_hour_at_most(seconds: 
     ages.look(9)
     assert ages.is_over(old, 7)
     assert not ages.is_over(old, 8)
+
+
+async def test_a_series_of_an_earlier_run_is_as_old_as_its_last_event() -> None:
+    clock = FakeClock()
+    begun = replace(event("e", ""), last_timestamp=None, event_time=format_micro(clock.now()))
+    await clock.advance(LIFE + 1)
+    ages = Ages(clock, 7)
+    assert ages.is_over(begun, 7)
+    assert not ages.is_over(
+        replace(begun, series=EventSeries(count=9, last_observed_time=format_micro(clock.now()))), 7
+    )
 
 
 # ---------------------------------------------------------------------- leases

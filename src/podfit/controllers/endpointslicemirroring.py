@@ -4,7 +4,6 @@ Endpoints, their service or the slices change ─▶ decide.workload.services.mi
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, EndpointSlice
@@ -12,10 +11,11 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
-from podfit.controllers.pod_control import NOT_FOUND, namespace_ends
+from podfit.controllers.pod_control import NOT_FOUND, WARNING, namespace_ends
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.services.mirrored import MANAGER, changes, is_mirrored
+from podfit.decide.workload.services.mirrored import MANAGER, changes, is_mirrored, passed_over
+from podfit.decide.workload.services.mirrored import MOST as MOST_ADDRESSES
 from podfit.decide.workload.services.packing import MANAGED, MOST, Changes
 from podfit.net.loop_turns import beside
 
@@ -46,7 +46,7 @@ class EndpointSliceMirroringController(Controller[Key]):
             informer.add_handler(add=self._named, update=lambda _, new: self._named(new), delete=self._named)
         self._slices.add_handler(update=lambda _, new: self._seen(new), delete=self._seen)
 
-    def _named(self, obj: Any) -> None:
+    def _named(self, obj: Endpoints | Service) -> None:
         self.queue.add(key_of(obj))
 
     def _seen(self, slice_: EndpointSlice) -> None:
@@ -61,6 +61,7 @@ class EndpointSliceMirroringController(Controller[Key]):
         if endpoints is not None and is_mirrored(self._services.get(name, namespace), endpoints):
             size = sum(len(subset.addresses) + len(subset.not_ready_addresses) for subset in endpoints.subsets)
             made = await beside(size + MOST * len(known), changes, endpoints, known)
+            self._tell(endpoints)
         else:
             made = Changes(delete=known)
         try:
@@ -74,6 +75,14 @@ class EndpointSliceMirroringController(Controller[Key]):
         for endpoint_slice in made.delete:
             await self._delete(endpoint_slice)
         return None
+
+    def _tell(self, endpoints: Endpoints) -> None:
+        if skipped := passed_over(endpoints):
+            text = (
+                f"A max of {MOST_ADDRESSES} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+                f"{skipped} addresses were skipped"
+            )
+            self._recorder.event(endpoints, WARNING, "TooManyAddressesToMirror", text)
 
     async def _delete(self, slice_: EndpointSlice) -> None:
         meta = slice_.metadata

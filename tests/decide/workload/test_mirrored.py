@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.codec import convert, to_dict
-from podfit.decide.workload.services.mirrored import changes, is_mirrored
+from podfit.decide.workload.services.mirrored import changes, is_mirrored, passed_over
 
 SUBSET = {
     "addresses": [{"ip": "10.0.0.1", "hostname": "a", "nodeName": "n"}],
@@ -92,3 +92,13 @@ def test_what_a_change_does(after: Endpoints, created: int, updated: int, delete
 def test_what_is_mirrored(service: dict[str, Any] | None, meta: dict[str, Any], mirrored: bool) -> None:
     behind = None if service is None else convert({"spec": service}, Service)
     assert is_mirrored(behind, endpoints(SUBSET, **meta)) is mirrored
+
+
+def test_an_old_address_with_zeros_is_mirrored() -> None:
+    (made,) = changes(endpoints({"addresses": [{"ip": "010.0.0.1"}]}), []).create
+    assert (made.address_type, [endpoint.addresses for endpoint in made.endpoints or ()]) == ("IPv4", [("010.0.0.1",)])
+
+
+def test_what_is_too_much_is_counted() -> None:
+    many = {"addresses": [{"ip": f"10.0.{number // 256}.{number % 256}"} for number in range(1003)]}
+    assert (passed_over(endpoints(many, SUBSET)), passed_over(endpoints(SUBSET))) == (3, 0)

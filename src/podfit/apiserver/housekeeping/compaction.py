@@ -93,7 +93,8 @@ class Ages:
 
 def _last_seen(event: Event, now: datetime) -> datetime:
     """When it happened last, as far as the client's times can be read and are not to come."""
-    for text in (event.last_timestamp, event.event_time, event.metadata.creation_timestamp):
+    last_of_series = event.series.last_observed_time if event.series is not None else None
+    for text in (last_of_series, event.last_timestamp, event.event_time, event.metadata.creation_timestamp):
         try:
             if text and (moment := parse_time(text)) <= now:
                 return moment

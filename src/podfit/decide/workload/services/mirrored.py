@@ -1,11 +1,11 @@
 """Mirrored endpoint slices: of an Endpoints that somebody wrote for a service without a selector."""
 
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
 
 from podfit.api.core.v1.services.types import EndpointAddress, Endpoints, EndpointSubset, Service
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.validation.addresses import family, without_zeros
 from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.services.packing import (
     MANAGED,
@@ -17,7 +17,7 @@ from podfit.decide.workload.services.packing import (
     pack,
     reusing,
 )
-from podfit.decide.workload.services.pods import IPV4, IPV6, TRIGGERED
+from podfit.decide.workload.services.pods import IPV4, TRIGGERED
 
 MANAGER = "endpointslicemirroring-controller.k8s.io"
 SKIPPED = "endpointslice.kubernetes.io/skip-mirror"
@@ -46,15 +46,21 @@ def changes(endpoints: Endpoints, known: Sequence[EndpointSlice]) -> Changes:
             for port in subset.ports
         )
         for address, ready in _addresses(subset):
-            family = IPV6 if ip_address(address.ip).version == 6 else IPV4
             endpoint = _endpoint(address, ready=ready)
-            desired.setdefault(family, {}).setdefault(ports, {})[identity(endpoint)] = endpoint
+            of_family = desired.setdefault(family(without_zeros(address.ip)), {})
+            of_family.setdefault(ports, {})[identity(endpoint)] = endpoint
     made, pattern = Changes(), _pattern(endpoints)
     wanted = tuple(desired) or (IPV4,)
-    for family in wanted:
-        pack(pattern, family, desired.get(family, {}), known, made)
+    for address_type in wanted:
+        pack(pattern, address_type, desired.get(address_type, {}), known, made)
     made.delete += [endpoint_slice for endpoint_slice in known if endpoint_slice.address_type not in wanted]
     return reusing(pattern, made)
+
+
+def passed_over(endpoints: Endpoints) -> int:
+    """How many addresses are not mirrored, since their subset has more than MOST."""
+    sizes = (len(subset.addresses) + len(subset.not_ready_addresses) for subset in endpoints.subsets)
+    return sum(max(0, size - MOST) for size in sizes)
 
 
 def _addresses(subset: EndpointSubset) -> Iterator[tuple[EndpointAddress, bool]]:
