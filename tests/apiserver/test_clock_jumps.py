@@ -139,13 +139,13 @@ async def test_events_of_an_earlier_run_are_gone_after_an_hour_at_most(seconds: 
 
 async def test_a_series_of_an_earlier_run_is_as_old_as_its_last_event() -> None:
     clock = FakeClock()
-    begun = replace(event("e", ""), last_timestamp=None, event_time=format_micro(clock.now()))
+    when = format_time(clock.now())
+    first = replace(event("e", when), last_timestamp=None, event_time=when)
     await clock.advance(LIFE + 1)
     ages = Ages(clock, 7)
-    assert ages.is_over(begun, 7)
-    assert not ages.is_over(
-        replace(begun, series=EventSeries(count=9, last_observed_time=format_micro(clock.now()))), 7
-    )
+    assert ages.is_over(first, 7)
+    series = EventSeries(count=9, last_observed_time=format_micro(clock.now()))
+    assert not ages.is_over(replace(first, series=series), 7)
 
 
 # ---------------------------------------------------------------------- leases
