@@ -48,3 +48,18 @@ def test_a_simulated_node_writes_no_files_of_its_pods(cluster: Cluster, host: Pa
     (container,) = runtime.containers()
     logs = next(path for path in Path(container.log_path).parents if path.name == "logs")
     assert not (logs.parent / "pods").exists()
+
+
+def test_a_simulated_node_makes_no_host_path_of_a_persistent_volume(cluster: Cluster, host: Path) -> None:
+    size = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    given = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": str(host), "type": "DirectoryOrCreate"}}
+    wanted = {"resources": {"requests": {"storage": "1Gi"}}}
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    spec = {"containers": [{"name": "app", "image": "app:1"}], "volumes": [volume]}
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": size | given},
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": size | wanted},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec},
+    )
+    cluster.wait_for("web", phase="Running")
+    assert not host.exists()

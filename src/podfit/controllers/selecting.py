@@ -4,14 +4,15 @@ Whoever is asked about one pod after another does not go through all requirement
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
 from podfit.controllers.base import Key
 from podfit.core.selectors import Matcher, Requirement
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Object)
 
 
 class Selecting(Generic[T]):
@@ -28,19 +29,19 @@ class Selecting(Generic[T]):
             if matcher.matches(meta.labels):
                 yield meta.namespace, name
 
-    def _changed(self, old: Any, new: Any) -> None:
+    def _changed(self, old: T, new: T) -> None:
         """A generation has one selector."""
         if not new.metadata.generation or old.metadata.generation != new.metadata.generation:
             self._seen(new)
 
-    def _seen(self, obj: Any) -> None:
+    def _seen(self, obj: T) -> None:
         wanted = self._selector(obj)
         if wanted is None:
             self._gone(obj)
         else:
             self._matchers.setdefault(obj.metadata.namespace, {})[obj.metadata.name] = Matcher(wanted)
 
-    def _gone(self, obj: Any) -> None:
+    def _gone(self, obj: T) -> None:
         of_namespace = self._matchers.get(obj.metadata.namespace, {})
         of_namespace.pop(obj.metadata.name, None)
         if not of_namespace:

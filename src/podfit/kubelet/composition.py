@@ -169,7 +169,8 @@ class PodSide:
         tokens = TokenSource(client, clock) if config.files else NoTokens()
         volumes = Volumes if config.files else UnwrittenVolumes
         payloads = Payloads(self.lookup, config.allocatable, tokens)
-        self.volumes = volumes(config.root, payloads, base.mounter, node.writer, clock.now, ClaimedVolumes(client))
+        claimed = ClaimedVolumes(client, host_paths=config.files)
+        self.volumes = volumes(config.root, payloads, base.mounter, node.writer, clock.now, claimed)
         self.puller = Puller(base.runtime, clock=clock, retry=RETRY_SECONDS)
         self.probes = ProbeManager(
             base.checks,

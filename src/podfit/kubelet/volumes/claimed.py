@@ -25,9 +25,11 @@ class ClaimedVolume(msgspec.Struct, frozen=True):
 
 
 class ClaimedVolumes(msgspec.Struct, frozen=True):
-    """`client` is the node's: it may read the claims of its pods, and their volumes."""
+    """`client` is the node's: it may read the claims of its pods, and their volumes. `host_paths`: whether the path of
+    a volume of kind hostPath is checked, and made where its type says so."""
 
     client: Client
+    host_paths: bool = True
 
     async def find(self, pod: Pod, name: str) -> ClaimedVolume:
         """The volume of the claim. Raises Missing, Unsupported, ApiError, OSError."""
@@ -40,10 +42,12 @@ class ClaimedVolumes(msgspec.Struct, frozen=True):
         ref = volume.spec.claim_ref
         if ref is None or ref.uid != claim.metadata.uid:
             raise Missing(f'persistentvolume "{volume.metadata.name}" is not the claim\'s')
-        return ClaimedVolume(await asyncio.to_thread(_place, volume), shared=volume.spec.local is None)
+        return ClaimedVolume(
+            await asyncio.to_thread(_place, volume, host_paths=self.host_paths), shared=volume.spec.local is None
+        )
 
 
-def _place(volume: PersistentVolume) -> Path:
+def _place(volume: PersistentVolume, *, host_paths: bool) -> Path:
     spec = volume.spec
     if spec.volume_mode == "Block":
         raise Unsupported("podfit cannot map block volumes")
@@ -54,7 +58,7 @@ def _place(volume: PersistentVolume) -> Path:
         return path
     if spec.host_path is not None:
         path = Path(spec.host_path.path)
-        if problem := prepare(path, spec.host_path.type or ""):
+        if host_paths and (problem := prepare(path, spec.host_path.type or "")):
             raise Missing(problem)
         return path
     given = codec.to_dict(spec).keys() - {"accessModes", "capacity", "claimRef", "nodeAffinity", "volumeMode"}
