@@ -8,7 +8,6 @@ import pytest
 
 from kubelet.harness import Node
 from kubelet.test_resize import done, sized
-from podfit.kubelet.checkpoints import checkpoint
 from podfit.kubelet.checkpoints.journal import Journal
 from podfit.net.files import write_atomic
 
@@ -19,19 +18,13 @@ FILES = "allocated_pods_state", "actuated_pods_state"
 def disk(monkeypatch: pytest.MonkeyPatch) -> "Disk":
     """Set before the node is made: a checkpoint keeps the writer that it was given."""
     made = Disk()
-    defaults: dict[str, object] = checkpoint.Checkpoint.__init__.__kwdefaults__  # type: ignore[assignment]  # they are a dict
-    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__kwdefaults__", {**defaults, "write": made.write})
+    monkeypatch.setattr("podfit.kubelet.composition.write_atomic", made.wrap(write_atomic))
     monkeypatch.setattr(Journal, "_write", made.wrap(Journal._write))
     return made
 
 
 class Disk:
     full = False
-
-    def write(self, path: Path, data: bytes) -> None:
-        if self.full:
-            raise OSError(28, "No space left on device")
-        write_atomic(path, data)
 
     def wrap(self, real: Callable[..., None]) -> Callable[..., None]:
         def write(*given: Any, **named: Any) -> None:

@@ -94,6 +94,18 @@ async def test_stop_waits_for_what_takes_its_time_and_a_failure_by_then_is_none(
     assert owner.broken is None
 
 
+async def test_a_task_that_ended_just_before_the_stop_is_forgotten_without_a_word() -> None:
+    owner = Supervisor("owner")
+    unexpected: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
+    tasks = owner.run(_breaks()), owner.hold(_breaks(), name="held")
+    await asyncio.sleep(0)
+    assert all(task.done() for task in tasks), "and its callbacks have not run yet"
+    await owner.stop()
+    await at_rest()
+    assert (unexpected, owner.broken) == ([], None)
+
+
 async def test_finish_waits_for_what_may_end_and_for_nothing_else() -> None:
     owner, gate = Supervisor("owner"), asyncio.Event()
     owner.run(_forever())

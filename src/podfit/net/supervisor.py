@@ -68,8 +68,6 @@ class Supervisor:
         while tasks := [task for task in self._tasks if task is not asyncio.current_task()]:
             for task in tasks:
                 del self._tasks[task]
-                task.remove_done_callback(self._ended)
-                task.remove_done_callback(self._forget)
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -87,13 +85,13 @@ class Supervisor:
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         """Those who waited for it may all be gone: then nobody asks how it went."""
-        del self._tasks[task]
+        self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        may_end = self._tasks.pop(task)
-        if task.cancelled():
+        may_end = self._tasks.pop(task, None)
+        if may_end is None or task.cancelled():
             return
         error = task.exception()
         if error is None and may_end:
