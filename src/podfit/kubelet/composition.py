@@ -21,6 +21,7 @@ from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
+from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.eviction.evictor import Evictor
@@ -113,16 +114,7 @@ class ShareSide:
     def __init__(self, base: Base, node: NodeSide) -> None:
         config, clock = base.config, base.clock
         self.known = KnownPods()
-        journaled = not config.simulated  # a simulated resize waits for no runtime
-        allocated = Checkpoint(
-            config.root / "allocated_pods_state",
-            node.writer,
-            write=write_atomic if config.files else write_whole,
-            journaled=journaled,
-        )
-        actuated = Checkpoint(
-            config.root / "actuated_pods_state", node.writer, write=write_whole, journaled=journaled, durable=False
-        )
+        allocated, actuated = _checkpoints(config, node.writer)
         self.checkpoints = (allocated, actuated)
         self.managers = ResourceManagers(config.managers, config.root, node.writer)
         self.pool = SharedPool(base.runtime, self.managers, node=config.name, clock=clock)
@@ -149,6 +141,17 @@ class ShareSide:
             managers=self.managers,
             guard=self.guard,
         )
+
+
+def _checkpoints(config: KubeletConfig, writer: DiskWriter) -> tuple[Entries, Entries]:
+    """What is allocated and what is actuated. A simulated resize waits for no runtime, so it needs no journal."""
+    if not config.files:
+        return Entries("allocated"), Entries("actuated")
+    root, journaled = config.root, not config.simulated
+    return (
+        Checkpoint(root / "allocated_pods_state", writer, write=write_atomic, journaled=journaled),
+        Checkpoint(root / "actuated_pods_state", writer, write=write_whole, journaled=journaled, durable=False),
+    )
 
 
 class PodSide:

@@ -48,7 +48,12 @@ class Outlet:
     @property
     def ready(self) -> bool:
         """Whether the client is there and has room for more."""
-        return not self._full and self._transport is not None
+        return not self._full and not self._left
+
+    @property
+    def _left(self) -> bool:
+        """Also when the loop has not yet had a turn to say so, which an endless stream need not give it."""
+        return self._transport is None or self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
         """A piece of the stream. What nobody will read any more is dropped."""
@@ -60,7 +65,7 @@ class Outlet:
         while self._full and self._transport is not None:
             self._waiter = self._loop.create_future()
             await self._waiter
-        if self._transport is None:
+        if self._left:
             raise ConnectionResetError("the client has left")
 
     async def send(self, response: Response, method: str, *, chunked: bool, keep: bool) -> None:

@@ -70,7 +70,10 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def about(self) -> About | None:
-        """A kubelet's watch of the pods on its node, so that each pod's changes are told to one of them only."""
+        """A watch of one name, or a kubelet's of the pods on its node: each change is told to those of them only that
+        it is about."""
+        if (name := self.fields.exact("metadata.name")) is not None:
+            return About(_names, name)
         node = self.fields.exact(NODE) if (self.info.group, self.info.resource) == ("", "pods") else None
         return None if node is None else About(_nodes, node)
 
@@ -88,10 +91,18 @@ class Selection(msgspec.Struct, frozen=True):
     def _named(self, record: Record) -> bool:
         """The name is part of the key, so most records fall out without being decoded."""
         wanted = self.fields.exact("metadata.name")
-        return wanted is None or record.key.rpartition("/")[2] == wanted
+        return wanted is None or _name(record) == wanted
 
     def _fields_match(self, record: Record) -> bool:
         return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+
+
+def _name(record: Record) -> str:
+    return record.key.rpartition("/")[2]
+
+
+def _names(change: Change) -> tuple[str]:
+    return (_name(change.record),)
 
 
 def _nodes(change: Change) -> set[str]:

@@ -48,6 +48,8 @@ class Janitor:
         for number, record in enumerate(page.records):
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
+            if ages.is_new(record.mod_revision):  # most are, and so need not be decoded
+                continue
             event: Event = stored.decoded(info, record)
             if ages.is_over(event, record.mod_revision):
                 await self._remove(info, event, record.mod_revision)
@@ -82,10 +84,14 @@ class Ages:
         while self._rounds and self._rounds[0][0] <= now - LIFE:
             self._over = self._rounds.popleft()[1]
 
+    def is_new(self, revision: int) -> bool:
+        """Whether it was written by this process within the hour."""
+        return revision > max(self._over, self._before)
+
     def is_over(self, event: Event, revision: int) -> bool:
         if revision <= self._over:
             return True
-        if revision > self._before:
+        if self.is_new(revision):
             return False
         now = seconds_later(self._began, self._clock.monotonic() - self._began_at)
         return _last_seen(event, now) < seconds_later(now, -LIFE)

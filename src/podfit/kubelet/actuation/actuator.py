@@ -24,7 +24,8 @@ from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.actuation.memory_check import MemoryCheck
 from podfit.kubelet.actuation.pod_cgroups import PodCgroups
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
-from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
+from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unavailable, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
@@ -72,7 +73,7 @@ class Actuator:
         runtime: Runtime,
         cgroups: Cgroups,
         machine: Machine,
-        record: Checkpoint,
+        record: Entries,
         clock: Clock,
         metrics: Metrics,
         managers: ResourceManagers,

@@ -27,7 +27,8 @@ from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.allocation import rebuild
 from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics
-from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
+from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
@@ -54,8 +55,8 @@ class AllocationManager:
     def __init__(
         self,
         *,
-        allocated: Checkpoint,
-        actuated: Checkpoint,
+        allocated: Entries,
+        actuated: Entries,
         node: Callable[[], NodeView],
         clock: Clock,
         emit: Emit,
@@ -111,15 +112,15 @@ class AllocationManager:
     # ------------------------------------------------------------------ what happens to pods
 
     @property
-    def damaged(self) -> tuple[Checkpoint, ...]:
-        """The checkpoints that were found damaged; `rebuild` before the first `add`."""
-        return tuple(checkpoint for checkpoint in (self._allocated, self._actuated) if checkpoint.damage)
+    def lost(self) -> tuple[Entries, ...]:
+        """The checkpoints that are damaged, or were never on disk; `rebuild` before the first `add`."""
+        return tuple(checkpoint for checkpoint in (self._allocated, self._actuated) if checkpoint.is_lost)
 
     async def rebuild(self, pods: Collection[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
-        """Put together what the damaged checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
+        """Put together what the lost checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
         machine = self._node().machine
         for checkpoint, read in ((self._allocated, rebuild.allocated), (self._actuated, rebuild.actuated)):
-            if checkpoint.damage:
+            if checkpoint.is_lost:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
         self._state = replace(self._state, allocated=self._allocated.entries)

@@ -10,17 +10,17 @@ says of these pods, so the next writing is a whole one, and until then they alon
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping, Set
 from functools import partial
 from pathlib import Path
 
 from podfit.core.clock import Timer
 from podfit.decide.pod.allocated import PodResources
+from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.checkpoints.file import Disk, Write, journal_of
 from podfit.kubelet.checkpoints.format import Damaged, EntryEncoder, Texts
 from podfit.kubelet.disk.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
-from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,9 @@ class CheckpointError(Exception):
     """The change could not be made durable, and was not made."""
 
 
-class Checkpoint:
-    """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk.
+class Checkpoint(Entries):
+    """As durable as the file at `path`. `get` never shows what is not on disk, and a pod that is dropped leaves the file
+    at its next writing.
 
     `journaled`: changes go into a journal beside the file (see `file`); `durable` is then about that.
     """
@@ -46,6 +47,7 @@ class Checkpoint:
         journaled: bool = False,
         durable: bool = True,
     ) -> None:
+        super().__init__(path.name)
         self.path = path
         self.damage = ""
         """What was wrong with the file that was found; empty when nothing was."""
@@ -63,7 +65,6 @@ class Checkpoint:
         self._next: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
         self._timer: Timer | None = None
-        self.supervisor = Supervisor(path.name)
 
     def _read(self) -> dict[str, PodResources]:
         """A missing file is an empty one. A damaged one is put aside under a new name and is never a reason to stop."""
@@ -87,16 +88,8 @@ class Checkpoint:
         log.warning("checkpoint set aside path=%s as=%s reason=%s", self.path, self.set_aside, self.damage)
 
     @property
-    def uids(self) -> Collection[str]:
-        return self._entries.keys()
-
-    @property
-    def entries(self) -> Mapping[str, PodResources]:
-        """All that is on disk, by pod UID; a copy."""
-        return dict(self._entries)
-
-    def get(self, uid: str) -> PodResources | None:
-        return self._entries.get(uid)
+    def is_lost(self) -> bool:
+        return bool(self.damage)
 
     async def put(self, changes: Mapping[str, PodResources]) -> None:
         """Return when the changes are on disk and visible; CheckpointError when they are neither."""
@@ -114,17 +107,9 @@ class Checkpoint:
         await self.put({})
 
     def restore(self, entries: Mapping[str, PodResources]) -> None:
-        """Take over what was rebuilt after damage; the next `put`, even one that changes nothing, writes it."""
-        self._entries = {**entries, **self._entries}
+        """The next `put`, even one that changes nothing, writes it."""
+        super().restore(entries)
         self._owes = self._behind = True
-
-    def forget(self, uid: str) -> None:
-        """Drop a pod that is gone; the file loses it at its next writing."""
-        self._entries.pop(uid, None)
-
-    def retain(self, uids: Collection[str]) -> None:
-        """Drop every pod but these."""
-        self._entries = {uid: resources for uid, resources in self._entries.items() if uid in uids}
 
     async def close(self) -> None:
         """Leave a file that holds everything by itself, if that can be written."""

@@ -94,12 +94,13 @@ class PodManager:
             await self._starts.close()
 
     async def _rebuild(self, arrived: Iterable[PodChange]) -> None:
-        """Checkpoints that were damaged, before anything is decided on them (R-091)."""
+        """Checkpoints that are damaged, or were never on disk, before anything is decided on them (R-091)."""
         context = self._context
-        damaged = context.allocation.damaged
-        for checkpoint in damaged:
-            context.tell("Warning", *_damage_told(checkpoint))
-        if not damaged:
+        lost = context.allocation.lost
+        for checkpoint in lost:
+            if isinstance(checkpoint, Checkpoint):
+                context.tell("Warning", *_damage_told(checkpoint))
+        if not lost:
             return
         try:
             seen = await enforced(context.runtime, context.config.name)

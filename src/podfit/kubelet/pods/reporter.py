@@ -53,7 +53,7 @@ class Reporter:
         """
         seen = await self._seen(newest, facts)
         status = generate(self._input(seen, facts, ending=ending))
-        self.writer.set(status)
+        self.writer.set(status, passing=not facts.containers and not self.waiting and not ending)
         await self._context.allocation.reconcile(seen.desired.metadata.uid, status)
         self._count_start(status)
         return replace(seen.pod, status=status)

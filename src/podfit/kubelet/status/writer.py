@@ -2,6 +2,9 @@
 
 set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
 seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
+
+A passing status, of a pod whose first container is about to be made, is written once it has lasted a moment: a start
+that takes less costs one write, and not three.
 """
 
 import asyncio
@@ -12,12 +15,14 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
-from podfit.core.clock import Clock
+from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.patch import Document, status_patch
 
 log = logging.getLogger(__name__)
+
+PASSING_SECONDS = 0.25
 
 _NOT_FOUND, _CONFLICT = 404, 409
 
@@ -34,6 +39,7 @@ class StatusWriter:
         self._wanted: PodStatus | None = None
         self._patch: Document = {}
         self._wake = asyncio.Event()
+        self._passing: Timer | None = None  # until it has lasted long enough to be written
         self._settled = True  # nothing is to be written
         self._settling: asyncio.Event | None = None  # of those who wait for that
 
@@ -47,11 +53,16 @@ class StatusWriter:
         """Whether the API has what was set last."""
         return not self._patch
 
-    def set(self, status: PodStatus) -> None:
-        """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back."""
+    def set(self, status: PodStatus, *, passing: bool = False) -> None:
+        """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back.
+        `passing`: another one is expected at once."""
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
         self._compare()
+        if not passing:
+            self._cancel_passing()
+        elif self._passing is None:
+            self._passing = self._clock.call_later(PASSING_SECONDS, self._lasted)
         self._tell()
 
     def seen(self, pod: Pod) -> None:
@@ -67,6 +78,12 @@ class StatusWriter:
             await self._settling.wait()
 
     async def run(self) -> None:
+        try:
+            await self._run()
+        finally:
+            self._cancel_passing()
+
+    async def _run(self) -> None:
         backoff = Backoff(0.1, 10.0, self._client.random)
         while True:
             await self._wake.wait()
@@ -148,9 +165,19 @@ class StatusWriter:
     def _tell(self) -> None:
         if self._patch:
             self._settled = False
-            self._wake.set()
+            if self._passing is None:
+                self._wake.set()
         else:
             self._settle()
+
+    def _lasted(self) -> None:
+        self._passing = None
+        self._tell()
+
+    def _cancel_passing(self) -> None:
+        if self._passing is not None:
+            self._passing.cancel()
+            self._passing = None
 
 
 class MirrorWriter(StatusWriter):
