@@ -1,9 +1,13 @@
-"""The node of `podfit up --node simulated` and of the pytest cluster: its pods' volumes are looked for, not written."""
+"""The node of `podfit up --node simulated` and of the pytest cluster: its pods' volumes are looked for, not written,
+and after a restart it goes on from their last status."""
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from kubelet.harness import Node
+from kubelet.test_resize import done, sized
 from podfit.testing.cluster import Cluster
 
 POD = """
@@ -63,3 +67,26 @@ def test_a_simulated_node_makes_no_host_path_of_a_persistent_volume(cluster: Clu
     )
     cluster.wait_for("web", phase="Running")
     assert not host.exists()
+
+
+async def test_a_simulated_node_that_starts_anew_goes_on_from_the_last_status(tmp_path: Path) -> None:
+    node = Node(tmp_path / "node")
+    node.config = msgspec.structs.replace(node.config, simulated=True, files=False)
+    node.restarted()
+    await node.start()
+    node.add(containers=[sized("1")])
+    node.add("big", containers=[sized("2")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.change("web", containers=[sized("3")])
+    await node.until(lambda: (node.condition("PodResizePending") or {}).get("reason") == "Deferred")
+    await node.crash(node.make_machine)
+    await node.start()
+    await node.runs("web")
+    assert not list(node.config.root.glob("*_pods_state*"))
+    assert node.state()["allocatedResources"]["cpu"] == "1", "the pending resize did not slip through"
+    assert (node.condition("PodResizePending") or {})["reason"] == "Deferred"
+    assert not [event for event in node.api.events() if event.startswith("Checkpoint")]
+    node.api.remove("pods", "big")
+    await node.until(lambda: done(node) and node.state()["resources"]["limits"]["cpu"] == "3")
+    await node.kubelet.stop(stop_pods=False)
