@@ -62,8 +62,21 @@ def test_no_selector_and_an_empty_one_count_nobody() -> None:
     assert counts.of("n", None) == counts.of("n", ()) == {}
 
 
-@pytest.mark.parametrize(("labels", "same"), [({"app": "web", "zone": "x"}, True), ({"app": "db"}, False)])
-def test_labels_matter_where_a_selector_is_about_them(labels: dict[str, str], same: bool) -> None:
+def test_a_selector_of_which_nobody_has_the_label_is_not_counted_through() -> None:
+    def placed() -> list[tuple[Pod, str]]:
+        raise AssertionError("all pods of the cluster are looked at")
+
+    counts = MatchCounts(placed)
+    for labels in ({"app": "db"}, {"tier": "front"}):
+        counts.add(a_pod(namespace="n", labels=labels).pod, "a")
+    counts.add(a_pod(namespace="m", labels={"app": "web"}).pod, "a")
+    gone = a_pod("gone", namespace="n", labels={"app": "web"}).pod
+    counts.add(gone, "b")
+    counts.remove(gone, "b")
+    assert counts.of("n", (WEB,)) == {}
+
+
+@pytest.mark.parametrize(("labels", "same"), [({"app": "web"}, True), ({"app": "web", "zone": "x"}, False)])
+def test_pods_count_alike_that_have_the_same_labels(labels: dict[str, str], same: bool) -> None:
     counts = MatchCounts(lambda: ())
-    counts.of("n", (WEB,))
     assert counts.same(a_pod(labels={"app": "web"}).pod, a_pod(labels=labels).pod) is same

@@ -153,7 +153,7 @@ class Cluster:
         if options.metrics_server:
             from podfit.process.metrics_server import local_metrics
 
-            metrics = await local_metrics(self._api, self._services, self._client, clock)
+            metrics = await local_metrics(self._api, self._services, self._client, clock, len(nodes))
             self._supervisor.run(metrics, name="metrics server")
         else:
             await self._api.ask_backends()

@@ -1,7 +1,8 @@
 """Match counts: how many pods of a selector are on each node, kept up as pods come and go.
 
-Topology spread asks it for every pod of a workload. A selector is counted through when it is asked for first; from then
-on a pod that comes or goes is compared with the selectors that are kept under one of its labels, mostly one.
+Topology spread asks it for every pod of a workload. A selector is counted through when it is asked for first, unless no
+pod has its label, as when the workload is new; from then on a pod that comes or goes is compared with the selectors
+that are kept under one of its labels, mostly one.
 """
 
 from collections import Counter, OrderedDict
@@ -29,7 +30,7 @@ class MatchCounts:
         self._counts: OrderedDict[Selected, dict[str, int]] = OrderedDict()
         self._by_label: dict[_Label, list[Selected]] = {}
         self._label_of: dict[Selected, _Label] = {}
-        self._keys: Counter[str] = Counter()  # of labels, by how many selectors are about them
+        self._bearers: Counter[_Label] = Counter()  # how many pods have a label
 
     def of(self, namespace: str, selector: tuple[Requirement, ...] | None) -> Mapping[str, int]:
         """By node, only those that have some. It is the same mapping for as long as it is kept up: hold it and compare.
@@ -44,7 +45,6 @@ class MatchCounts:
             label = self._label_of[selected] = self._rarest(namespace, selector)
             counts = self._counts[selected] = self._counted(selected, label)
             self._by_label.setdefault(label, []).append(selected)
-            self._keys.update(wanted.key for wanted in selector)
             if len(self._counts) > MOST_SELECTORS:
                 self._forget_oldest()
         else:
@@ -52,12 +52,18 @@ class MatchCounts:
         return counts
 
     def add(self, pod: Pod, node: str) -> None:
+        self._bearers.update(_labels(pod))
         for selected in self._concerned(pod):
             counts = self._counts[selected]
             counts[node] = counts.get(node, 0) + 1
 
     def remove(self, pod: Pod, node: str) -> None:
         """As it was when it was added."""
+        for label in _labels(pod):
+            if self._bearers[label] == 1:
+                del self._bearers[label]
+            else:
+                self._bearers[label] -= 1
         for selected in self._concerned(pod):
             counts = self._counts[selected]
             if counts[node] == 1:
@@ -66,22 +72,22 @@ class MatchCounts:
                 counts[node] -= 1
 
     def same(self, old: Pod, new: Pod) -> bool:
-        """Whether both count for the same selectors, since they have the same of the labels that those are about."""
-        before, after = old.metadata.labels, new.metadata.labels
-        return all(before.get(key) == after.get(key) for key in self._keys)
+        """Whether both count for the same selectors."""
+        return old.metadata.labels == new.metadata.labels
 
     def _concerned(self, pod: Pod) -> Iterator[Selected]:
         if not self._by_label:
             return
-        namespace = pod.metadata.namespace
-        for key, value in (("", ""), *pod.metadata.labels.items()):
-            for selected in self._by_label.get((namespace, key, value), ()):
+        for label in ((pod.metadata.namespace, "", ""), *_labels(pod)):
+            for selected in self._by_label.get(label, ()):
                 if counts_for(pod, *selected):
                     yield selected
 
     def _counted(self, selected: Selected, label: _Label) -> dict[str, int]:
         counts: dict[str, int] = {}
         namespace, key, value = label
+        if key and label not in self._bearers:
+            return counts
         for pod, node in self._placed():
             meta = pod.metadata  # the cheap questions first: all pods of the cluster are asked
             if meta.namespace != namespace or (key and meta.labels.get(key) != value):
@@ -101,8 +107,12 @@ class MatchCounts:
 
     def _forget_oldest(self) -> None:
         oldest, _ = self._counts.popitem(last=False)
-        self._keys -= Counter(wanted.key for wanted in oldest[1])
         label = self._label_of.pop(oldest)
         self._by_label[label].remove(oldest)
         if not self._by_label[label]:
             del self._by_label[label]
+
+
+def _labels(pod: Pod) -> Iterator[_Label]:
+    namespace = pod.metadata.namespace
+    return ((namespace, key, value) for key, value in pod.metadata.labels.items())

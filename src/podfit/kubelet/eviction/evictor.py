@@ -64,11 +64,13 @@ class Evictor(msgspec.Struct):
 
     async def _look(self) -> None:
         """Raises CRIError, OSError."""
+        short = shortages(self.pressure.thresholds, self.pressure.seen)
+        if not (short or self.going or self.meter.measures):  # nothing to look for in the pods
+            return
         active = list(self.pods.active())
         self.going &= {pod.metadata.uid for pod in active}
         if await self._too_large(active) or self.going:
             return
-        short = shortages(self.pressure.thresholds, self.pressure.seen)
         if short:
             self.tell("Warning", THRESHOLD_MET, f"Attempting to reclaim {short[0].resource}")
             short = await self._after_reclaim(short)
