@@ -51,18 +51,19 @@ class StatusWriter:
     @property
     def is_written(self) -> bool:
         """Whether the API has what was set last."""
-        return not self._patch
+        return self._passing is None and not self._patch
 
     def set(self, status: PodStatus, *, passing: bool = False) -> None:
         """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back.
         `passing`: another one is expected at once."""
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
+        if passing:
+            self._settled = False
+            self._passing = self._passing or self._clock.call_later(PASSING_SECONDS, self._lasted)
+            return
+        self._cancel_passing()
         self._compare()
-        if not passing:
-            self._cancel_passing()
-        elif self._passing is None:
-            self._passing = self._clock.call_later(PASSING_SECONDS, self._lasted)
         self._tell()
 
     def seen(self, pod: Pod) -> None:
@@ -150,7 +151,8 @@ class StatusWriter:
                     sorted(patch),
                 )
                 break
-        self._settle()
+        if self._passing is None:
+            self._settle()
 
     def _learn(self, pod: Pod) -> None:
         """What others wrote into the list of conditions is theirs to change."""
@@ -160,18 +162,19 @@ class StatusWriter:
         self._compare()
 
     def _compare(self) -> None:
-        self._patch = {} if self._wanted is None else status_patch(self._known, self._wanted)
+        passes = self._wanted is None or self._passing is not None
+        self._patch = {} if passes else status_patch(self._known, self._wanted)
 
     def _tell(self) -> None:
         if self._patch:
             self._settled = False
-            if self._passing is None:
-                self._wake.set()
-        else:
+            self._wake.set()
+        elif self._passing is None:
             self._settle()
 
     def _lasted(self) -> None:
         self._passing = None
+        self._compare()
         self._tell()
 
     def _cancel_passing(self) -> None:
