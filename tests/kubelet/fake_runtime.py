@@ -283,6 +283,7 @@ class FakeRuntime(SimulatedRuntime):
 
 def _empty(log: Path) -> None:
     """What is in it is for a test to write."""
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
 
 

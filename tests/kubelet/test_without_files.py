@@ -90,3 +90,13 @@ async def test_a_simulated_node_that_starts_anew_goes_on_from_the_last_status(tm
     node.api.remove("pods", "big")
     await node.until(lambda: done(node) and node.state()["resources"]["limits"]["cpu"] == "3")
     await node.kubelet.stop(stop_pods=False)
+
+
+def test_a_simulated_container_has_a_log_once_it_is_read(cluster: Cluster) -> None:
+    cluster.apply("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: app, image: 'a:1'}]}}")
+    cluster.wait_for("web", phase="Running")
+    (runtime,) = cluster.runtimes()
+    (container,) = runtime.containers()
+    assert not Path(container.log_path).parent.exists()
+    log = cluster.run(cluster.client.request("GET", "/api/v1/namespaces/default/pods/web/log"))
+    assert log == b"this container is simulated: it runs nothing\n"

@@ -4,6 +4,7 @@ It is a wire handler. Who asks and whether they may is decided in front of it: o
 inside a process by whoever holds the handler. Either sets the request's identity; everything but health needs one.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
+
+log = logging.getLogger(__name__)
 
 _LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
 _STREAMS = re.compile(r"^/(?:(exec|attach)/([^/]+)/([^/]+)/([^/]+)|portForward/([^/]+)/([^/]+))$")
@@ -146,9 +149,9 @@ class NodeServer:
             return _text(500, f"{error}\n")
         if isinstance(instance, str):
             return _text(400, instance)
-        return self._stream(instance, options)
+        return await self._stream(instance, options)
 
-    def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
+    async def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
         async def ended() -> bool:
             """While the runtime is down the container may run on, and its log is read on."""
             try:
@@ -160,6 +163,7 @@ class NodeServer:
 
         if not instance.log_path:  # its runtime keeps no logs
             return Response(200, {"content-type": "text/plain"}, b"")
+        await self._reopened(instance)
         try:
             open_log(Path(instance.log_path)).close()
         except FileNotFoundError:  # it has written nothing
@@ -168,6 +172,18 @@ class NodeServer:
             return _text(500, f"failed to open log file: {error.strerror}\n")
         body = stream(Path(instance.log_path), options, ended=ended, sleep=self._clock.sleep)
         return Response(200, {"content-type": "text/plain"}, body)
+
+    async def _reopened(self, instance: ContainerStatus) -> None:
+        """A log that somebody has deleted, or that a simulated runtime has not begun, is there again."""
+        try:
+            open_log(Path(instance.log_path)).close()
+        except FileNotFoundError:
+            try:
+                await self._runtime.reopen_container_log(instance.id)
+            except CRIError as error:
+                log.info("log is not there container=%s error=%s", instance.id, error)
+        except OSError:  # which the answer will say
+            return
 
     async def _instance(self, pod: Pod, container: str, *, previous: bool) -> ContainerStatus | str:
         """The instance asked for, or why there is none."""

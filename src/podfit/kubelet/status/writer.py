@@ -162,8 +162,10 @@ class StatusWriter:
         self._compare()
 
     def _compare(self) -> None:
-        passes = self._wanted is None or self._passing is not None
-        self._patch = {} if passes else status_patch(self._known, self._wanted)
+        if self._wanted is None or self._passing is not None:
+            self._patch = {}
+        else:
+            self._patch = status_patch(self._known, self._wanted)
 
     def _tell(self) -> None:
         if self._patch:

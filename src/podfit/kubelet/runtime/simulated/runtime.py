@@ -11,6 +11,7 @@ on every run.
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
 from podfit.kubelet.runtime.simulated.program import WELL, ending, has_to_be_killed
-from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
+from podfit.kubelet.runtime.simulated.state import KILLED, NANO, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
@@ -123,10 +124,6 @@ class SimulatedRuntime(SimulatedState):
         self._sandbox(sandbox_id)
         container_id = f"container-{next(self._ids)}"
         log = Path(sandbox.log_directory, config.log_path) if config.log_path else None
-        if log is not None:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            when = format_micro(self._clock.now())
-            log.write_text(f"{when} stdout F this container is simulated: it runs nothing\n")
         image = _image(config.image)
         status = ContainerStatus(
             id=container_id,
@@ -208,7 +205,14 @@ class SimulatedRuntime(SimulatedState):
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
 
     async def reopen_container_log(self, container_id: str) -> None:
-        """Nothing writes."""
+        """Nothing writes but this: a log is there once somebody wants to read it."""
+        await self._may("reopen_container_log")
+        status = self._status(container_id)
+        if status.log_path:
+            try:
+                _begin_log(Path(status.log_path), datetime.fromtimestamp(status.created_at / NANO, UTC))
+            except OSError as error:
+                raise CRIError(f"cannot begin the log of {container_id}: {error}") from error
 
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """Nothing runs, so nothing fails but `false` and `exit N`."""
@@ -292,6 +296,13 @@ class SimulatedRuntime(SimulatedState):
                 yield await queue.get()
         finally:
             self._listeners.pop(queue, None)
+
+
+def _begin_log(path: Path, when: datetime) -> None:
+    """Raises OSError."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{format_micro(when)} stdout F this container is simulated: it runs nothing\n")
 
 
 def _image(image: str) -> Image:
