@@ -1,13 +1,15 @@
-"""The answer to a write may come after the watch has told of what followed it."""
+"""A status on its way to the API, with others before and behind it."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.status.writer import StatusWriter
+from podfit.kubelet.status.writer import PASSING_SECONDS, StatusWriter
 from podfit.net.system import SystemRandom
 from support.clock import FakeClock
 
@@ -48,3 +50,57 @@ async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what
     assert len(api.patches) == 2
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+@asynccontextmanager
+async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
+    writer = StatusWriter(api, pod(1, "Pending"), clock=clock)  # type: ignore[arg-type]  # a fake
+    running = asyncio.create_task(writer.run())
+    yield writer
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert not clock.pending
+
+
+async def test_a_passing_status_that_does_not_last_is_never_written() -> None:
+    api, clock = Api(), FakeClock()
+    async with writing(api, clock) as writer:
+        writer.set(replace(writer.status, message="making the sandbox"), passing=True)
+        writer.seen(pod(2, "Pending"))
+        await clock.advance(PASSING_SECONDS / 2)
+        assert (api.patches, writer.is_written) == ([], False)
+        writer.set(replace(writer.status, message="making the container"), passing=True)
+        waiting = asyncio.create_task(writer.written())
+        await clock.settle()
+        assert not waiting.done()
+        writer.set(replace(writer.status, phase="Running", message=""))
+        await clock.settle()
+        assert api.patches == [{"phase": "Running"}]
+        api.answers.put_nowait(pod(3, "Running"))
+        await waiting
+        assert writer.is_written
+
+
+async def test_a_passing_status_that_lasts_is_written_as_the_newest_is_then() -> None:
+    api, clock = Api(), FakeClock()
+    async with writing(api, clock) as writer:
+        writer.set(replace(writer.status, message="one"), passing=True)
+        writer.set(replace(writer.status, message="two"), passing=True)
+        await clock.advance(PASSING_SECONDS)
+        assert api.patches == [{"message": "two"}]
+        writer.set(replace(writer.status, message="three"), passing=True)
+        two = pod(2, "Pending")
+        api.answers.put_nowait(replace(two, status=replace(two.status, message="two")))
+        await clock.settle()
+        assert not writer.is_written
+        await clock.advance(PASSING_SECONDS)
+        assert api.patches[1:] == [{"message": "three"}]
+
+
+async def test_a_passing_status_that_the_api_has_needs_no_write() -> None:
+    api, clock = Api(), FakeClock()
+    async with writing(api, clock) as writer:
+        writer.set(writer.status, passing=True)
+        await clock.advance(PASSING_SECONDS)
+        await writer.written()
+        assert (api.patches, writer.is_written) == ([], True)
