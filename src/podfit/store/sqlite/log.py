@@ -11,6 +11,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from podfit.store.index import prefix_end
@@ -21,10 +23,9 @@ from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable
 from podfit.store.sqlite.reserve import Reserve
 
 # A creation follows the key's deletion. Were the key still there, it would claim the same predecessor and fail.
-_INSERT = """
-INSERT INTO log VALUES (?, ?, ?, ?, COALESCE(
-  ?, (SELECT iif(deleted, rev, previous) FROM log WHERE key = ? ORDER BY previous DESC LIMIT 1), 0), ?)
-"""
+_INSERTED = """(?, ?, ?, ?, COALESCE(
+  ?, (SELECT iif(deleted, rev, previous) FROM log WHERE key = ? ORDER BY previous DESC LIMIT 1), 0), ?)"""
+_MOST_INSERTED = 32  # rows in one statement
 _SUCCESSOR = "EXISTS (SELECT 1 FROM log AS s WHERE s.key = l.key AND s.previous = l.rev AND s.rev <= :revision)"
 _THEN = f"FROM log AS l WHERE key >= :low AND key < :high AND rev <= :revision AND NOT deleted AND NOT {_SUCCESSOR}"
 _PAGE = f"SELECT key, value, created, rev {_THEN} ORDER BY key LIMIT :limit"
@@ -100,8 +101,10 @@ class SqliteLog:
         size = sum(len(change.record.value) + PAGES * PAGE for change in changes)
         if not freeing:
             self._check_room(size)
-        with self._transaction(single=len(changes) == 1, freeing=freeing) as connection:
-            connection.executemany(_INSERT, map(_row, changes))
+        statements = _statements(changes)
+        with self._transaction(single=len(statements) == 1, freeing=freeing) as connection:
+            for rows in statements:
+                connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
         self._checkpointer.wrote(size)
 
     def compact(self, revision: int) -> None:
@@ -227,6 +230,20 @@ def _range(prefix: str, after: str = "") -> dict[str, object]:
     """Bounds of the keys that start with `prefix` and come behind `after`."""
     low = max(prefix, after + "\0") if after else prefix
     return {"low": low, "high": prefix_end(prefix) or _ABOVE_ALL_TEXT}
+
+
+@lru_cache(maxsize=_MOST_INSERTED)
+def _insert(rows: int) -> str:
+    return f"INSERT INTO log VALUES {', '.join([_INSERTED] * rows)}"
+
+
+def _statements(changes: Sequence[Change]) -> list[list[Row]]:
+    """The rows of each INSERT; for every statement the thread waits for Python's lock. A statement does not see what it
+    inserts itself, so where changes follow one another on a key each has its own."""
+    rows = list(map(_row, changes))
+    known = {change.record.key for change in changes}
+    most = _MOST_INSERTED if len(known) == len(rows) else 1
+    return [rows[start : start + most] for start in range(0, len(rows), most)]
 
 
 def _row(change: Change) -> Row:
