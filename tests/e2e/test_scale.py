@@ -1,8 +1,8 @@
 """Many nodes and pods in one cluster: Deployments whose pods run on simulated nodes, then resizes all over them.
 
 The goal is on this kind of machine (2 cores, quiet): 30,000 pods Running on 1,000 nodes within five minutes and 2 GiB,
-then 1,000 resizes settled within 30 seconds. A machine that others use as well takes longer for the same work, so a time
-is that by the clock or that of the server's CPU, whichever is less; both are said.
+then 1,000 resizes settled within 30 seconds. A machine that others use as well takes longer for the same work, so a
+time is that by the clock or that of the server's CPU, whichever is less; both are said.
 """
 
 import asyncio
