@@ -14,7 +14,7 @@ from podfit.kubelet.managers.config import ManagersConfig
 
 class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
-    container logs, unless `files` is False: then nothing is kept, as nothing runs that could read or write it, and what
+    container logs, unless `files` is False: then none of them is, as nothing runs that could read or write it, and what
     the checkpoints would hold is in the status of the pods. `manifests` is the directory of static pods. `port` is
     where the server part listens (0 = nowhere). `simulated` is said on the node object. `api_server` is the URL that
     containers are told; empty for none. `pressure_transition` is how many seconds a pressure condition outlasts its

@@ -56,10 +56,12 @@ class MemoryCgroups:
         return Enforcement(cpu=True, memory=True, pids=True)
 
     def create(self, path: str, config: CgroupConfig) -> None:
-        for parent in PurePosixPath(path).parents:
-            if parent.name:
-                self._groups.setdefault(str(parent), CgroupConfig())
-        known = self._groups.get(path, CgroupConfig())
+        known = self._groups.get(path)
+        if known is None:
+            known = CgroupConfig()
+            for parent in PurePosixPath(path).parents:
+                if parent.name:
+                    self._groups.setdefault(str(parent), CgroupConfig())
         given = {name: value for name in CgroupConfig.__struct_fields__ if (value := getattr(config, name)) is not None}
         self._groups[path] = replace(known, **given)
 
