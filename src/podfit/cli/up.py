@@ -49,6 +49,7 @@ def up(
         node=nodes.node,
         nodes=nodes.nodes,
         programs_end=True,
+        passing_seconds=0.25,
         metrics_server=nodes.metrics_server,
         runtime_endpoint=nodes.container_runtime_endpoint.removeprefix("unix://"),
         vpa=nodes.vpa,

@@ -17,8 +17,9 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     container logs, unless `files` is False: then none of them is, as nothing runs that could read or write it, and what
     the checkpoints would hold is in the status of the pods. `manifests` is the directory of static pods. `port` is
     where the server part listens (0 = nowhere). `simulated` is said on the node object. `api_server` is the URL that
-    containers are told; empty for none. `pressure_transition` is how many seconds a pressure condition outlasts its
-    cause.
+    containers are told; empty for none. A state of a pod's start is told when it lasts `passing_seconds`, and a start
+    that takes less costs one write of the status, not three. `pressure_transition` is how many seconds a pressure
+    condition outlasts its cause.
     """
 
     name: str
@@ -31,6 +32,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     simulated: bool = False
     files: bool = True
+    passing_seconds: float = 0.0
     api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()

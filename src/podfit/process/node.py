@@ -87,6 +87,7 @@ class ClusterNode:
             name,
             options,
             simulated=simulated,
+            passing_seconds=backend.passing_seconds,
             size=size,
             memory=share.limit if share is not None else None,
             api_server=api_server,

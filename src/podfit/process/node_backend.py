@@ -39,6 +39,8 @@ class NodeBackend(msgspec.Struct, frozen=True):
     images: Path | None = None
     checks: Checks | None = None
     """Other probes than those over `reach`."""
+    passing_seconds: float = 0.0
+    """A state of a pod's start that lasts less is not told."""
 
 
 async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: Clock) -> NodeBackend:
@@ -145,10 +147,10 @@ async def release(backend: NodeBackend, *, end: bool) -> None:
         await backend.runtime.close()
 
 
-def simulated_backend(clock: Clock, *, programs_end: bool) -> NodeBackend:
+def simulated_backend(clock: Clock, *, programs_end: bool, passing_seconds: float = 0.0) -> NodeBackend:
     """With `programs_end` init containers and Jobs end well, as no program says otherwise."""
     cgroups = MemoryCgroups()
     runtime = SimulatedRuntime(clock, cgroups, programs_end=programs_end)
     checks = SimulatedChecks.of(runtime)
     detail = "containers do not run" + ("; init containers and Jobs end after a second" if programs_end else "")
-    return NodeBackend(runtime, cgroups, detail, checks.reach, checks=checks)
+    return NodeBackend(runtime, cgroups, detail, checks.reach, checks=checks, passing_seconds=passing_seconds)

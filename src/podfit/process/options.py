@@ -252,6 +252,8 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Of simulated nodes, by name, where they are not to have 4 CPUs and 8 GiB."""
     programs_end: bool = False
     """On simulated nodes init containers and Jobs end well by themselves; a test ends them."""
+    passing_seconds: float = 0.0
+    """On simulated nodes a state of a pod's start is told when it lasts so long; a test sees them all."""
     runtime_endpoint: str = ""
     metrics_server: bool = True
     vpa: bool = True

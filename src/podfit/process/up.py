@@ -180,8 +180,12 @@ class Cluster:
 
         if prepared is not None:
             return [await real_backend(prepared, self.options, self._clock)]
-        ends = self.options.programs_end
-        return [simulated_backend(self._clock, programs_end=ends) for _ in node_names(choice, self.options.nodes)]
+        options = self.options
+        ends, passing = options.programs_end, options.passing_seconds
+        return [
+            simulated_backend(self._clock, programs_end=ends, passing_seconds=passing)
+            for _ in node_names(choice, options.nodes)
+        ]
 
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
         from podfit.process.node import ClusterNode

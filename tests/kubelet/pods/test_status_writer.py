@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.status.writer import PASSING_SECONDS, StatusWriter
+from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.system import SystemRandom
 from support.clock import FakeClock
+
+PASSING_SECONDS = 0.25
 
 
 def pod(version: int, phase: str) -> Pod:
@@ -54,7 +56,7 @@ async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what
 
 @asynccontextmanager
 async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
-    writer = StatusWriter(api, pod(1, "Pending"), clock=clock)  # type: ignore[arg-type]  # a fake
+    writer = StatusWriter(api, pod(1, "Pending"), clock=clock, passing_seconds=PASSING_SECONDS)  # type: ignore[arg-type]  # a fake
     running = asyncio.create_task(writer.run())
     yield writer
     running.cancel()

@@ -46,7 +46,7 @@ class PodWorker:
         self.pod = pod
         self._context, self._tried = context, tried
         writer = MirrorWriter if is_static(pod) else StatusWriter
-        self._writer = writer(context.client, pod, clock=context.clock)
+        self._writer = writer(context.client, pod, clock=context.clock, passing_seconds=context.config.passing_seconds)
         self._reporter = Reporter(context, self._writer, first_seen=context.clock.monotonic())
         self._sync = PodSync(context, self._reporter)
         self._end = PodEnd(context, self._reporter)

@@ -3,8 +3,7 @@
 set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
 seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
 
-A passing status, of a pod whose first container is about to be made, is written once it has lasted a moment: a start
-that takes less costs one write, and not three.
+A passing status is written once it has lasted a moment, if the writer was given one.
 """
 
 import asyncio
@@ -22,15 +21,13 @@ from podfit.kubelet.status.patch import Document, status_patch
 
 log = logging.getLogger(__name__)
 
-PASSING_SECONDS = 0.25
-
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
 class StatusWriter:
-    """One for each pod. `run` until cancelled."""
+    """One for each pod. `run` until cancelled. `passing_seconds`: how long a passing status has to last."""
 
-    def __init__(self, client: Client, pod: Pod, *, clock: Clock) -> None:
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock, passing_seconds: float = 0.0) -> None:
         self._client = client
         self._clock = clock
         self._meta = pod.metadata
@@ -39,6 +36,7 @@ class StatusWriter:
         self._wanted: PodStatus | None = None
         self._patch: Document = {}
         self._wake = asyncio.Event()
+        self._passing_seconds = passing_seconds
         self._passing: Timer | None = None  # until it has lasted long enough to be written
         self._settled = True  # nothing is to be written
         self._settling: asyncio.Event | None = None  # of those who wait for that
@@ -58,9 +56,9 @@ class StatusWriter:
         `passing`: another one is expected at once."""
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
-        if passing:
+        if passing and self._passing_seconds:
             self._settled = False
-            self._passing = self._passing or self._clock.call_later(PASSING_SECONDS, self._lasted)
+            self._passing = self._passing or self._clock.call_later(self._passing_seconds, self._lasted)
             return
         self._cancel_passing()
         self._compare()
@@ -191,8 +189,8 @@ class MirrorWriter(StatusWriter):
     Nothing is written while there is no mirror; a new one is told everything.
     """
 
-    def __init__(self, client: Client, pod: Pod, *, clock: Clock) -> None:
-        super().__init__(client, pod, clock=clock)
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock, passing_seconds: float = 0.0) -> None:
+        super().__init__(client, pod, clock=clock, passing_seconds=passing_seconds)
         self._exists = False
 
     def shown(self, mirror: Pod | None) -> None:
