@@ -90,6 +90,7 @@ class Kubelet:
             usage=usage,
             summary=Summary(usage, node=config.name, clock=clock, simulated=config.simulated),
             configuration=lambda: configuration(config, machine),
+            simulated=config.simulated,
         )
 
     async def start(self) -> None:

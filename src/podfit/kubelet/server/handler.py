@@ -4,7 +4,6 @@ It is a wire handler. Who asks and whether they may is decided in front of it: o
 inside a process by whoever holds the handler. Either sets the request's identity; everything but health needs one.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -29,8 +28,6 @@ from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
 
-log = logging.getLogger(__name__)
-
 _LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
 _STREAMS = re.compile(r"^/(?:(exec|attach)/([^/]+)/([^/]+)/([^/]+)|portForward/([^/]+)/([^/]+))$")
 _WAITS_FOR_IMAGE = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
@@ -51,6 +48,7 @@ class NodeServer:
         usage: UsageMetrics,
         summary: Summary,
         configuration: Callable[[], Mapping[str, Any]],
+        simulated: bool,
     ) -> None:
         self._runtime = runtime
         self._streaming = Streaming(runtime, clock)
@@ -61,6 +59,7 @@ class NodeServer:
         self._usage = usage
         self._summary = summary
         self._configuration = configuration
+        self._simulated = simulated
 
     async def __call__(self, request: Request) -> Response:
         if request.path in ("/healthz", "/healthz/ping", "/healthz/syncloop"):
@@ -163,27 +162,18 @@ class NodeServer:
 
         if not instance.log_path:  # its runtime keeps no logs
             return Response(200, {"content-type": "text/plain"}, b"")
-        await self._reopened(instance)
         try:
+            if self._simulated:
+                await self._runtime.reopen_container_log(instance.id)  # nothing has begun it
             open_log(Path(instance.log_path)).close()
         except FileNotFoundError:  # it has written nothing
             return Response(200, {"content-type": "text/plain"}, b"")
         except OSError as error:
             return _text(500, f"failed to open log file: {error.strerror}\n")
+        except CRIError as error:
+            return _text(500, f"{error}\n")
         body = stream(Path(instance.log_path), options, ended=ended, sleep=self._clock.sleep)
         return Response(200, {"content-type": "text/plain"}, body)
-
-    async def _reopened(self, instance: ContainerStatus) -> None:
-        """A log that somebody has deleted, or that a simulated runtime has not begun, is there again."""
-        try:
-            open_log(Path(instance.log_path)).close()
-        except FileNotFoundError:
-            try:
-                await self._runtime.reopen_container_log(instance.id)
-            except CRIError as error:
-                log.info("log is not there container=%s error=%s", instance.id, error)
-        except OSError:  # which the answer will say
-            return
 
     async def _instance(self, pod: Pod, container: str, *, previous: bool) -> ContainerStatus | str:
         """The instance asked for, or why there is none."""

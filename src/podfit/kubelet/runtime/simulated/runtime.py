@@ -11,20 +11,19 @@ on every run.
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from msgspec.structs import fields, replace
 
 from podfit.core.clock import Clock
-from podfit.core.times import format_micro
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
+from podfit.kubelet.runtime.simulated.logs import begin_log
 from podfit.kubelet.runtime.simulated.program import WELL, ending, has_to_be_killed
-from podfit.kubelet.runtime.simulated.state import KILLED, NANO, SimulatedState, group_of
+from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
@@ -207,12 +206,7 @@ class SimulatedRuntime(SimulatedState):
     async def reopen_container_log(self, container_id: str) -> None:
         """Nothing writes but this: a log is there once somebody wants to read it."""
         await self._may("reopen_container_log")
-        status = self._status(container_id)
-        if status.log_path:
-            try:
-                _begin_log(Path(status.log_path), datetime.fromtimestamp(status.created_at / NANO, UTC))
-            except OSError as error:
-                raise CRIError(f"cannot begin the log of {container_id}: {error}") from error
+        begin_log(self._status(container_id))
 
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """Nothing runs, so nothing fails but `false` and `exit N`."""
@@ -296,13 +290,6 @@ class SimulatedRuntime(SimulatedState):
                 yield await queue.get()
         finally:
             self._listeners.pop(queue, None)
-
-
-def _begin_log(path: Path, when: datetime) -> None:
-    """Raises OSError."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{format_micro(when)} stdout F this container is simulated: it runs nothing\n")
 
 
 def _image(image: str) -> Image:
