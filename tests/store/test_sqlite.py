@@ -17,7 +17,7 @@ from podfit.store.protocol import Change, Record, StoreUnavailable
 from podfit.store.sqlite import StoreInUse, StoreUnusable, sqlite_store
 from podfit.store.sqlite import file as file_module
 from podfit.store.sqlite.file import open_file
-from podfit.store.sqlite.log import SqliteLog
+from podfit.store.sqlite.log import LARGEST_INSERTED, SqliteLog, statements
 
 
 async def test_everything_is_there_after_reopening(path: Path) -> None:
@@ -241,3 +241,37 @@ def test_the_table_itself_refuses_a_lost_update(path: Path, lost: str) -> None:
     log.append([Change(False, other, None)])  # the failed transaction is over
     assert log.load().records == [newer, other]
     log.close()
+
+
+def created(key: str, revision: int, size: int = 1) -> Change:
+    return Change(False, Record(key, b"x" * size, revision, revision), None)
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(path: Path) -> None:
+    log = SqliteLog(open_file(path))
+    first = [created(f"/{number:02}", 2 + number, 1 if number % 3 else 200_000) for number in range(80)]
+    log.append(first)
+    assert log.load().records == [change.record for change in first]
+    with pytest.raises(StoreUnavailable, match="UNIQUE constraint failed"):
+        log.append([created("/new", 100), created("/07", 101)])
+    assert log.load().records == [change.record for change in first]
+    log.close()
+
+
+def test_a_key_is_deleted_and_made_anew_in_one_batch(path: Path) -> None:
+    log = SqliteLog(open_file(path))
+    made, again = created("/a", 2), created("/a", 4)
+    gone = Change(True, Record("/a", b"x", 2, 3), made.record)
+    log.append([made, created("/b", 5)])
+    log.append([gone, again, created("/c", 6)])
+    assert log.load().records == [again.record, Record("/b", b"x", 5, 5), Record("/c", b"x", 6, 6)]
+    assert log.changes("/a", 0, 9, 9) == [made, gone, again]
+    log.close()
+
+
+def test_several_rows_of_one_statement_are_small() -> None:
+    sizes = [1, 2**20, 1, 1, *[10_000] * 100]
+    made = statements([created(f"/{number}", 2 + number, size) for number, size in enumerate(sizes)])
+    assert [row[0] for rows in made for row in rows] == [2 + number for number in range(len(sizes))]
+    assert max(map(len, made)) > 2
+    assert all(len(rows) == 1 or sum(len(row[-1]) for row in rows) <= LARGEST_INSERTED for rows in made)

@@ -26,6 +26,7 @@ from podfit.store.sqlite.reserve import Reserve
 _INSERTED = """(?, ?, ?, ?, COALESCE(
   ?, (SELECT iif(deleted, rev, previous) FROM log WHERE key = ? ORDER BY previous DESC LIMIT 1), 0), ?)"""
 _MOST_INSERTED = 32  # rows in one statement
+LARGEST_INSERTED = 256 * 1024  # bytes of values in one statement of several rows; SQLite holds them all at once
 _SUCCESSOR = "EXISTS (SELECT 1 FROM log AS s WHERE s.key = l.key AND s.previous = l.rev AND s.rev <= :revision)"
 _THEN = f"FROM log AS l WHERE key >= :low AND key < :high AND rev <= :revision AND NOT deleted AND NOT {_SUCCESSOR}"
 _PAGE = f"SELECT key, value, created, rev {_THEN} ORDER BY key LIMIT :limit"
@@ -101,9 +102,9 @@ class SqliteLog:
         size = sum(len(change.record.value) + PAGES * PAGE for change in changes)
         if not freeing:
             self._check_room(size)
-        statements = _statements(changes)
-        with self._transaction(single=len(statements) == 1, freeing=freeing) as connection:
-            for rows in statements:
+        inserted = statements(changes)
+        with self._transaction(single=len(inserted) == 1, freeing=freeing) as connection:
+            for rows in inserted:
                 connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
         self._checkpointer.wrote(size)
 
@@ -237,13 +238,19 @@ def _insert(rows: int) -> str:
     return f"INSERT INTO log VALUES {', '.join([_INSERTED] * rows)}"
 
 
-def _statements(changes: Sequence[Change]) -> list[list[Row]]:
+def statements(changes: Sequence[Change]) -> list[list[Row]]:
     """The rows of each INSERT; for every statement the thread waits for Python's lock. A statement does not see what it
     inserts itself, so where changes follow one another on a key each has its own."""
-    rows = list(map(_row, changes))
-    known = {change.record.key for change in changes}
-    most = _MOST_INSERTED if len(known) == len(rows) else 1
-    return [rows[start : start + most] for start in range(0, len(rows), most)]
+    most = _MOST_INSERTED if len({change.record.key for change in changes}) == len(changes) else 1
+    made: list[list[Row]] = []
+    size = 0
+    for change in changes:
+        size += len(change.record.value)
+        if not made or len(made[-1]) == most or size > LARGEST_INSERTED:
+            made.append([])
+            size = len(change.record.value)
+        made[-1].append(_row(change))
+    return made
 
 
 def _row(change: Change) -> Row:
