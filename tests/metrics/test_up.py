@@ -16,6 +16,7 @@ from podfit.core.quantity import Quantity
 from podfit.metrics.tables import table, wants_table
 from podfit.net.wire import Request
 from podfit.process.data_dir import DataDir
+from podfit.process.metrics_server import MANY_NODES, interval
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster as Composed
 from podfit.testing.cluster import Cluster
@@ -107,3 +108,7 @@ async def test_a_second_start_answers_without_a_write(tmp_path: Path) -> None:
         finally:
             await cluster.stop(pods=False)
         assert json.loads(answer)["items"] == []
+
+
+def test_many_nodes_are_asked_less_often() -> None:
+    assert [interval(nodes) for nodes in (1, MANY_NODES, MANY_NODES + 1)] == [15, 15, 60]

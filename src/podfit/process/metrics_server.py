@@ -34,18 +34,22 @@ async def local_metrics(
     api: ApiServerComponent, services: LocalServices, client_of: ClientOf, clock: Clock, nodes: int
 ) -> Loop:
     """metrics.k8s.io, registered and answered from now on; with what pods and nodes use once the loop runs."""
-    interval = INTERVAL if nodes <= MANY_NODES else MANY_NODES_INTERVAL
     server = MetricsServer(
         client_of(IDENTITY),
         asking(api.nodes, IDENTITY),
         clock=clock,
-        settings=ScrapeSettings(interval=interval),
+        settings=ScrapeSettings(interval=interval(nodes)),
         metrics=api.metrics,
     )
     services.offer(NAMESPACE, NAME, server.api)
     there = await registered(client_of(ADMIN))
     await api.ask_backends()
     return server.run() if there else _registering(client_of(ADMIN), clock, server.run())
+
+
+def interval(nodes: int) -> float:
+    """Seconds from one round to the next."""
+    return INTERVAL if nodes <= MANY_NODES else MANY_NODES_INTERVAL
 
 
 async def registered(client: Client) -> bool:
