@@ -1,8 +1,8 @@
 """Many nodes and pods in one cluster: Deployments whose pods run on simulated nodes, then resizes all over them.
 
 The goal is on this kind of machine (2 cores, quiet): 30,000 pods Running on 1,000 nodes within five minutes and 2 GiB,
-then 1,000 resizes settled within 30 seconds. A machine that others use as well takes longer for the same work, so a
-time is that by the clock or that of the server's CPU, whichever is less; both are said.
+then 1,000 resizes settled within 30 seconds. A machine that others use as well takes longer for the same work, so the
+times are of the server's CPU; what passed by the clock is said beside it.
 """
 
 import asyncio
@@ -155,7 +155,7 @@ async def test_many_pods_on_many_nodes(up: Up) -> None:
 @pytest.mark.timeout(3600)
 async def test_a_thousand_nodes_and_thirty_thousand_pods(up: Up, figure: Figure) -> None:
     """1,000 simulated nodes and 1,000 Deployments of 30 replicas: all 30,000 pods Running after at most 300 s of the
-    clock or of the server's CPU and with at most 2 GiB, then 1,000 resizes settled after at most 30 s of either."""
+    server's CPU and with at most 2 GiB, then 1,000 resizes settled after at most 30 s of it."""
     scale = Scale(nodes=1000, deployments=1000, replicas=30, resizes=1000)
     await asyncio.to_thread(up.start, "--nodes", str(scale.nodes), node="simulated", timeout=300)
     grown = await grow(up, scale, seed=1)
@@ -163,5 +163,5 @@ async def test_a_thousand_nodes_and_thirty_thousand_pods(up: Up, figure: Figure)
     figure("resizes settled after", f"{grown.settled[0]:.0f} s, {grown.settled[1]:.0f} s of CPU")
     figure("peak memory", f"{grown.peak:.0f} MiB")
     assert grown.peak <= 2048
-    assert min(grown.ready) <= 300
-    assert min(grown.settled) <= 30
+    assert grown.ready[1] <= 300
+    assert grown.settled[1] <= 30
