@@ -247,9 +247,8 @@ async def test_a_backend_is_told_who_asks(server: Server, tmp_path: Path) -> Non
             accept_encoding="gzip",
         )
         assert document(await answer.read())["kind"] == "PodMetricsList"
-    (asked,) = (
-        request for request in metrics.asked if request.path.endswith("/pods")
-    )  # the server asks whether it is there
+    # the server has asked, too, whether the backend is there
+    (asked,) = [request for request in metrics.asked if request.path.endswith("/pods")]
     headers = asked.headers
     assert asked.query == {"limit": ("1",)}
     assert headers["x-remote-user"] == "eve"

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.client.rest import Client
 from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.system import SystemRandom
 from support.clock import FakeClock
@@ -36,9 +37,13 @@ class Api:
         return await self.answers.get()
 
 
+def writer_to(api: Api, clock: FakeClock) -> StatusWriter:
+    return StatusWriter(cast(Client, api), pod(1, "Pending"), clock=clock, passing_seconds=PASSING_SECONDS)
+
+
 async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what_is_there() -> None:
     api = Api()
-    writer = StatusWriter(api, pod(1, "Pending"), clock=FakeClock())  # type: ignore[arg-type]  # a fake
+    writer = writer_to(api, FakeClock())
     running = asyncio.create_task(writer.run())
     writer.set(replace(writer.status, phase="Running"))
     await asyncio.wait_for(api.asked.get(), 60)
@@ -56,7 +61,7 @@ async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what
 
 @asynccontextmanager
 async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
-    writer = StatusWriter(api, pod(1, "Pending"), clock=clock, passing_seconds=PASSING_SECONDS)  # type: ignore[arg-type]  # a fake
+    writer = writer_to(api, clock)
     running = asyncio.create_task(writer.run())
     yield writer
     running.cancel()
