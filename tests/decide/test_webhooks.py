@@ -6,12 +6,11 @@ import pytest
 
 from podfit.api.admissionregistration.v1.types import RuleWithOperations, ValidatingWebhook
 from podfit.api.meta.v1.types import LabelSelector, LabelSelectorRequirement
-from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_exempt, is_selected
+from podfit.apiserver.extensions.webhooks.rules import Target, WebhookLabels, has_rule, is_exempt, is_selected
 
 
-def write(**more: Any) -> Write:
-    given = {"operation": "UPDATE", "group": "", "version": "v1", "resource": "pods", "namespace": "default"}
-    return Write(**given | more)
+def write(**more: Any) -> Target:
+    return Target(**{"operation": "UPDATE", "group": "", "version": "v1", "resource": "pods"} | more)
 
 
 def rule(
@@ -62,14 +61,14 @@ def test_resources_of_a_rule(resources: tuple[str, ...], of_pod: bool, of_resize
         (rule("pods", scope="Namespaced"), POD, True),
         (rule("pods", scope="Cluster"), POD, False),
         (rule("pods", scope=None), POD, True),
-        (rule("nodes", scope="Cluster"), write(resource="nodes", namespace=""), True),
-        (rule("nodes", scope="Namespaced"), write(resource="nodes", namespace=""), False),
-        (rule("namespaces", scope="Cluster"), write(resource="namespaces"), True),
-        (rule("namespaces", scope="Namespaced"), write(resource="namespaces"), False),
+        (rule("nodes", scope="Cluster"), write(resource="nodes", namespaced=False), True),
+        (rule("nodes", scope="Namespaced"), write(resource="nodes", namespaced=False), False),
+        (rule("namespaces", scope="Cluster"), write(resource="namespaces", namespaced=False), True),
+        (rule("namespaces", scope="Namespaced"), write(resource="namespaces", namespaced=False), False),
         (ValidatingWebhook(), POD, False),
     ],
 )
-def test_rules(given: ValidatingWebhook, asked: Write, matches: bool) -> None:
+def test_rules(given: ValidatingWebhook, asked: Target, matches: bool) -> None:
     assert has_rule(given, asked) is matches
 
 
@@ -93,7 +92,7 @@ NOT_A = LabelSelector(match_expressions=(LabelSelectorRequirement(key="a", opera
 def test_objects_old_or_new_are_selected_by_label(
     selector: LabelSelector | None, labels: tuple[dict[str, str], ...], selected: bool
 ) -> None:
-    assert is_selected(ValidatingWebhook(object_selector=selector), write(labels=labels)) is selected
+    assert is_selected(ValidatingWebhook(object_selector=selector), WebhookLabels(own=labels)) is selected
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_namespaces_are_selected_by_label(
     selector: LabelSelector | None, labels: dict[str, str] | None, selected: bool
 ) -> None:
     webhook = ValidatingWebhook(namespace_selector=selector)
-    assert is_selected(webhook, write(namespace_labels=labels)) is selected
+    assert is_selected(webhook, WebhookLabels(namespace=labels)) is selected
 
 
 def test_webhooks_are_not_asked_about_webhooks() -> None:

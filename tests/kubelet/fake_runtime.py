@@ -97,11 +97,11 @@ class FakeRuntime(SimulatedRuntime):
     # ------------------------------------------------------------------ levers
 
     @property
-    def boxes(self) -> dict[str, tuple[SandboxStatus, SandboxConfig]]:
+    def boxes(self) -> Mapping[str, tuple[SandboxStatus, SandboxConfig]]:
         return self._sandboxes
 
     @property
-    def instances(self) -> dict[str, tuple[ContainerStatus, ContainerConfig, str]]:
+    def instances(self) -> Mapping[str, tuple[ContainerStatus, ContainerConfig, str]]:
         return self._containers
 
     def running(self, name: str) -> ContainerStatus:

@@ -5,30 +5,20 @@ from collections.abc import Iterable, Iterator
 from podfit.answers.admission_reader import POLICIES, ForeignChecks
 from podfit.answers.kinds import MUTATING, VALIDATING
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_selected
+from podfit.apiserver.extensions.webhooks.rules import Target, WebhookLabels, has_rule, is_selected
 from podfit.decide.resize.checks import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 CHECKS = {MUTATING.info.kind: MUTATING_WEBHOOKS, VALIDATING.info.kind: VALIDATING_WEBHOOKS, POLICIES: POLICIES}
 """By kind, the name of the check that asks them."""
+RESIZE = Target(operation="UPDATE", group="", version="v1", resource="pods", subresource="resize")
 
 
 def may_refuse(checks: ForeignChecks, pods: Iterable[Pod]) -> Iterator[str]:
     """A line for each that may refuse a resize of one of the pods; selectors of namespaces are not looked at."""
-    writes = [
-        Write(
-            operation="UPDATE",
-            group="",
-            version="v1",
-            resource="pods",
-            subresource="resize",
-            namespace=pod.metadata.namespace,
-            labels=(pod.metadata.labels,),
-        )
-        for pod in pods
-    ]
+    labels = [WebhookLabels(own=(pod.metadata.labels,)) for pod in pods]
     for kind, webhook in checks.webhooks:
-        if any(has_rule(webhook, write) and is_selected(webhook, write) for write in writes):
+        if has_rule(webhook, RESIZE) and any(is_selected(webhook, one) for one in labels):
             yield f"may still refuse: {CHECKS[kind]} {webhook.name}"
-    if checks.unread and writes:
+    if checks.unread and labels:
         unread = ", ".join(CHECKS[kind] for kind in checks.unread)
         yield f"may still refuse: {unread} (you may not read which there are)"

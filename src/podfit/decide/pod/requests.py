@@ -33,7 +33,7 @@ def pod_requests(
     runtime class's overhead out; a container that does not name a resource of `missing` counts for that much. Overhead
     that the kubelet already counted into the pod's status is taken off again before it is added.
     """
-    infeasible = is_infeasible(pod)
+    infeasible = use_status and is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
 
     def measure(container: Container) -> ResourceList:
@@ -64,7 +64,7 @@ def pod_limits(
 ) -> ResourceList:
     """The most that the pod may use, by resource name; flags as for `pod_requests`. A name without a limit anywhere is
     absent, and overhead is added only where there is a limit."""
-    infeasible = is_infeasible(pod)
+    infeasible = use_status and is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
 
     def measure(container: Container) -> ResourceList:

@@ -6,8 +6,9 @@ a restarted runtime and an undisturbed one look the same.
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from podfit.kubelet.runtime.errors import NotFound
 from podfit.kubelet.runtime.logs import tail_text
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import (
+    Container,
     ContainerState,
     ContainerStatus,
     LinuxResources,
@@ -83,36 +85,40 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
     mine = {labels.POD_UID: uid}
     boxes = [sandbox.id for sandbox in before.sandboxes[:1]] if before is not None else []
     inside = [container.id for container in before.containers] if before is not None else []
-    found, listed, early_boxes, early_inside = await asyncio.gather(
+    answers: list[Any] = await asyncio.gather(
         runtime.list_sandboxes(labelled=mine),
         runtime.list_containers(labelled=mine),
-        asyncio.gather(*(_sandbox_status(runtime, sandbox_id) for sandbox_id in boxes)),
-        asyncio.gather(*(_container_status(runtime, container_id) for container_id in inside)),
+        *_inspections(runtime, boxes, inside),
     )
+    found: tuple[Sandbox, ...] = answers[0]
+    listed: tuple[Container, ...] = answers[1]
+    by_id = dict(zip((*boxes, *inside), answers[2:], strict=True))
     sandboxes = tuple(sorted(found, key=lambda sandbox: (sandbox.attempt, sandbox.created_at), reverse=True))
     if not sandboxes:
         return PodFacts(uid)
     homes = {sandbox.id for sandbox in sandboxes}
     entries = [container for container in listed if container.sandbox_id in homes]
-    status, seen = dict(zip(boxes, early_boxes, strict=True)), dict(zip(inside, early_inside, strict=True))
-    new_boxes = [sandbox_id for sandbox_id in [sandboxes[0].id] if sandbox_id not in status]
-    new = [entry.id for entry in entries if entry.id not in seen]
-    if new_boxes or new:
-        late_boxes, late = await asyncio.gather(
-            asyncio.gather(*(_sandbox_status(runtime, sandbox_id) for sandbox_id in new_boxes)),
-            asyncio.gather(*(_container_status(runtime, container_id) for container_id in new)),
-        )
-        status |= zip(new_boxes, late_boxes, strict=True)
-        seen |= zip(new, late, strict=True)
-    known = [(entry, one) for entry in entries if (one := seen[entry.id]) is not None]
+    boxes = [sandbox.id for sandbox in sandboxes[:1] if sandbox.id not in by_id]
+    inside = [entry.id for entry in entries if entry.id not in by_id]
+    if boxes or inside:
+        answers = await asyncio.gather(*_inspections(runtime, boxes, inside))
+        by_id |= zip((*boxes, *inside), answers, strict=True)
+    known: list[tuple[Container, ContainerStatus]]
+    known = [(entry, one) for entry in entries if (one := by_id[entry.id]) is not None]
     known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
     return PodFacts(
         uid,
         sandboxes,
-        status[sandboxes[0].id],
+        by_id[sandboxes[0].id],
         tuple(one for _, one in known),
         tuple((entry.id, entry.sandbox_id) for entry, _ in known),
     )
+
+
+def _inspections(runtime: Runtime, boxes: list[str], inside: list[str]) -> Iterator[Coroutine[Any, Any, Any]]:
+    """Of sandboxes, then of containers; what is gone comes to None."""
+    yield from (_sandbox_status(runtime, sandbox_id) for sandbox_id in boxes)
+    yield from (_container_status(runtime, container_id) for container_id in inside)
 
 
 async def _sandbox_status(runtime: Runtime, sandbox_id: str) -> SandboxStatus | None:

@@ -7,13 +7,12 @@ the built-in plugins and by those webhooks before it that ask for it (`reinvocat
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 import msgspec
-from msgspec.structs import replace
 
 from podfit.api.admission.v1.types import AdmissionResponse
 from podfit.api.admissionregistration.v1.types import (
@@ -26,7 +25,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, ObjectT
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import MOST_KEPT, Passive
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.extensions.webhooks.conditions import matched
@@ -37,11 +36,11 @@ from podfit.apiserver.extensions.webhooks.review import (
     denial,
     failure,
     internal_error,
-    namespace_of,
+    of_namespace,
     review_of,
     values_of,
 )
-from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_exempt, is_selected
+from podfit.apiserver.extensions.webhooks.rules import Target, WebhookLabels, has_rule, is_exempt, is_selected
 from podfit.apiserver.registry.patch import jsonpatch
 from podfit.apiserver.request.bodies import most_values, typed_object
 from podfit.apiserver.request.documents import check_depth, check_size
@@ -60,12 +59,11 @@ class Webhooks(Passive):
         super().__init__(context)
         self._client = client
 
-    async def _concerns(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> bool:
-        """Rules first: a namespace is looked up only for a webhook that they lead to. Raises 403 for conditions that
-        come to no verdict.
+    async def _selects(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> bool:
+        """Whether a webhook whose rules lead to this write is to be asked about it. Raises 403 for conditions that come
+        to no verdict.
         """
-        write = _write(attributes, obj)
-        if not has_rule(webhook, write) or not is_selected(webhook, await self._with_namespace(write, obj)):
+        if not is_selected(webhook, await self._labels(attributes, obj)):
             return False
         if not webhook.match_conditions:
             return True
@@ -74,15 +72,17 @@ class Webhooks(Passive):
             raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
         return found.called
 
-    async def _with_namespace(self, write: Write, obj: Object) -> Write:
-        if write.of_namespace:
-            return replace(write, namespace_labels=obj.metadata.labels)
-        if not write.namespace:
-            return write
-        namespace = await self.context.find(Namespace, write.namespace)
+    async def _labels(self, attributes: Attributes, obj: Object) -> WebhookLabels:
+        sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
+        own = tuple(side.metadata.labels for side in sides if side is not None)
+        if of_namespace(attributes):
+            return WebhookLabels(own=own, namespace=obj.metadata.labels)
+        if not attributes.namespace:
+            return WebhookLabels(own=own)
+        namespace = await self.context.find(Namespace, attributes.namespace)
         if namespace is None:
-            raise not_found("namespaces", write.namespace)
-        return replace(write, namespace_labels=namespace.metadata.labels)
+            raise not_found("namespaces", attributes.namespace)
+        return WebhookLabels(own=own, namespace=namespace.metadata.labels)
 
     async def _ask(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> AdmissionResponse | None:
         """The answer; None where there is none and the webhook may be done without. Raises what refuses the write."""
@@ -121,38 +121,48 @@ class Webhooks(Passive):
         return response
 
 
-def _write(attributes: Attributes, obj: Object) -> Write:
+def _target(attributes: Attributes) -> Target:
     info = attributes.info
-    sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
-    return Write(
+    return Target(
         operation=attributes.operation,
         group=info.group,
         version=info.version,
         resource=info.resource,
         subresource=attributes.subresource,
-        namespace=namespace_of(attributes),
-        labels=tuple(side.metadata.labels for side in sides if side is not None),
+        namespaced=bool(attributes.namespace) and not of_namespace(attributes),
     )
 
 
-def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Configurations by name, their webhooks as listed."""
-    for configuration in sorted(configurations, key=lambda candidate: str(candidate.metadata.name)):
-        for index, webhook in enumerate(configuration.webhooks):
-            yield f"{configuration.metadata.name}/{index}/{webhook.name}", webhook
+class Registered:
+    """The webhooks of configurations by their name, those of each as listed; a key for each, and itself."""
+
+    def __init__(self, configurations: Iterable[Any]) -> None:
+        self._all = [
+            (f"{configuration.metadata.name}/{index}/{webhook.name}", webhook)
+            for configuration in sorted(configurations, key=lambda candidate: str(candidate.metadata.name))
+            for index, webhook in enumerate(configuration.webhooks)
+        ]
+        self._chosen = lru_cache(MOST_KEPT)(self._choose)
+
+    def about(self, attributes: Attributes) -> Sequence[tuple[str, Any]]:
+        """Those whose rules lead to this write."""
+        if not self._all or is_exempt(attributes.info.group, attributes.info.resource):
+            return ()
+        return self._chosen(_target(attributes))
+
+    def _choose(self, target: Target) -> Sequence[tuple[str, Any]]:
+        return [(key, webhook) for key, webhook in self._all if has_rule(webhook, target)]
 
 
 class MutatingWebhooks(Webhooks):
     sort, may_patch = "admit", True
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
-        configurations = await self.context.settings(MutatingWebhookConfiguration)
-        if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
-            return obj
+        registered = await self.context.derived(MutatingWebhookConfiguration, "", Registered)
         attributes.rounds.begin(obj)
         # Each is chosen in its turn: the one before it may have changed the labels that it selects by.
-        for key, webhook in _registered(configurations):
-            if not attributes.rounds.passes_over(key) and await self._concerns(webhook, attributes, obj):
+        for key, webhook in registered.about(attributes):
+            if not attributes.rounds.passes_over(key) and await self._selects(webhook, attributes, obj):
                 obj = await self._mutated(key, webhook, attributes, obj)
         attributes.rounds.end(obj)
         return obj
@@ -185,12 +195,11 @@ class ValidatingWebhooks(Webhooks):
     sort, may_patch = "validating", False
 
     async def validate(self, attributes: Attributes, obj: Object) -> None:
-        configurations = await self.context.settings(ValidatingWebhookConfiguration)
-        if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
+        registered = (await self.context.derived(ValidatingWebhookConfiguration, "", Registered)).about(attributes)
+        if not registered:
             return
-        registered = _registered(configurations)
-        concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]
-        asked = (self._ask(webhook, attributes, obj) for webhook in concerned)
+        selected = [webhook for _, webhook in registered if await self._selects(webhook, attributes, obj)]
+        asked = (self._ask(webhook, attributes, obj) for webhook in selected)
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -68,8 +68,12 @@ def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -
 
 def namespace_of(attributes: Attributes) -> str:
     """A request for a namespace is in that namespace, as upstream counts."""
-    whole = (attributes.info.group, attributes.info.resource) == ("", "namespaces")
-    return attributes.name if whole else attributes.namespace
+    return attributes.name if of_namespace(attributes) else attributes.namespace
+
+
+def of_namespace(attributes: Attributes) -> bool:
+    """Whether the object is a namespace itself."""
+    return (attributes.info.group, attributes.info.resource) == ("", "namespaces")
 
 
 def answer_of(body: bytes, asked: AdmissionReview, *, may_patch: bool) -> AdmissionResponse:

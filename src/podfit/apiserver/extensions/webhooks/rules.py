@@ -17,22 +17,24 @@ _ALL = "*"
 _EXEMPT = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
-class Write(msgspec.Struct, frozen=True, kw_only=True):
-    """A write as rules see it. `labels` are those of the object before and after, as far as there are such;
-    `namespace_labels` is None where no namespace has a say."""
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules of a webhook speak of: the sort of a write."""
 
     operation: str
     group: str
     version: str
     resource: str
     subresource: str = ""
-    namespace: str = ""
-    labels: tuple[Mapping[str, str], ...] = ()
-    namespace_labels: Mapping[str, str] | None = None
+    namespaced: bool = True
+    """Whether it is of an object in a namespace. A namespace itself is of the cluster."""
 
-    @property
-    def of_namespace(self) -> bool:
-        return (self.group, self.resource) == ("", "namespaces")
+
+class WebhookLabels(msgspec.Struct, frozen=True, kw_only=True):
+    """What its selectors speak of. `own` are the labels of the object before and after, as far as there are such;
+    `namespace` is None where no namespace has a say."""
+
+    own: tuple[Mapping[str, str], ...] = ()
+    namespace: Mapping[str, str] | None = None
 
 
 def is_exempt(group: str, resource: str) -> bool:
@@ -40,34 +42,29 @@ def is_exempt(group: str, resource: str) -> bool:
     return group == "admissionregistration.k8s.io" and resource in _EXEMPT
 
 
-def has_rule(webhook: ValidatingWebhook, write: Write) -> bool:
-    return any(_covers(rule, write) for rule in webhook.rules)
+def has_rule(webhook: ValidatingWebhook, target: Target) -> bool:
+    return any(_covers(rule, target) for rule in webhook.rules)
 
 
-def _covers(rule: RuleWithOperations, write: Write) -> bool:
-    named = ((rule.operations, write.operation), (rule.api_groups, write.group), (rule.api_versions, write.version))
+def _covers(rule: RuleWithOperations, target: Target) -> bool:
+    named = ((rule.operations, target.operation), (rule.api_groups, target.group), (rule.api_versions, target.version))
     if not all(_ALL in allowed or value in allowed for allowed, value in named):
         return False
-    return _in_scope(rule.scope, write) and any(_is_of(resource, write) for resource in rule.resources)
+    in_scope = rule.scope in (None, _ALL) or target.namespaced is (rule.scope == "Namespaced")
+    return in_scope and any(_is_of(resource, target) for resource in rule.resources)
 
 
-def _in_scope(scope: str | None, write: Write) -> bool:
-    """A namespace is itself of the cluster, although requests for it name one."""
-    namespaced = bool(write.namespace) and not write.of_namespace
-    return scope in (None, _ALL) or namespaced is (scope == "Namespaced")
-
-
-def _is_of(pattern: str, write: Write) -> bool:
+def _is_of(pattern: str, target: Target) -> bool:
     resource, _, subresource = pattern.partition("/")
-    return resource in (_ALL, write.resource) and subresource in (_ALL, write.subresource)
+    return resource in (_ALL, target.resource) and subresource in (_ALL, target.subresource)
 
 
-def is_selected(webhook: ValidatingWebhook, write: Write) -> bool:
+def is_selected(webhook: ValidatingWebhook, labels: WebhookLabels) -> bool:
     """Whether the namespace's labels and those of the object, old or new, are the wanted ones."""
-    if write.namespace_labels is not None and not _selects(webhook.namespace_selector, write.namespace_labels):
+    if labels.namespace is not None and not _selects(webhook.namespace_selector, labels.namespace):
         return False
     wanted = webhook.object_selector
-    return _is_empty(wanted) or any(_selects(wanted, labels) for labels in write.labels)
+    return _is_empty(wanted) or any(_selects(wanted, own) for own in labels.own)
 
 
 def _is_empty(selector: LabelSelector | None) -> bool:

@@ -97,8 +97,7 @@ class SimulatedRuntime(SimulatedState):
 
     async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         await self._may("list_sandboxes")
-        wanted = (labelled or {}).items()
-        return tuple(status for status, _ in self._sandboxes.values() if wanted <= status.labels.items())
+        return tuple([status for status, _ in self._sandboxes.labelled(labelled or {})])
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         await self._may("sandbox_status")
@@ -173,7 +172,6 @@ class SimulatedRuntime(SimulatedState):
 
     async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
         await self._may("list_containers")
-        wanted = (labelled or {}).items()
         return tuple(
             Container(
                 id=container.id,
@@ -187,8 +185,7 @@ class SimulatedRuntime(SimulatedState):
                 labels=container.labels,
                 annotations=container.annotations,
             )
-            for container, _, owner in self._containers.values()
-            if wanted <= container.labels.items()
+            for container, _, owner in self._containers.labelled(labelled or {})
         )
 
     async def container_status(self, container_id: str) -> ContainerStatus:

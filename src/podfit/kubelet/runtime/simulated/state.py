@@ -6,13 +6,16 @@ Containers have a cgroup in memory each: what is used beyond its memory limit en
 import asyncio
 import itertools
 import math
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock, Timer
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.types import (
@@ -27,6 +30,7 @@ from podfit.kubelet.runtime.types import (
 
 NANO = 1_000_000_000
 OOM_CODE, KILLED = 137, 137
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class SimulatedState:
@@ -34,8 +38,8 @@ class SimulatedState:
         self._clock = clock
         self._cgroups = cgroups
         self._ids = itertools.count(1)
-        self._sandboxes: dict[str, tuple[SandboxStatus, SandboxConfig]] = {}
-        self._containers: dict[str, tuple[ContainerStatus, ContainerConfig, str]] = {}
+        self._sandboxes: ByPod[tuple[SandboxStatus, SandboxConfig]] = ByPod()
+        self._containers: ByPod[tuple[ContainerStatus, ContainerConfig, str]] = ByPod()
         self._timers: dict[str, Timer] = {}
         self._burned: dict[str, int] = {}
         self._burning: dict[str, tuple[int, float]] = {}
@@ -157,6 +161,43 @@ class SimulatedState:
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp() * NANO)
+
+
+class ByPod(MutableMapping[str, T]):
+    """Sandboxes or containers by id, and by the pod that their labels name: nearly every list asks for one pod's."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, T] = {}
+        self._of: defaultdict[str, dict[str, None]] = defaultdict(dict)
+
+    def labelled(self, wanted: Mapping[str, str]) -> list[T]:
+        """Those with all of these labels."""
+        uid = wanted.get(labels.POD_UID)
+        among = self._all.values() if uid is None else [self._all[name] for name in self._of.get(uid, ())]
+        return [entry for entry in among if wanted.items() <= entry[0].labels.items()]
+
+    def __getitem__(self, name: str) -> T:
+        return self._all[name]
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self._all[name] = entry
+        self._of[_pod(entry)][name] = None
+
+    def __delitem__(self, name: str) -> None:
+        uid = _pod(self._all.pop(name))
+        self._of[uid].pop(name)
+        if not self._of[uid]:
+            del self._of[uid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+def _pod(entry: tuple[Any, ...]) -> str:
+    return str(entry[0].labels.get(labels.POD_UID, ""))
 
 
 def group_of(resources: LinuxResources) -> CgroupConfig:

@@ -20,6 +20,8 @@ def is_sidecar(container: Container) -> bool:
 def aggregate(spec: PodSpec, measure: Callable[[Container], ResourceList]) -> ResourceList:
     """The need of the whole, by resource name; `measure` says what one container needs."""
     running = add(*map(measure, spec.containers))
+    if not spec.init_containers:
+        return running
     sidecars: ResourceList = {}
     peak: ResourceList = {}
     for container in spec.init_containers:
