@@ -19,9 +19,11 @@ from msgspec.structs import replace
 from podfit.api.core.v1.events.types import Event, EventSource
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.base import Object
+from podfit.api.meta.codec import encode
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
 from podfit.client.event_correlation import Correlator, Counted, EventDraft
+from podfit.client.resource import resource_of
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -167,8 +169,9 @@ class EventRecorder:
             message=note.message,
             action=note.action,
         )
-        try:
-            await self._client.create(self._timed(event, note, when, counted))
+        path = resource_of(Event).info.path(namespace_of(note))
+        try:  # the answer is not read
+            await self._client.request("POST", path, encode(self._timed(event, note, when, counted)))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise

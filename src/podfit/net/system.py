@@ -1,14 +1,16 @@
 """The system clock and system randomness, behind `core.clock.Clock` and `core.randomness.Random`."""
 
 import asyncio
+import os
 import random
-import secrets
 import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from podfit.core.clock import Timer
+
+POOL = 1024  # bytes, far more than a number or a UUID takes
 
 
 class SystemClock:
@@ -28,13 +30,30 @@ class SystemClock:
 
 
 class SystemRandom:
-    """Nobody can foretell it."""
+    """Nobody can foretell it. For one thread.
+
+    The kernel is asked for POOL bytes at once: each time Python lets go of its lock, and a busy event loop gets it back
+    only when the store's thread has had its turn.
+    """
+
+    def __init__(self) -> None:
+        self._left = b""
 
     def below(self, bound: int) -> int:
-        return secrets.randbelow(bound)
+        bits = (bound - 1).bit_length()
+        while (number := self._bits(bits)) >= bound:
+            pass
+        return number
 
     def uuid(self) -> str:
-        return str(uuid.uuid4())
+        return str(uuid.UUID(int=self._bits(128), version=4))
+
+    def _bits(self, count: int) -> int:
+        length = (count + 7) // 8
+        if len(self._left) < length:
+            self._left = os.urandom(POOL)
+        taken, self._left = self._left[:length], self._left[length:]
+        return int.from_bytes(taken, "big") >> (8 * length - count)
 
 
 class SeededRandom:

@@ -18,6 +18,7 @@ from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.client.backoff import Backoff
 from podfit.client.informer import Informer
+from podfit.client.resource import resource_of
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -237,13 +238,10 @@ class NodeAgent:
 
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())
-        try:
-            await self._client.patch(
-                Lease,
-                self._config.name,
-                LEASE_NAMESPACE,
-                {"spec": {"renewTime": now, "holderIdentity": self._config.name}},
-            )
+        path = resource_of(Lease).info.path(LEASE_NAMESPACE, self._config.name)
+        patch = codec.encode({"spec": {"renewTime": now, "holderIdentity": self._config.name}})
+        try:  # the answer is not read
+            await self._client.request("PATCH", path, patch, content_type=STRATEGIC_PATCH)
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise
