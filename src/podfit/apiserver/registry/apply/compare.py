@@ -51,7 +51,7 @@ def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]
             found, without = _compared(known[name][0], value, inner)
             gone = gone or without
         else:
-            found = _added(value, inner) if isinstance(value, dict | list) else {}
+            found = _added(value, inner) if isinstance(value, CONTAINERS) else {}
         if found is not None:
             tree[name] = found
     return tree or None, gone
@@ -63,12 +63,16 @@ def _members_compared(before: Document, after: Document, kind: Kind) -> tuple[Tr
     known = members(kind)
     gone = not before.keys() <= after.keys()
     for name, value in after.items():
-        member = known.get(name)
+        divided = isinstance(value, CONTAINERS)
         if name in before:
-            found, without = _compared(before[name], value, member)
-            gone = gone or without
+            known_value = before[name]
+            if divided or isinstance(known_value, CONTAINERS):
+                found, without = _compared(known_value, value, known.get(name))
+                gone = gone or without
+            else:
+                found = {} if value != known_value else None
         else:
-            found = _added(value, member) if isinstance(value, dict | list) else {}
+            found = _added(value, known.get(name)) if divided else {}
         if found is not None:
             tree[f"f:{name}"] = found
     return tree or None, gone
@@ -83,13 +87,13 @@ def _added(value: Any, shape: Shape) -> Tree:
     if kind is not None:
         known = members(kind)
         for member, part in value.items():
-            tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, dict | list) else {}
+            tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, CONTAINERS) else {}
         return tree
     inside = parts(value, shape)
     if not inside:
         return {}
     for name, (part, inner) in inside.items():
-        tree[name] = _added(part, inner) if isinstance(part, dict | list) else {}
+        tree[name] = _added(part, inner) if isinstance(part, CONTAINERS) else {}
     return tree
 
 
