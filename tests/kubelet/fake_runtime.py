@@ -15,7 +15,7 @@ It tells no events, as containerd before 1.7: what happened is found by looking.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,11 +97,11 @@ class FakeRuntime(SimulatedRuntime):
     # ------------------------------------------------------------------ levers
 
     @property
-    def boxes(self) -> Mapping[str, tuple[SandboxStatus, SandboxConfig]]:
+    def boxes(self) -> MutableMapping[str, tuple[SandboxStatus, SandboxConfig]]:
         return self._sandboxes
 
     @property
-    def instances(self) -> Mapping[str, tuple[ContainerStatus, ContainerConfig, str]]:
+    def instances(self) -> MutableMapping[str, tuple[ContainerStatus, ContainerConfig, str]]:
         return self._containers
 
     def running(self, name: str) -> ContainerStatus:

@@ -11,6 +11,7 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.kubelet.status.writer import StatusWriter
+from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemRandom
 from support.clock import FakeClock
 
@@ -37,36 +38,45 @@ class Api:
         return await self.answers.get()
 
 
-def writer_to(api: Api, clock: FakeClock) -> StatusWriter:
-    return StatusWriter(cast(Client, api), pod(1, "Pending"), clock=clock, passing_seconds=PASSING_SECONDS)
+@asynccontextmanager
+async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
+    supervisor = Supervisor("pod web")
+    writer = StatusWriter(
+        cast(Client, api), pod(1, "Pending"), clock=clock, supervisor=supervisor, passing_seconds=PASSING_SECONDS
+    )
+    yield writer
+    writer.close()
+    await supervisor.stop()
+    assert not clock.pending
+    assert supervisor.broken is None
 
 
 async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what_is_there() -> None:
     api = Api()
-    writer = writer_to(api, FakeClock())
-    running = asyncio.create_task(writer.run())
-    writer.set(replace(writer.status, phase="Running"))
-    await asyncio.wait_for(api.asked.get(), 60)
-    writer.seen(pod(3, "Unknown"))  # somebody wrote after us
-    api.answers.put_nowait(pod(2, "Running"))
-    await asyncio.wait_for(api.asked.get(), 60)
-    assert api.patches[1] == {"phase": "Running"}, "what was overwritten is written again"
-    api.answers.put_nowait(pod(4, "Running"))
-    async with asyncio.timeout(60):
-        await writer.written()
-    assert len(api.patches) == 2
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with writing(api, FakeClock()) as writer:
+        writer.set(replace(writer.status, phase="Running"))
+        await asyncio.wait_for(api.asked.get(), 60)
+        writer.seen(pod(3, "Unknown"))  # somebody wrote after us
+        api.answers.put_nowait(pod(2, "Running"))
+        await asyncio.wait_for(api.asked.get(), 60)
+        assert api.patches[1] == {"phase": "Running"}, "what was overwritten is written again"
+        api.answers.put_nowait(pod(4, "Running"))
+        async with asyncio.timeout(60):
+            await writer.written()
+        assert len(api.patches) == 2
 
 
-@asynccontextmanager
-async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
-    writer = writer_to(api, clock)
-    running = asyncio.create_task(writer.run())
-    yield writer
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    assert not clock.pending
+async def test_nothing_is_written_once_the_writer_is_closed() -> None:
+    api, clock = Api(), FakeClock()
+    async with writing(api, clock) as writer:
+        writer.set(replace(writer.status, phase="Running"))
+        await clock.settle()
+        writer.close()
+        writer.set(replace(writer.status, phase="Failed"))
+        writer.set(replace(writer.status, message="ending"), passing=True)
+        writer.seen(pod(2, "Pending"))
+        await clock.settle()
+        assert api.patches == [{"phase": "Running"}]
 
 
 async def test_a_passing_status_that_does_not_last_is_never_written() -> None:

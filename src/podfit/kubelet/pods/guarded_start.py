@@ -38,7 +38,7 @@ class GuardedStarts:
         self._attempts, self._begin, self._supervisor = attempts, begin, supervisor
         self._waiting: dict[str, str] = {}  # forms by uid, in the order in which they are tried
         self._aside: dict[str, str] = {}
-        self._writers: dict[str, asyncio.Task[None]] = {}
+        self._writers: dict[str, StatusWriter] = {}
         self._timers: dict[str, Timer] = {}
         self._gates: dict[str, asyncio.Event] = {}
         self._started = False
@@ -101,7 +101,7 @@ class GuardedStarts:
         """Work on one pod is about to begin, and on no other."""
         writer = self._writers.pop(uid, None)
         if writer is not None:
-            writer.cancel()
+            writer.close()
         self._attempts.begin([(uid, self._waiting.pop(uid, ""))], Mark.ALONE)
         await self._attempts.durable()
         self._limit(uid)
@@ -122,7 +122,7 @@ class GuardedStarts:
         self._aside.pop(uid, None)
         writer = self._writers.pop(uid, None)
         if writer is not None:
-            writer.cancel()
+            writer.close()
         self._attempts.done(uid)
         self._stop_timer(uid)
         gate = self._gates.pop(uid, None)
@@ -152,9 +152,10 @@ class GuardedStarts:
         self._context.emit(pod, "Warning", REASON, MESSAGE, "")
         if is_static(pod):  # the API has an image of it, which says nothing
             return
-        writer = StatusWriter(self._context.client, pod, clock=self._context.clock)
+        context = self._context
+        writer = StatusWriter(context.client, pod, clock=context.clock, supervisor=self._supervisor)
         writer.set(_status(pod))
-        self._writers[pod.metadata.uid] = self._supervisor.begin(writer.run(), name=f"set aside {pod.metadata.uid}")
+        self._writers[pod.metadata.uid] = writer
 
 
 def _status(pod: Pod) -> PodStatus:

@@ -45,8 +45,15 @@ class PodWorker:
     def __init__(self, context: WorkerContext, pod: Pod, *, tried: Callable[[], None]) -> None:
         self.pod = pod
         self._context, self._tried = context, tried
+        self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         writer = MirrorWriter if is_static(pod) else StatusWriter
-        self._writer = writer(context.client, pod, clock=context.clock, passing_seconds=context.config.passing_seconds)
+        self._writer = writer(
+            context.client,
+            pod,
+            clock=context.clock,
+            supervisor=self.supervisor,
+            passing_seconds=context.config.passing_seconds,
+        )
         self._reporter = Reporter(context, self._writer, first_seen=context.clock.monotonic())
         self._sync = PodSync(context, self._reporter)
         self._end = PodEnd(context, self._reporter)
@@ -58,7 +65,6 @@ class PodWorker:
         self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
         self._turn: asyncio.Task[float | None] | None = None
-        self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
         self._failures = Backoff(1.0, RETRY_SECONDS, context.client.random)
@@ -132,8 +138,6 @@ class PodWorker:
         self._dirty.set()
 
     async def run(self) -> None:
-        tasks = self.supervisor
-        tasks.run(self._writer.run(), name=f"status {self.pod.metadata.name}")
         try:
             while not (self._deleted and self._gone):
                 await self._dirty.wait()
@@ -144,7 +148,8 @@ class PodWorker:
             self._context.event_delay.end(self.pod.metadata.uid)
             self._forget_early()
             self._cancel_timer()
-            await tasks.stop()
+            self._writer.close()
+            await self.supervisor.stop()
 
     async def _one_turn(self) -> None:
         self._cancel_timer()

@@ -18,6 +18,7 @@ from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.patch import Document, status_patch
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -25,17 +26,23 @@ _NOT_FOUND, _CONFLICT = 404, 409
 
 
 class StatusWriter:
-    """One for each pod. `run` until cancelled. `passing_seconds`: how long a passing status has to last."""
+    """One for each pod, until it is closed. While something is to be written there is a task of the supervisor for
+    that; most pods have none most of the time. `passing_seconds`: how long a passing status has to last."""
 
-    def __init__(self, client: Client, pod: Pod, *, clock: Clock, passing_seconds: float = 0.0) -> None:
+    def __init__(
+        self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor, passing_seconds: float = 0.0
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._supervisor = supervisor
         self._meta = pod.metadata
         self._known = pod.status
         self._version = _version(pod)
         self._wanted: PodStatus | None = None
         self._patch: Document = {}
-        self._wake = asyncio.Event()
+        self._due = False  # something is to be written that the task has not begun with
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
         self._passing_seconds = passing_seconds
         self._passing: Timer | None = None  # until it has lasted long enough to be written
         self._settled = True  # nothing is to be written
@@ -56,7 +63,7 @@ class StatusWriter:
         `passing`: another one is expected at once."""
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
-        if passing and self._passing_seconds:
+        if passing and self._passing_seconds and not self._closed:
             self._settled = False
             self._passing = self._passing or self._clock.call_later(self._passing_seconds, self._lasted)
             return
@@ -76,17 +83,17 @@ class StatusWriter:
             self._settling = self._settling or asyncio.Event()
             await self._settling.wait()
 
-    async def run(self) -> None:
-        try:
-            await self._run()
-        finally:
-            self._cancel_passing()
+    def close(self) -> None:
+        """Write nothing more, whatever is set or seen."""
+        self._closed = True
+        self._cancel_passing()
+        if self._task is not None:
+            self._task.cancel()
 
-    async def _run(self) -> None:
+    async def _write_all(self) -> None:
         backoff = Backoff(0.1, 10.0, self._client.random)
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
+        while self._due:
+            self._due = False
             try:
                 await self._write()
             except (ApiError, ConnectionError) as error:
@@ -102,9 +109,10 @@ class StatusWriter:
                     error,
                 )
                 await self._clock.sleep(delay)
-                self._wake.set()
+                self._due = True
             else:
                 backoff.reset()
+        self._task = None
 
     def _settle(self) -> None:
         self._settled = True
@@ -167,8 +175,9 @@ class StatusWriter:
 
     def _tell(self) -> None:
         if self._patch:
-            self._settled = False
-            self._wake.set()
+            self._settled, self._due = False, True
+            if self._task is None and not self._closed:
+                self._task = self._supervisor.begin(self._write_all(), name=f"status {self._meta.name}")
         elif self._passing is None:
             self._settle()
 
@@ -189,8 +198,10 @@ class MirrorWriter(StatusWriter):
     Nothing is written while there is no mirror; a new one is told everything.
     """
 
-    def __init__(self, client: Client, pod: Pod, *, clock: Clock, passing_seconds: float = 0.0) -> None:
-        super().__init__(client, pod, clock=clock, passing_seconds=passing_seconds)
+    def __init__(
+        self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor, passing_seconds: float = 0.0
+    ) -> None:
+        super().__init__(client, pod, clock=clock, supervisor=supervisor, passing_seconds=passing_seconds)
         self._exists = False
 
     def shown(self, mirror: Pod | None) -> None:
