@@ -16,7 +16,7 @@ from podfit.api.core.v1.pods.volumes import DownwardAPIVolumeFile, DownwardAPIVo
 from podfit.api.core.v1.references import ResourceFieldSelector
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.apiserver.registry.apply.compare import compared, lost
+from podfit.apiserver.registry.apply.compare import compared, existing, fields_of, lost, surviving
 from podfit.apiserver.registry.apply.differing import differing
 from podfit.apiserver.registry.apply.sets import contains, meets, union, without
 from podfit.apiserver.registry.patch import strategic
@@ -85,6 +85,14 @@ def test_what_differs_is_as_different_as_the_whole(old: Pod, new: Pod) -> None:
 def test_one_comparison_says_what_came_and_whether_something_went(old: Pod, new: Pod) -> None:
     before, after = codec.to_dict(old), codec.to_dict(new)
     assert compared(before, after, Pod)[1] == lost(before, after, Pod)
+
+
+@given(PODS, PODS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_what_survives_a_change_is_what_the_whole_object_still_has(old: Pod, new: Pod) -> None:
+    owned = fields_of(codec.to_dict(old), Pod)
+    before, after = map(codec.to_dict, differing(old, new))
+    assert surviving(owned, before, after, Pod) == existing(owned, codec.to_dict(new), Pod)
 
 
 def test_amounts_are_compared_as_they_are_written() -> None:

@@ -116,3 +116,21 @@ def existing(tree: Tree, document: object, shape: Shape) -> Tree:
             if left is not None:
                 kept[name] = left
     return kept
+
+
+def surviving(tree: Tree, before: Any, after: Any, shape: Shape) -> Tree:
+    """The part of the set that did not go with a change. Both documents may be without what is the same in both."""
+    inside = parts(before, shape)
+    if not inside:
+        return dict(below(tree))
+    left_inside = parts(after, shape) or {}
+    kept: Tree = {}
+    for name, inner in below(tree):
+        if name not in inside:
+            kept[name] = inner
+        elif name in left_inside:
+            value, part_shape = inside[name]
+            left = node(is_member(inner), surviving(inner, value, left_inside[name][0], part_shape))
+            if left is not None:
+                kept[name] = left
+    return kept

@@ -19,7 +19,7 @@ from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
 from podfit.api.meta.v1.types import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.registry.apply.compare import changed, compared, existing
+from podfit.apiserver.registry.apply.compare import changed, compared, surviving
 from podfit.apiserver.registry.apply.differing import differing
 from podfit.apiserver.registry.apply.sets import (
     Tree,
@@ -84,7 +84,9 @@ def tracked(
     before, after = _apart(old, new)
     written, lost = compared(before, after, info.type)
     if lost:
-        entries = _without_lost(info, entries, new)
+        entries = tuple(
+            replace(entry, fields_v1=surviving(entry.fields_v1 or {}, before, after, info.type)) for entry in entries
+        )
     return _managed_by(new, in_order(_capped(_settled(entries, tracked_part(written), writer))))
 
 
@@ -142,12 +144,6 @@ def given(entries: Entries) -> Entries | None:
         for entry in entries
     )
     return entries if fine and entries else None
-
-
-def _without_lost(info: ResourceInfo, entries: Entries, new: Object) -> Entries:
-    """What is gone belongs to nobody."""
-    whole = codec.to_dict(new)
-    return tuple(replace(entry, fields_v1=existing(entry.fields_v1 or {}, whole, info.type)) for entry in entries)
 
 
 def _fields_of_new(info: ResourceInfo, new: Object) -> Tree:
