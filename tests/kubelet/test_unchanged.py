@@ -54,6 +54,17 @@ async def test_a_pod_at_rest_is_only_looked_at(node: Node, worked_out: list[str]
     assert turns(node) - looks >= LATER // 91
 
 
+async def test_what_a_pod_has_just_done_itself_is_no_news_when_the_runtime_lists_it(node: Node) -> None:
+    node.add()
+    await node.runs()
+    before = turns(node)
+    await node.advance(20)
+    assert turns(node) == before, "the runtime was listed many times since, and showed what the pod's turn saw"
+    lose_container(node)
+    await node.advance(1)
+    assert turns(node) > before
+
+
 def lose_cgroup(node: Node) -> None:
     node.cgroups.groups.clear()
 

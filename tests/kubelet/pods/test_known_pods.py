@@ -1,5 +1,7 @@
 """What others ask of a pod, whether it has a worker yet or not."""
 
+from collections.abc import Mapping
+
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.pods.known_pods import KnownPods
@@ -23,6 +25,9 @@ class Listener:
     def wake(self) -> None:
         self.heard.append("wake")
 
+    def listed(self, states: Mapping[str, str]) -> None:
+        self.heard.append(f"listed {dict(states)}")
+
     def preempt(self) -> None:
         self.heard.append("preempt")
 
@@ -39,9 +44,10 @@ async def test_a_worker_hears_what_is_asked_of_its_pod_alone() -> None:
     for uid in ("u1", "u2"):
         known.resize(uid)
         known.wake(uid)
+        known.listed(uid, {"c": "running"})
         known.fail(uid, Failure("Evicted", ""))
         known.shown(uid, POD)
-    assert worker.heard == ["go_first", "wake", "Evicted", "shown"]
+    assert worker.heard == ["go_first", "wake", "listed {'c': 'running'}", "Evicted", "shown"]
     assert (known.uids(), known.pods(), list(known.active())) == ({"u1"}, [POD], [POD])
     worker.active = False
     assert not list(known.active())

@@ -7,7 +7,7 @@ Everything else is built on it: who decides about pods or watches them names a p
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -32,6 +32,8 @@ class Worker(Protocol):
     def go_first(self) -> None: ...
 
     def wake(self) -> None: ...
+
+    def listed(self, states: Mapping[str, str]) -> None: ...
 
     def preempt(self) -> None: ...
 
@@ -63,6 +65,13 @@ class KnownPods:
         worker = self._workers.get(uid)
         if worker is not None:
             worker.wake()
+        self.add_again(uid)
+
+    def listed(self, uid: str, states: Mapping[str, str]) -> None:
+        """As `wake`, unless the worker has seen these states of sandboxes and containers, by id."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.listed(states)
         self.add_again(uid)
 
     def fail(self, uid: str, failure: Failure) -> None:

@@ -56,6 +56,12 @@ class PodFacts(msgspec.Struct, frozen=True):
     def running(self) -> tuple[ContainerStatus, ...]:
         return tuple(c for c in self.containers if c.state is ContainerState.RUNNING)
 
+    @property
+    def states(self) -> dict[str, str]:
+        """The states of sandboxes and containers by id."""
+        found = {sandbox.id: sandbox.state.value for sandbox in self.sandboxes}
+        return found | {container.id: container.state.value for container in self.containers}
+
     def last(self, name: str) -> ContainerStatus | None:
         """The newest instance of a container, whatever sandbox it was in."""
         return next((c for c in self.containers if c.name == name), None)

@@ -9,7 +9,7 @@ that the runtime, the checkpoints or the API could not tell it again, apart from
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -68,6 +68,10 @@ class PodSync:
         """What a turn begins with; raises CRIError."""
         self._seen = await self._context.look(pod, self._seen)
         return self._seen
+
+    def saw(self, states: Mapping[str, str]) -> bool:
+        """Whether the last look showed these states, by id of sandbox or container."""
+        return self._seen is not None and self._seen.states == states
 
     async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> SyncResult:
         """`newest` is the API's pod as it is known now: what is said of a resize that was decided during the turn is

@@ -64,7 +64,7 @@ class RuntimeWatch:
         before, self._states = self._states, states
         for uid in before | states:
             if before.get(uid) != states.get(uid):
-                self._known.wake(uid)
+                self._known.listed(uid, states.get(uid, {}))
         if returned:
             log.info("runtime answers again")
             self._known.wake_all()

@@ -8,7 +8,7 @@ However often a pod is woken during a turn, one turn follows.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
@@ -120,6 +120,12 @@ class PodWorker:
         """Something happened in the runtime: what was asked before does not count."""
         self._forget_early()
         self._dirty.set()
+
+    def listed(self, states: Mapping[str, str]) -> None:
+        """The runtime lists these states, by id of sandbox or container: news, unless the worker has seen them and all
+        is as it should be."""
+        if self._reporter.is_open or not self._sync.saw(states):
+            self.wake()
 
     def look_ahead(self) -> None:
         """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
