@@ -4,7 +4,14 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine, container_resources, oom_score_adj
-from podfit.decide.cgroup.pod_cgroup import PodConfig, pod_config, sandbox_resources, sandbox_update, tier_shares
+from podfit.decide.cgroup.pod_cgroup import (
+    PodConfig,
+    burstable_cpu,
+    pod_config,
+    sandbox_resources,
+    sandbox_update,
+    tier_shares,
+)
 from support.placed import placed
 from support.pods import amounts, container, needs, pod, sidecar
 
@@ -59,7 +66,7 @@ def test_no_cfs_quota_when_it_is_off() -> None:
 def test_tiers() -> None:
     burstable, guaranteed = pod(container("c1", {"cpu": "100m"})), pod(container("c1", LIMITS, LIMITS))
     active = [placed(burstable), placed(burstable), placed(guaranteed), placed(pod(container("c1")))]
-    assert tier_shares(active) == {"Burstable": 204, "BestEffort": 2}
+    assert tier_shares(sum(map(burstable_cpu, active))) == {"Burstable": 204, "BestEffort": 2}
 
 
 def test_container_values() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
@@ -151,7 +152,8 @@ def without_tells(said: Sequence[str]) -> list[str]:
 async def test_the_cgroup_comes_with_its_values_and_a_record(node: Node) -> None:
     level = needs({"cpu": "1"}, {"cpu": "2"})
     whole = placed(pod(container("c1", {"cpu": "100m"}), resources=level, overhead=amounts({"cpu": "24m"})))
-    assert await node.actuator.ensure_pod_cgroup(whole, [whole, WEB])
+    beside = replace(WEB, metadata=replace(WEB.metadata, uid="beside"))
+    assert await node.actuator.ensure_pod_cgroup(whole, [whole, beside])
     assert node.said == [
         "create /kubepods/burstable 1150/None/None",
         "create /kubepods/besteffort 2/None/None",
@@ -161,6 +163,20 @@ async def test_the_cgroup_comes_with_its_values_and_a_record(node: Node) -> None
     assert record is not None
     assert record.pod == level
     assert not await node.actuator.ensure_pod_cgroup(whole, [whole])
+
+
+@pytest.mark.row("R-135")
+async def test_the_tiers_follow_pods_that_change_and_go(node: Node) -> None:
+    for active in (
+        [WEB],
+        [WEB],
+        [resized(WEB, c1=LARGE)],
+        [replace(WEB, metadata=replace(WEB.metadata, uid="2")), WEB],
+        [],
+    ):
+        node.actuator.cgroups.refresh_tiers(active)
+    burstable = [line for line in node.said if "besteffort" not in line]
+    assert burstable == [f"create /kubepods/burstable {shares}/None/None" for shares in (102, 102, 204, 204, 2)]
 
 
 @pytest.mark.row("R-123", "R-124", "R-130", "R-131", "R-139")

@@ -93,7 +93,7 @@ def unknown_fields(
         return []
     if is_custom(kind):
         return _undeclared(document, kind)
-    if not directives and _all_known(document, kind):
+    if _all_known(document, kind):
         return []
     found: list[str] = []
     inside: list[str] = []

@@ -4,7 +4,6 @@ A limit of the pod is written only when every container has one, or the pod itse
 limit would be held by the sum of its neighbours' (R-134).
 """
 
-from collections.abc import Iterable
 
 import msgspec
 
@@ -75,10 +74,14 @@ def _declared(pod: Pod, name: str) -> bool:
     return all(container.resources.limits.get(name) for container in pod.spec.containers)
 
 
-def tier_shares(active: Iterable[Pod]) -> dict[str, int]:
-    """cpu.shares of the Burstable and BestEffort tiers for these allocated pods, not as desired."""
-    total = sum(cpu(pod_requests(pod)) for pod in active if pod.status.qos_class == "Burstable")
-    return {"Burstable": cgroups.shares_from_milli(total), "BestEffort": cgroups.MIN_SHARES}
+def burstable_cpu(pod: Pod) -> int:
+    """Millicores that an allocated pod, not as desired, adds to the Burstable tier."""
+    return cpu(pod_requests(pod)) if pod.status.qos_class == "Burstable" else 0
+
+
+def tier_shares(burstable: int) -> dict[str, int]:
+    """cpu.shares of the Burstable and BestEffort tiers, for so many millicores of burstable pods."""
+    return {"Burstable": cgroups.shares_from_milli(burstable), "BestEffort": cgroups.MIN_SHARES}
 
 
 class SandboxResources(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.conversion import shares_from_milli
-from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config, pod_kept, tier_shares
+from podfit.decide.cgroup.pod_cgroup import PodValues, burstable_cpu, pod_config, pod_kept, tier_shares
 from podfit.decide.resize.steps import SetPod
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
 
@@ -13,6 +13,7 @@ from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupE
 class PodCgroups:
     def __init__(self, cgroups: Cgroups, machine: Machine) -> None:
         self._cgroups, self._machine = cgroups, machine
+        self._burstable: dict[str, tuple[PodSpec, int]] = {}  # by uid, millicores as long as the spec is this one
 
     def enforce_allocatable(self, cpu: int, memory: int) -> None:
         """All pods together have so many millicores and bytes at the most. Raises CgroupError."""
@@ -24,7 +25,13 @@ class PodCgroups:
         called once a minute (R-135).
         """
         pods = tuple(active)
-        for qos, shares in tier_shares(pods).items():
+        known, self._burstable = self._burstable, {}
+        for pod in pods:  # those of a whole node, with each pod that starts there
+            uid, spec = pod.metadata.uid, pod.spec
+            before = known.get(uid, (None, 0))
+            self._burstable[uid] = spec, before[1] if before[0] is spec else burstable_cpu(pod)
+        total = sum(milli for _, milli in self._burstable.values())
+        for qos, shares in tier_shares(total).items():
             self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
         for qos, kept in self._machine.memory_qos.tiers(pods).items() if self._machine.memory_qos else ():
             config = CgroupConfig(memory_min=kept.min, memory_low=kept.low)
