@@ -40,9 +40,8 @@ __all__ = ["NAME", "Profile", "Scheduler"]
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY = 30.0  # seconds
-MOST_UNDER_WAY, MOST_NEAR = 8, 4
-"""Bindings at a time, and where the API server is in this process: more would only wait there, and others behind them.
-Nothing is decided meanwhile."""
+MOST_UNDER_WAY = 8
+"""Bindings at a time: more would only wait in the API server, which refuses a crowd. Nothing is decided meanwhile."""
 
 
 class Scheduler:
@@ -62,7 +61,7 @@ class Scheduler:
         self._queue = SchedulingQueue(clock)
         self._profiles = Profiles(profiles, client, self._cache, clock)
         self._evicting: set[Key] = set()
-        self._under_way = asyncio.Semaphore(MOST_NEAR if client.near else MOST_UNDER_WAY)
+        self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
         self._namespaces = Informer(client, Namespace, clock=clock)
