@@ -6,6 +6,7 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import ResourceInfo
+from podfit.apiserver.authz.default_roles import rules_of_default
 from podfit.apiserver.registry import stored
 from podfit.net.wire import Identity
 from podfit.store.protocol import Record
@@ -39,3 +40,8 @@ async def test_large_pods_are_decoded_once(server: Server, monkeypatch: pytest.M
     for name, status in (("wanted", 200), ("other", 403)):
         assert (await server.ask("GET", f"{SECRETS}/{name}", identity=NODE)).status == status
     assert not again
+
+
+def test_the_role_of_nodes_names_no_objects() -> None:
+    """So what a node may by its role is remembered without the names of what it asks for."""
+    assert not any(rule.resource_names for rule in rules_of_default("system:node"))

@@ -9,7 +9,7 @@ import pytest
 
 from podfit.net.files import write_atomic
 from podfit.net.metrics import Metrics
-from podfit.net.system import SystemClock
+from podfit.net.system import POOL, SystemClock, SystemRandom
 
 
 def test_a_write_replaces_the_whole_and_sets_the_mode(tmp_path: Path) -> None:
@@ -58,3 +58,15 @@ async def test_the_machines_clock() -> None:
     await clock.sleep(0.001)
     await asyncio.wait_for(fired.wait(), 1)
     assert clock.monotonic() > before
+
+
+def test_random_numbers_are_below_their_bound_and_come_anew_from_the_machine() -> None:
+    random = SystemRandom()
+    for bound in (1, 2, 3, 255, 256, 257, 27**5, 2**53):
+        drawn = {random.below(bound) for _ in range(200)}
+        assert min(drawn) >= 0
+        assert max(drawn) < bound
+        assert len(drawn) > min(bound, 100) // 2, "each is as likely"
+    uuids = {random.uuid() for _ in range(POOL)}
+    assert len(uuids) == POOL, "far more than one piece of the machine's randomness"
+    assert all(uuid[14] == "4" and uuid[19] in "89ab" for uuid in uuids)
