@@ -4,7 +4,6 @@ A limit of the pod is written only when every container has one, or the pod itse
 limit would be held by the sum of its neighbours' (R-134).
 """
 
-
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
