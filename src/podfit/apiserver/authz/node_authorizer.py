@@ -5,9 +5,6 @@ was on its node. For the rest it holds the rules of the role `system:node`.
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
-
-from msgspec.structs import replace
 
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
@@ -16,12 +13,14 @@ from podfit.apiserver.authz.default_roles import rules_of_default
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import covers
 from podfit.apiserver.context import Context
+from podfit.core.bounded_cache import cached_within
 from podfit.decide.node_rights import requests
 from podfit.decide.node_rights.references import volume_secrets
 from podfit.decide.node_rights.requests import Decision, Denied
 
 NO_OPINION = Denied()
-MOST_KEPT = 1024  # questions; paths and resources can be anything
+MOST_KEPT = 256 * 1024
+"""Bytes of questions about resources whose answers are remembered: a node may ask about any."""
 
 
 class NodeAuthorizer:
@@ -45,8 +44,12 @@ class NodeAuthorizer:
         return None if await self._related(node, question) else requests.unrelated(node)
 
     def _by_role(self, question: Question) -> Denied | None:
-        """The role's rules name no objects, so nodes ask them the same few questions over and over."""
-        return None if _is_in_role(replace(question, name="", namespace="")) else NO_OPINION
+        """The role's rules name no objects, so that the answer is the same for all names."""
+        if question.path:
+            allowed = _covered(question)
+        else:
+            allowed = _is_in_role(question.verb, question.group, question.resource, question.subresource)
+        return None if allowed else NO_OPINION
 
     async def _related(self, node: str, question: Question) -> bool:
         match question.group, question.resource:
@@ -82,8 +85,12 @@ class NodeAuthorizer:
         return any(not wanted.isdisjoint(pod.readable) for pod in pods)
 
 
-@lru_cache(MOST_KEPT)
-def _is_in_role(question: Question) -> bool:
+@cached_within(MOST_KEPT)
+def _is_in_role(verb: str, group: str, resource: str, subresource: str) -> bool:
+    return _covered(Question(verb, group, resource, subresource))
+
+
+def _covered(question: Question) -> bool:
     return any(covers(rule, question) for rule in rules_of_default("system:node"))
 
 
