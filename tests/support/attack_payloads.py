@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from podfit.apiserver.request.documents import DEEPEST, MOST_BUILT_IN
+from podfit.apiserver.request.protobuf.wire import MOST_FIELDS
 from podfit.core.selectors import MOST_TERMS
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -84,6 +85,11 @@ def _copies(factor: float) -> list[dict[str, Any]]:
 def _protobuf(_: dict[str, Any], factor: float) -> bytes:
     """Lengths within lengths that promise more than there is."""
     return b"k8s\x00" + b"\x0a\xff\xff\x7f" * int(200_000 * factor)
+
+
+def _protobuf_fields(_: dict[str, Any], factor: float) -> bytes:
+    """Of two bytes each, which no kind has, in the envelope."""
+    return b"k8s\x00" + b"\x78\x00" * int(MOST_FIELDS * factor)
 
 
 def _variables(factor: float) -> list[dict[str, Any]]:
@@ -205,6 +211,7 @@ BODIES = (
     Payload("YAML aliases", body=_yaml(_aliases), kind=YAML),
     Payload("YAML numbers", body=_yaml(lambda factor: "data: {a: 1" + ":59" * int(60_000 * factor) + "}"), kind=YAML),
     Payload("protobuf", body=_protobuf, kind=PROTOBUF),
+    Payload("protobuf fields", body=_protobuf_fields, kind=PROTOBUF),
 )
 """Of what makes or replaces something."""
 PATCHES = (

@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from podfit.apiserver.request.protobuf import MEDIA_TYPE as PROTOBUF
 from support.bounded import Victim
+from support.protobuf import enveloped, part
 
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 PODS_SETTLE_SECONDS = 3.0  # for what scheduler and kubelet do with large pods
 Attack = Callable[[Victim], tuple[int, ...]]
 
@@ -70,6 +73,11 @@ SELECTORS: dict[str, tuple[Attack, int]] = {
         400,
     ),
 }
+
+
+def _protobuf(keys: int) -> bytes:
+    data = b"".join(part(2, part(1, b"k%d" % number)) for number in range(keys))
+    return enveloped("v1", "ConfigMap", part(1, part(1, b"big")) + data)
 
 
 def _put(method: str, path: str, body: object, content_type: str = "application/json") -> Attack:
@@ -173,6 +181,8 @@ OBJECTS: dict[str, tuple[Attack, int]] = {
         ),
         201,
     ),
+    "protobuf of 1.57 million fields": (_put("POST", REVIEWS, b"k8s\0" + b"\x78\0" * 1_572_000, PROTOBUF), 413),
+    "protobuf of 14,990 keys": (_put("POST", MAPS, lambda: _protobuf(14_990), PROTOBUF), 201),
     "a million values": (_put("POST", MAPS, b"[" + b"[]," * 999_999 + b"[]]"), 413),
     "a million values in a patch": (
         _put("PATCH", f"{MAPS}/kube-root-ca.crt", b"[" + b"[]," * 999_999 + b"[]]", "application/json-patch+json"),

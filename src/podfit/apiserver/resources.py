@@ -41,8 +41,10 @@ from podfit.apiserver.handlers.uncancelled import uncancelled
 from podfit.apiserver.handlers.watch import watch
 from podfit.apiserver.http import discovery
 from podfit.apiserver.paths import not_found_page
+from podfit.apiserver.registry.bounded_checks import BoundedChecks
 from podfit.apiserver.registry.versions import in_version
-from podfit.apiserver.request.bodies import media_type
+from podfit.apiserver.request import protobuf
+from podfit.apiserver.request.bodies import Decoded, media_type
 from podfit.apiserver.request.documents import LARGE, is_json
 from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
@@ -92,7 +94,7 @@ class Resources:
         _check_method(request, target, target.info)
         check_timeout(request)
         if len(request.body) >= LARGE:
-            request = await _without_yaml(request)
+            request = await _read_beside(request, self._context.checks)
         if target.subresource:
             return await self._subresource(request, target, identity)
         of_one = target.verb not in ("create", "list", "watch", "deletecollection")
@@ -165,14 +167,16 @@ class Resources:
         return patch(context, chain, target, request, identity)
 
 
-async def _without_yaml(request: Request) -> Request:
-    """Large YAML is read beside the event loop; from here on it is JSON."""
+async def _read_beside(request: Request, checks: BoundedChecks) -> Request:
+    """Large YAML and protobuf are read beside the event loop; from here on YAML is JSON."""
     kind = media_type(request)
+    if kind == protobuf.MEDIA_TYPE and request.method != "PATCH" and request.body.startswith(protobuf.MAGIC):
+        return Decoded.of(request, await checks.read(protobuf.decode, request.body))
     if not (kind == YAML or (kind == APPLY_PATCH and not is_json(request.body))):
         return request
 
     headers = dict(request.headers) | ({"content-type": JSON} if kind == YAML else {})
-    return replace(await as_json(request), headers=headers)
+    return replace(await as_json(request, checks.read), headers=headers)
 
 
 def _routed(target: RequestInfo, info: ResourceInfo) -> bool:

@@ -1,4 +1,5 @@
-"""Runs checks whose cost a user decides: in the event loop up to a bound, then in a thread."""
+"""Runs what costs as much as a user decides: checks in the event loop up to a bound, then in a thread; the decoding of
+large bodies in threads of its own."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import Allowance, TooLong
 
 T = TypeVar("T")
+READERS = 2
+"""Threads that decode bodies. Each may keep the loop waiting for 5 ms, Python's switch interval."""
 MOST = 20_000_000
 """Units (`core.loop_slices`) of one check: twice what the rules for an object may cost."""
 
@@ -23,6 +26,14 @@ class BoundedChecks:
     def _beside(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=1, thread_name_prefix="checks")
 
+    @cached_property
+    def _readers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="bodies")
+
+    async def read(self, decode: Callable[[bytes], T], body: bytes) -> T:
+        """What a body says, decoded beside the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, decode, body)
+
     async def run(self, check: Callable[[], T]) -> T:
         """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
         try:
@@ -33,8 +44,8 @@ class BoundedChecks:
             return await loop.run_in_executor(self._beside, copy_context().run, _without_bound, check)
 
     def close(self) -> None:
-        if "_beside" in vars(self):
-            self._beside.shutdown(wait=False)
+        for name in vars(self).keys() & {"_beside", "_readers"}:
+            getattr(self, name).shutdown(wait=False)
 
 
 def _without_bound(check: Callable[[], T]) -> T:

@@ -80,17 +80,29 @@ def unsupported(*accepted: str) -> ApiError:
     return ApiError(415, "UnsupportedMediaType", text)
 
 
+class Decoded(Request, frozen=True):
+    """A request whose body was decoded beside the event loop."""
+
+    value: Any = None
+
+    @staticmethod
+    def of(request: Request, value: object) -> "Decoded":
+        return Decoded(**{name: getattr(request, name) for name in request.__struct_fields__}, value=value)
+
+
 def document(request: Request) -> tuple[Any, list[str]]:
     """The decoded body and the problems that decoding forgives: members that occur twice."""
-    return _decoded(_known_type(request), request.body)
+    return _decoded(_known_type(request), request)
 
 
-def _decoded(kind: str, body: bytes) -> tuple[Any, list[str]]:
+def _decoded(kind: str, request: Request) -> tuple[Any, list[str]]:
+    if isinstance(request, Decoded):
+        return request.value, []
     if kind == YAML:
-        return parse_yaml_strictly(body)
+        return parse_yaml_strictly(request.body)
     if kind == protobuf.MEDIA_TYPE:
-        return protobuf.decode(body), []
-    return parse_json(body)
+        return protobuf.decode(request.body), []
+    return parse_json(request.body)
 
 
 def _known_type(request: Request) -> str:
@@ -172,9 +184,10 @@ def read_object(
             f"the object provided is unrecognized (must be of type {wanted.__name__}): couldn't get version/kind; "
             "json parse error: unexpected end of JSON input (<empty>)"
         )
-    value, problems = _object_of(media, request.body, wanted)
-    if len(request.body) > 2 * MOST_BUILT_IN and len(request.body) > 2 * most_values(wanted):
-        check_size(value, most_values(wanted))
+    value, problems = _object_of(media, request, wanted)
+    least = 1 if media == protobuf.MEDIA_TYPE else 2  # bytes of a value
+    if len(request.body) > least * MOST_OF_POD and len(request.body) > least * (most := most_values(wanted)):
+        check_size(value, most)
     is_yaml = media == YAML
     if problems and not is_yaml and not is_custom(wanted):
         value = merged_repetitions(request.body)
@@ -190,12 +203,13 @@ def read_object(
     return apply_defaults(obj, gates), warnings
 
 
-def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list[str]]:
+def _object_of(media: str, request: Request, wanted: type[Object]) -> tuple[Any, list[str]]:
     """As `_decoded`; what is no JSON is refused in the words of upstream's scanner."""
+    body = request.body
     if media == protobuf.MEDIA_TYPE and not body.startswith(protobuf.MAGIC):
         raise bad_request(decoder_messages.unrecognized(protobuf.WITHOUT_PREFIX, body, wanted.__name__, json=False))
     try:
-        return _decoded(media, body)
+        return _decoded(media, request)
     except ApiError as error:
         if error.code == 413 or media != JSON or (why := syntax_error(body)) is None:
             raise

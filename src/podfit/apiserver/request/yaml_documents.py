@@ -3,11 +3,10 @@
 A few aliases can stand for gigabytes, so a document is measured before it is built.
 """
 
-import asyncio
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 import yaml
@@ -19,6 +18,8 @@ from podfit.core.errors import bad_request
 from podfit.net.wire import Request
 
 MOST_NODES = 2 * MOST_VALUES  # after the aliases; names of members count as well
+Reader: TypeAlias = Callable[[Callable[[bytes], Any], bytes], Awaitable[Any]]
+"""Decodes a body beside the event loop."""
 _BOOLEANS = {"y": True, "n": False, "yes": True, "no": False, "on": True, "off": False, "true": True, "false": False}
 _BOOLEAN = re.compile(r"y|Y|n|N|[Yy]es|YES|[Nn]o|NO|[Oo]n|ON|[Oo]ff|OFF|[Tt]rue|TRUE|[Ff]alse|FALSE")
 _WHOLE = re.compile(r"[-+]?(0b[0-1_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
@@ -49,10 +50,10 @@ _resolve("int", "-+0123456789", _WHOLE)
 _resolve("float", "-+0123456789.", _FLOAT)
 
 
-async def as_json(request: Request) -> Request:
-    """The request with its YAML as JSON, read in a thread. Raises 400 and 413, and 400 for keys that occur twice where
-    the request is strict; otherwise nothing is said of them."""
-    value, problems = await asyncio.to_thread(parse_yaml_strictly, request.body)
+async def as_json(request: Request, read: Reader) -> Request:
+    """The request with its YAML as JSON, read by a reader beside the loop. Raises 400 and 413, and 400 for keys that
+    occur twice where the request is strict; otherwise nothing is said of them."""
+    value, problems = await read(parse_yaml_strictly, request.body)
     if problems and request.param("fieldValidation") == "Strict":
         raise bad_request(f"strict decoding error: {problems[0]}")
     return replace(request, body=msgspec.json.encode(value))

@@ -15,7 +15,7 @@ from typing import Any
 
 from podfit.api.meta.base import Document
 from podfit.apiserver.request.protobuf.layouts import layout_of
-from podfit.apiserver.request.protobuf.wire import BYTES, TEXT, FieldType, Layout, Malformed, message, read
+from podfit.apiserver.request.protobuf.wire import RAW, TEXT, Layout, Malformed, Reading, message, read
 from podfit.core.errors import ApiError, bad_request
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -25,20 +25,23 @@ WITHOUT_PREFIX = "provided data does not appear to be a protobuf message, expect
 _TYPE_META: Layout = {1: ("apiVersion", TEXT), 2: ("kind", TEXT)}
 _ENVELOPE: Layout = {
     1: ("typeMeta", message(lambda: _TYPE_META)),
-    2: ("raw", FieldType(BYTES, bytes)),
+    2: ("raw", RAW),
     3: ("contentEncoding", TEXT),
     4: ("contentType", TEXT),
 }
 
 
 def decode(body: bytes) -> Document:
-    """The document in an enveloped body. Raises 400 when it is malformed, 415 when its kind is not read as protobuf."""
+    """The document in an enveloped body. Raises 400 when it is malformed or too deep, 413 when it has more fields or
+    values than a body may have, 415 when its kind is not read as protobuf."""
     if not body.startswith(MAGIC):
         raise bad_request(f"couldn't parse the body as protobuf: {WITHOUT_PREFIX}")
+    reading = Reading()
     try:
-        envelope = read(_ENVELOPE, body[len(MAGIC) :])
+        envelope = read(_ENVELOPE, memoryview(body)[len(MAGIC) :], reading)
         types = envelope.get("typeMeta", {})
-        document = read(_layout(types, envelope), envelope.get("raw", b""))
+        document = read(_layout(types, envelope), envelope.get("raw", memoryview(b"")), reading)
+        reading.check(document)
     except Malformed as error:
         raise bad_request(f"couldn't parse the body as protobuf: {error}") from None
     except RecursionError:
