@@ -72,6 +72,29 @@ async def test_a_pod_deleted_meanwhile_is_cleaned_up(node: Node) -> None:
     assert [path.name for path in node.config.log_root.iterdir()] == ["default_other_other"]
 
 
+async def test_a_pod_deleted_by_force_before_its_worker_begins_is_cleaned_up(node: Node) -> None:
+    """Its deletion is the first change that is taken, in the turn of the loop in which the workers may begin."""
+    node.add("web")
+    node.add("other")
+    await node.runs("web")
+    await node.runs("other")
+    await node.crash()
+    allocation = node.kubelet._share.allocation
+    ready = allocation.sources_ready
+
+    async def deleted_meanwhile() -> None:
+        node.api.remove("pods", "web")
+        await node.rest()
+        await ready()
+
+    allocation.sources_ready = deleted_meanwhile  # type: ignore[method-assign]  # a moment made to last
+    await node.start()
+    await node.until(lambda: node.kubelet._share.known.uids() == {"other"})
+    assert [box.uid for box, _ in node.runtime.boxes.values()] == ["other"]
+    assert [pod.uid for pod in node.cgroups.list_pods()] == ["other"]
+    assert [path.name for path in (node.config.root / "pods").iterdir()] == ["other"]
+
+
 async def test_sandboxes_of_another_node_on_the_same_runtime_are_left_alone(node: Node) -> None:
     await node.runtime.run_sandbox(SandboxConfig(name="x", namespace="y", uid="z", labels={"podfit.dev/node": "n2"}))
     await node.advance(61)

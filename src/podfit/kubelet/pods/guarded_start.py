@@ -82,13 +82,10 @@ class GuardedStarts:
         return uid in self._waiting and not self._attempts.busy
 
     def gate(self, uid: str) -> asyncio.Event:
-        """Set once the pod may be worked on."""
+        """Set once the pod may be worked on, or is gone; it is not shut again. Who will wait at it has to take it
+        before the pod can be forgotten: afterwards the same UID would have another one, which nobody sets.
+        """
         return self._gates.setdefault(uid, asyncio.Event())
-
-    async def passed(self, uid: str) -> None:
-        """Wait at the gate, which is not shut again."""
-        await self.gate(uid).wait()
-        self._gates.pop(uid, None)
 
     def begin(self, pods: Iterable[Pod]) -> None:
         """Work on pods that are free to run is about to begin. `durable` waits for the disk."""

@@ -183,8 +183,9 @@ class PodManager:
                 self._starts.done(uid)
                 self._hold(by_uid[uid], answer)
                 continue
+            gate = self._starts.gate(uid)
             if uid not in at_gate:
-                self._starts.gate(uid).set()
+                gate.set()
             worker = PodWorker(context, by_uid[uid], tried=partial(self._starts.done, uid))
             worker.shown(self._known.mirror(uid))
             if isinstance(answer, Rejected):
@@ -193,7 +194,7 @@ class PodManager:
             self._workers[uid] = worker
             self._known.begin(uid, worker)
             self.supervisor.watch(worker.supervisor)
-            self.supervisor.begin(self._live(uid, worker), name=f"worker {uid}")
+            self.supervisor.begin(self._live(uid, worker, gate), name=f"worker {uid}")
 
     def _hold(self, pod: Pod, answer: Unsaved | Preempting) -> None:
         """The pod waits, and nobody else waits for it. Allocation wakes it when others have ended for it; nobody tells
@@ -218,12 +219,12 @@ class PodManager:
         if change.pod.metadata.deletion_timestamp is not None:
             self._known.add_again(uid)
 
-    async def _live(self, uid: str, worker: PodWorker) -> None:
+    async def _live(self, uid: str, worker: PodWorker, gate: asyncio.Event) -> None:
         """Nothing is said about a pod before resizes are decided again: a status that has seen the newest generation
         and shows no condition would pass for a resize that is complete.
         """
         await self.ready.wait()
-        await self._starts.passed(uid)
+        await gate.wait()
         await worker.run()
         del self._workers[uid]
         self._known.end(uid)
