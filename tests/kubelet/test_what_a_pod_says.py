@@ -10,7 +10,8 @@ from kubelet.harness import Node, container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.kubelet.pods.configs import MASKED, READ_ONLY, has_end
-from podfit.kubelet.runtime.configs import SecurityContext, SecurityProfile
+from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig, SecurityContext, SecurityProfile
+from podfit.kubelet.runtime.cri import to_cri
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.sources.services import ServiceVariables
 
@@ -216,3 +217,22 @@ async def test_a_variable_of_its_own_counts_more(node: Node) -> None:
     node.add(containers=[container("c1", env=[{"name": "HOSTNAME", "value": "mine"}])])
     await node.runs()
     assert dict(node.runtime.config("c1").envs)["HOSTNAME"] == "mine"
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers", "ephemeralContainers"])
+async def test_a_privileged_container_comes_with_a_sandbox_that_says_so(node: Node, kind: str) -> None:
+    """A runtime goes by the configuration that is in the call, also when the sandbox was made by another."""
+    said: dict[str, bool] = {}
+    create = node.runtime.create_container
+
+    async def created(sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
+        said[config.name] = to_cri.sandbox_config(sandbox).linux.security_context.privileged
+        return await create(sandbox_id, config, sandbox)
+
+    node.runtime.create_container = created  # type: ignore[method-assign]
+    node.add("plain")
+    special = container("special", securityContext={"privileged": True})
+    spec: dict[str, Any] = {"containers": [container("c2")], kind: [special]}
+    node.add(**spec)
+    await node.until(lambda: {"c1", "special"} <= said.keys())
+    assert (said["c1"], said["special"]) == (False, True)

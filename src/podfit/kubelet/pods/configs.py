@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import hostname_of
 from podfit.decide.workload.claims import controller_of
 from podfit.kubelet.runtime import labels
@@ -76,6 +77,7 @@ def sandbox_config(
         host_pid=pod.spec.host_pid,
         host_ipc=pod.spec.host_ipc,
         share_process_namespace=bool(pod.spec.share_process_namespace),
+        privileged=has_privileged(pod),
         run_as_user=security.run_as_user,
         run_as_group=security.run_as_group,
         supplemental_groups=_groups(security),
@@ -86,6 +88,12 @@ def sandbox_config(
         overhead=overhead,
         dns=dns,
     )
+
+
+def has_privileged(pod: Pod) -> bool:
+    """Whether any container of the pod, guests of `kubectl debug` too, is privileged."""
+    contexts = (container.security_context for container in every_container(pod))
+    return any(context is not None and context.privileged for context in contexts)
 
 
 def container_config(

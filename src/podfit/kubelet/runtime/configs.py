@@ -25,7 +25,11 @@ class PortMapping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod as the runtime sees it; `cgroup_parent` is the pod's cgroup path, e.g. `/kubepods/burstable/pod<uid>`."""
+    """A pod as the runtime sees it; `cgroup_parent` is the pod's cgroup path, e.g. `/kubepods/burstable/pod<uid>`.
+
+    `privileged`: the pod has a privileged container. A runtime creates one only where the configuration that comes with
+    the call says so, however its sandbox was made.
+    """
 
     name: str
     namespace: str
@@ -38,6 +42,7 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     host_pid: bool = False
     host_ipc: bool = False
     share_process_namespace: bool = False
+    privileged: bool = False
     run_as_user: int | None = None
     run_as_group: int | None = None
     supplemental_groups: tuple[int, ...] = ()

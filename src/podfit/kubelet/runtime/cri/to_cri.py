@@ -100,6 +100,7 @@ def _sandbox_security(config: SandboxConfig) -> pb.LinuxSandboxSecurityContext:
             network=config.host_network, pid=config.host_pid, ipc=config.host_ipc, shared=config.share_process_namespace
         ),
         supplemental_groups=config.supplemental_groups,
+        privileged=config.privileged,
     )
     if config.run_as_user is not None:
         message.run_as_user.value = config.run_as_user
