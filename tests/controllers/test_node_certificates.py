@@ -1,71 +1,27 @@
 """From a bootstrap token to a node that serves: both certificates, asked for as a kubelet does, and renewed."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from podfit.api.certificates.v1.types import DENIED, CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.meta.codec import convert
 from podfit.client.certificates import LONGEST_SLEEP, WAIT_SECONDS, CertificateManager, Declined, obtain
-from podfit.client.informers import Informers
-from podfit.client.rest import STRATEGIC_PATCH, Client
-from podfit.controllers.certificates import CertificateController, Signing
+from podfit.client.rest import STRATEGIC_PATCH
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING, with_condition
-from podfit.net.authority import Authority
 from podfit.net.certificate_requests import Names, Pair, life_of, read_pair
 from podfit.net.wire import Identity
-from podfit.process.bootstrap import create_token
-from podfit.process.identities import MANAGER, controller
-from support.access import send
-from support.background import beside
 from support.clock import FakeClock
-from support.server import Server, running_server
+from support.joining import bootstrapping, cluster, register
+from support.server import Server
 
 DECADE = 10 * 365.25 * 86400
 JUMPS = [3600.0, -3600.0, 86400.0, -86400.0, DECADE, -DECADE]
 NODE = Identity("system:node:n1", ("system:nodes",))
 CLIENT_NAMES = Names("system:node:n1", ("system:nodes",))
 SERVER_NAMES = Names("system:node:n1", ("system:nodes",), ("n1",), ("10.0.0.1",))
-
-
-@asynccontextmanager
-async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    """An API server with the controller of certificates, each as itself."""
-    async with running_server(tmp_path, clock=clock) as server:
-        await server.api.publish("https://192.0.2.1:6443")
-        authority = Authority.load(tmp_path / "pki", clock=clock)
-        informers = Informers(server.as_identity(Identity(MANAGER)), clock)
-        approver = CertificateController(
-            server.as_identity(controller("certificate-controller")),
-            informers=informers,
-            clock=clock,
-            signing=Signing(authority.ends, authority.sign),
-        )
-        async with beside(approver.run(), informers.run()):
-            yield server
-
-
-async def register(client: Client, name: str, address: str, port: int = 10250) -> None:
-    await client.create(convert({"metadata": {"name": name}}, Node))
-    status = {
-        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
-    }
-    await client.patch(Node, name, "", {"status": status}, content_type=STRATEGIC_PATCH, subresource="status")
-
-
-async def bootstrapping(server: Server, clock: FakeClock, *, seconds: float = 3600) -> Identity:
-    """Who the token's bearer is to the server."""
-    token = await create_token(server.client, clock, seconds=seconds, description="a test")
-    code, review = await send(server, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
-    assert code == 201
-    user = review["status"]["user"]
-    return Identity(user["username"], tuple(user["groups"]))
 
 
 async def test_a_token_is_enough_to_become_a_node(tmp_path: Path) -> None:

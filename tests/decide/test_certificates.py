@@ -24,6 +24,7 @@ from podfit.decide.certificates import (
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 NODE = RequestedNames("system:node:n", ("system:nodes",))
 SERVING = RequestedNames("system:node:n", ("system:nodes",), dns=("n",))
+BAD_NAME = "a name of the subject is empty, begins or ends with a blank, or cannot be printed:"
 APPROVED = ("Approved", "2026-01-01T05:00:00Z")
 SIGN, KEY, USE, SERVE = "digital signature", "key encipherment", "client auth", "server auth"
 
@@ -46,6 +47,13 @@ SIGN, KEY, USE, SERVE = "digital signature", "key encipherment", "client auth", 
             "subject common name does not begin with system:node:",
         ),
         (NODE_CLIENT, SERVING, (SIGN, USE), "DNS subjectAltNames are not allowed"),
+        (CLIENT, RequestedNames(organizations=("dev",)), (USE,), "the subject has no common name"),
+        (CLIENT, RequestedNames("jane ", ("dev",)), (USE,), f"{BAD_NAME} 'jane '"),
+        (CLIENT, RequestedNames("jane", ("dev\nX",)), (USE,), f"{BAD_NAME} 'dev\\nX'"),
+        (CLIENT, RequestedNames("\ufeffjane"), (USE,), f"{BAD_NAME} '\\ufeffjane'"),
+        (CLIENT, RequestedNames("jane", ("",)), (USE,), f"{BAD_NAME} ''"),
+        (CLIENT, RequestedNames("jane", unread="more than is read"), (USE,), "more than is read"),
+        (CLIENT, RequestedNames("jane", problem="a bad signature"), (USE,), "a bad signature"),
         (NODE_SERVING, SERVING, (SIGN, SERVE), ""),
         (NODE_SERVING, NODE, (SIGN, SERVE), "DNS or IP subjectAltName is required"),
         (NODE_SERVING, SERVING, (SIGN, USE), "usages did not match [digital signature key encipherment server auth]"),

@@ -53,7 +53,6 @@ def request(
         asked(addresses=()),
         asked(addresses=("10.0.0.1", "fd00::1")),
         asked(addresses=("fd00:0:0::1",)),
-        asked(dns=("n1.lan", "n1")),
     ],
 )
 def test_a_node_gets_a_certificate_for_its_own_names(wanted: RequestedNames) -> None:
@@ -71,9 +70,14 @@ def test_a_node_gets_a_certificate_for_its_own_names(wanted: RequestedNames) -> 
         (asked(uris=("spiffe://x",)), request(), "URI subjectAltNames are not allowed"),
         (asked(common_name="system:node:n3"), request(user="system:node:n3"), 'node "n3" is not registered'),
         (asked(addresses=("10.0.0.1", "10.0.0.2")), request(), '10.0.0.2 is no address of node "n1"'),
-        (asked(addresses=("127.0.0.1",)), request(), '127.0.0.1 is no address of node "n1"'),
-        (asked(dns=("n1", "kubernetes")), request(), 'kubernetes is no address of node "n1"'),
-        (asked(dns=("*.lan",)), request(), '*.lan is no address of node "n1"'),
+        (asked(addresses=("127.0.0.1",)), request(), "127.0.0.1 is reserved"),
+        (asked(dns=("n1", "kubernetes")), request(), "kubernetes is reserved"),
+        (asked(dns=("*.lan",)), request(), "*.lan is reserved"),
+        (asked(dns=("n1.lan", "n1")), request(), 'n1.lan is no address of node "n1"'),
+        (asked(dns=("n1.",)), request(), 'n1. is no address of node "n1"'),
+        (asked(addresses=("::ffff:10.0.0.2",)), request(), '10.0.0.2 is no address of node "n1"'),
+        (asked(unread="the subject has 2 common names"), request(), "the subject has 2 common names"),
+        (asked(uses=("cert sign",)), request(), "asks for the usage cert sign, which spec.usages does not name"),
     ],
 )
 def test_what_waits_for_a_person(wanted: RequestedNames, made: CertificateSigningRequest, why: str) -> None:
@@ -115,6 +119,30 @@ def test_names_of_the_api_server_and_of_services_are_no_nodes(name: str) -> None
     assert found == f"{name} is reserved"
 
 
+@pytest.mark.parametrize("name", ["api.example.com", "10.77.0.1", "API.example.com.", "::ffff:10.77.0.1"])
+@pytest.mark.parametrize("port", [10250, 0])
+def test_names_that_the_api_server_was_given_are_no_nodes(name: str, port: int) -> None:
+    kind = "InternalIP" if name[0] in ":1" else "InternalDNS"
+    wanted = asked(dns=(), addresses=(name,)) if kind == "InternalIP" else asked(dns=(name,))
+    own = node("n1", (kind, name), *ADDRESSES, port=port)
+    assert serving_objection(request(), wanted, [own], frozenset({"api.example.com", "10.77.0.1"})) == (
+        f"{name} is reserved"
+    )
+
+
+@pytest.mark.parametrize("kind", ["Hostname", "InternalDNS", "ExternalDNS"])
+def test_a_name_that_a_node_gives_itself_is_not_its_own(kind: str) -> None:
+    own = node("n1", (kind, "www.bank.example"), *ADDRESSES)
+    found = serving_objection(request(), asked(dns=("www.bank.example",)), [own], frozenset())
+    assert found == 'www.bank.example is no address of node "n1"'
+
+
+def test_the_address_of_a_node_in_the_api_servers_process_is_no_other_nodes() -> None:
+    inside = node("inside", ("InternalIP", "10.0.0.1"), port=0)
+    found = serving_objection(request(), asked(), [node(), inside], frozenset())
+    assert found == '10.0.0.1 is an address of node "inside"'
+
+
 def test_a_node_called_as_the_api_server_gets_none() -> None:
     name = "kubernetes.default.svc"
     wanted = asked(common_name=f"system:node:{name}", dns=(name,), addresses=())
@@ -125,7 +153,8 @@ def test_a_node_called_as_the_api_server_gets_none() -> None:
 def test_an_address_belongs_to_one_node_that_is_reached_there() -> None:
     other = node("n2", ("InternalIP", "FD00:0::1"))
     assert taken(node(), [node(), other]) == OwnedAddress("fd00::1", "n2")
-    assert serving_objection(request(), asked(), [node(), other], frozenset()) == 'fd00::1 is an address of node "n2"'
+    both = asked(addresses=("10.0.0.1", "fd00::1"))
+    assert serving_objection(request(), both, [node(), other], frozenset()) == 'fd00::1 is an address of node "n2"'
     assert taken(node(), [node("n2", ("InternalIP", "fd00::1"), port=0)]) is None, "nothing listens there"
     assert taken(node(), [node("n2", ("InternalIP", "10.0.0.11"))]) is None
 

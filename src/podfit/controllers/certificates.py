@@ -6,7 +6,7 @@
 
 A node's client certificate is approved when the requester holds the right to it (RBAC), its serving certificate when
 every name and address in it is that of its Node object (`decide.node.addresses`). What is not approved here waits for a
-person, and is looked at again when the Node changes.
+person, and is looked at again when the Node changes. What names nobody, or says more than is read, fails at once.
 """
 
 import logging
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from podfit.api.authorization.v1.types import ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
 from podfit.api.certificates.v1.types import APPROVED, FAILED, GROUP, CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.services.types import Service
+from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
@@ -29,12 +29,15 @@ from podfit.decide.certificates import (
     NODE,
     NODE_SERVING,
     SERVING_MESSAGE,
+    SIGNERS,
+    RequestedNames,
     is_to_be_signed,
     is_undecided,
     objection,
     out_of_date,
     recognized,
     times,
+    unclear,
     with_condition,
 )
 from podfit.decide.node.addresses import canonical
@@ -44,14 +47,19 @@ from podfit.net.certificate_signing import ends, read
 log = logging.getLogger(__name__)
 
 RESOURCE = "certificatesigningrequests"
+HEADLESS = "None"
 LOOK_AGAIN = 3600.0  # seconds: the time of day may be set meanwhile
 
 
 class Signing(msgspec.Struct, frozen=True):
-    """What signs: when it ends itself, and a certificate for a request, its uses, from when, until when."""
+    """What signs: when it ends itself, and a certificate for a request, its uses, from when, until when.
+
+    `served` are the names and addresses for which the API server shows a certificate: no node's.
+    """
 
     ends: Callable[[], datetime]
     sign: Callable[[bytes, tuple[str, ...], datetime, datetime], bytes]
+    served: Callable[[], frozenset[str]] = frozenset
 
 
 class CertificateController(Controller[str]):
@@ -60,7 +68,8 @@ class CertificateController(Controller[str]):
         self._requests = informers.of(CertificateSigningRequest)
         self._nodes = informers.of(Node)
         self._services = informers.of(Service)
-        super().__init__(clock, self._requests, self._nodes, self._services)
+        self._endpoints = informers.of(Endpoints)
+        super().__init__(clock, self._requests, self._nodes, self._services, self._endpoints)
         self._requests.add_handler(
             add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name)
         )
@@ -101,30 +110,41 @@ class CertificateController(Controller[str]):
                 self.queue.add(request.metadata.name)
 
     async def _approve(self, request: CertificateSigningRequest) -> None:
-        if request.spec.signer_name == NODE_SERVING and request.spec.username.startswith(NODE):
-            await self._approve_serving(request)
+        asked = _asked(request)
+        if request.spec.signer_name in SIGNERS and (problem := unclear(asked)):
+            await self._client.update(_failed(request, problem), subresource="status")
             return
-        for kind in recognized(request, read(request.spec.request)):
+        if request.spec.signer_name == NODE_SERVING and request.spec.username.startswith(NODE):
+            await self._approve_serving(request, asked)
+            return
+        for kind in recognized(request, asked):
             if await self._may(request, kind.subresource):
                 approved = with_condition(request, APPROVED, "AutoApproved", kind.message)
                 await self._client.update(approved, subresource="approval")
                 return
 
-    async def _approve_serving(self, request: CertificateSigningRequest) -> None:
-        if why := serving_objection(request, read(request.spec.request), self._nodes.list(), self._reserved()):
+    async def _approve_serving(self, request: CertificateSigningRequest, asked: RequestedNames) -> None:
+        if why := serving_objection(request, asked, self._nodes.list(), self._reserved()):
             log.info("serving certificate is not approved request=%s reason=%s", request.metadata.name, why)
             return
         approved = with_condition(request, APPROVED, "AutoApproved", SERVING_MESSAGE)
         await self._client.update(approved, subresource="approval")
 
     def _reserved(self) -> frozenset[str]:
-        """The addresses of the service `kubernetes`, by which pods reach the API server."""
-        return frozenset(
-            canonical(address)
-            for service in filter(None, (self._services.get("kubernetes", "default"),))
-            for address in (service.spec.cluster_ip, *service.spec.cluster_ips)
-            if address
+        """Where the API server and services are reached: names and addresses that are no node's."""
+        subset_addresses = (
+            address.ip
+            for endpoints in filter(None, (self._endpoints.get("kubernetes", "default"),))
+            for subset in endpoints.subsets
+            for address in (*subset.addresses, *subset.not_ready_addresses)
         )
+        of_services = (
+            address
+            for service in self._services.list()
+            for address in (service.spec.cluster_ip, *service.spec.cluster_ips)
+            if address not in ("", HEADLESS)
+        )
+        return frozenset(map(canonical, (*self._signing.served(), *subset_addresses, *of_services)))
 
     async def _may(self, request: CertificateSigningRequest, subresource: str) -> bool:
         asked, access = (
@@ -138,8 +158,8 @@ class CertificateController(Controller[str]):
 
     def _signed(self, request: CertificateSigningRequest) -> CertificateSigningRequest:
         spec = request.spec
-        if problem := objection(spec.signer_name, read(spec.request), spec.usages):
-            return with_condition(request, FAILED, "SignerValidationFailure", problem)
+        if problem := objection(spec.signer_name, _asked(request), spec.usages):
+            return _failed(request, problem)
         begins, until = times(self._clock.now(), spec.expiration_seconds, self._signing.ends())
         certificate = self._signing.sign(spec.request, spec.usages, begins, until)
         log.info("certificate signed request=%s signer=%s ends=%s", request.metadata.name, spec.signer_name, until)
@@ -158,6 +178,18 @@ class CertificateController(Controller[str]):
             CertificateSigningRequest, meta.name, "", uid=meta.uid, resource_version=meta.resource_version
         )
         return None
+
+
+def _asked(request: CertificateSigningRequest) -> RequestedNames:
+    """What another API server let pass may be no request to this reader."""
+    try:
+        return read(request.spec.request)
+    except ValueError as error:
+        return RequestedNames(unread=f"it cannot be read: {error}")
+
+
+def _failed(request: CertificateSigningRequest, problem: str) -> CertificateSigningRequest:
+    return with_condition(request, FAILED, "SignerValidationFailure", problem)
 
 
 def _ends(certificate: bytes) -> datetime | None:

@@ -35,7 +35,10 @@ SETTLED_LIFE, PENDING_LIFE = timedelta(hours=1), timedelta(hours=24)
 
 
 class RequestedNames(msgspec.Struct, frozen=True):
-    """The names that a certificate is to have. `problem` says what is wrong with the signature, if anything is."""
+    """The names that a certificate is to have, and what it is to be used for, where the request says that itself.
+
+    `problem` says what is wrong with the signature, `unread` what the request says besides; empty when nothing is.
+    """
 
     common_name: str = ""
     organizations: tuple[str, ...] = ()
@@ -43,7 +46,9 @@ class RequestedNames(msgspec.Struct, frozen=True):
     addresses: tuple[str, ...] = ()
     emails: tuple[str, ...] = ()
     uris: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     problem: str = ""
+    unread: str = ""
 
 
 class Recognized(msgspec.Struct, frozen=True):
@@ -58,8 +63,26 @@ SERVING_MESSAGE = "Auto approving kubelet serving certificate: its names and add
 ANY_NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
+def unclear(asked: RequestedNames) -> str:
+    """Why no signer of the cluster ever signs this, whoever approves it: it does not name exactly one user by what is
+    read of it. Empty when it does."""
+    if why := asked.problem or asked.unread:
+        return why
+    if not asked.common_name:
+        return "the subject has no common name"
+    for text in (asked.common_name, *asked.organizations):
+        if not text or text != text.strip() or not text.isprintable():
+            return f"a name of the subject is empty, begins or ends with a blank, or cannot be printed: {text!a}"
+    return ""
+
+
 def objection(signer: str, asked: RequestedNames, usages: tuple[str, ...]) -> str:
     """Why the signer does not sign this; empty when it does."""
+    if why := unclear(asked):
+        return why
+    for use in asked.uses:
+        if use not in usages:
+            return f"the request itself asks for the usage {use}, which spec.usages does not name"
     if signer == CLIENT:
         return _client(usages)
     if asked.organizations != (NODES,):
@@ -106,7 +129,7 @@ def recognized(request: CertificateSigningRequest, asked: RequestedNames) -> tup
 
 
 def is_undecided(request: CertificateSigningRequest) -> bool:
-    return not (request.status.certificate or request.has(APPROVED) or request.has(DENIED))
+    return not (request.status.certificate or any(request.has(kind) for kind in (APPROVED, DENIED, FAILED)))
 
 
 def is_to_be_signed(request: CertificateSigningRequest) -> bool:

@@ -20,7 +20,7 @@ from cryptography import x509
 
 from podfit.core.clock import Clock
 from podfit.net.certificate_signing import signed
-from podfit.net.certificates import CertificateSpec, Damaged, Signer, in_time, issue, named, read_pair, usable
+from podfit.net.certificates import CertificateSpec, Damaged, Signer, hosts_of, in_time, issue, named, read_pair, usable
 from podfit.net.files import one_at_a_time
 from podfit.net.tls import KeyPair
 
@@ -61,6 +61,10 @@ class Authority:
     def ends(self) -> datetime:
         """When the authority's own certificate is over."""
         return self._signer[0].not_valid_after_utc
+
+    def served(self) -> frozenset[str]:
+        """The DNS names and IP addresses of all server certificates in its directory."""
+        return frozenset(name for file in self.directory.glob("*.crt") for name in hosts_of(file))
 
     def sign(self, request: bytes, usages: tuple[str, ...], begins: datetime, until: datetime) -> bytes:
         """A certificate (PEM) for who made this request (PKCS#10 in PEM). Whether it is to have one is not asked."""

@@ -180,6 +180,14 @@ def _host_name(host: str) -> "x509.GeneralName":
         return x509.DNSName(host)
 
 
+def hosts_of(file: Path) -> tuple[str, ...]:
+    """DNS names and IP addresses of the certificate in a file; none where there is no certificate."""
+    try:
+        return _hosts(x509.load_pem_x509_certificate(file.read_bytes()))
+    except (ValueError, OSError):
+        return ()
+
+
 def _hosts(certificate: "x509.Certificate") -> tuple[str, ...]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -4,6 +4,7 @@ handshake has verified it.
 
 import hashlib
 
+import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID, ObjectIdentifier
@@ -12,6 +13,31 @@ from podfit.core.bounded_cache import cached_where_short
 from podfit.net.wire import Identity
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
+_READ = (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME)
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A subject as it authenticates. `others` are the attributes that say nothing of who it is, by dotted OID; `nested`
+    where one relative name holds several attributes."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    nested: bool = False
+
+
+def subject_of(name: x509.Name) -> Subject:
+    """The one reading of a subject: what is signed is judged by it, and so is what is shown in a handshake.
+
+    The user is empty without a Common Name. Raises ValueError with several of them: other servers take the first or the
+    last.
+    """
+    users, groups = _texts(name, NameOID.COMMON_NAME), _texts(name, NameOID.ORGANIZATION_NAME)
+    if len(users) > 1:
+        raise ValueError(f"the subject has {len(users)} common names")
+    others = (part.oid.dotted_string for part in name if part.oid not in _READ)
+    nested = any(len(relative) > 1 for relative in name.rdns)
+    return Subject(users[0] if users else "", groups, tuple(others), nested)
 
 
 @cached_where_short(4096, longest=4096)
@@ -21,18 +47,21 @@ def certificate_identity(der: bytes) -> Identity | None:
     Which certificate it was is told as the credential, by its digest.
 
     The signature is not looked at: the server has verified it. Remembered per certificate, because a client sends
-    the same one with every request. Raises ValueError when `der` is not a certificate.
+    the same one with every request. Raises ValueError when `der` is not a certificate, or names more than one user.
     """
-    subject = x509.load_der_x509_certificate(der).subject
-    users, groups = _texts(subject, NameOID.COMMON_NAME), _texts(subject, NameOID.ORGANIZATION_NAME)
-    if not users or not users[0]:
+    try:
+        subject = subject_of(x509.load_der_x509_certificate(der).subject)
+    except TypeError as error:  # an attribute of a type that it cannot have
+        raise ValueError(str(error)) from error
+    if not subject.user:
         return None
-    return Identity(users[0], groups, extra={CREDENTIAL: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)})
+    return Identity(
+        subject.user, subject.groups, extra={CREDENTIAL: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
+    )
 
 
 def _texts(name: x509.Name, kind: ObjectIdentifier) -> tuple[str, ...]:
-    values = (attribute.value for attribute in name.get_attributes_for_oid(kind))
-    return tuple(value for value in values if isinstance(value, str))
+    return tuple(str(attribute.value) for attribute in name.get_attributes_for_oid(kind))
 
 
 MOST_REMEMBERED = 1024

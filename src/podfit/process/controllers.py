@@ -33,9 +33,16 @@ Loop = Coroutine[Any, Any, None]
 
 
 def controller_loops(
-    client_of: ClientOf, options: ControllersOptions, gates: FeatureGates, clock: Clock, *, authority: Authority
+    client_of: ClientOf,
+    options: ControllersOptions,
+    gates: FeatureGates,
+    clock: Clock,
+    *,
+    authority: Authority,
+    served: frozenset[str] = frozenset(),
 ) -> Iterator[Loop]:
-    """Those that `options` want, each as itself. `authority` signs certificates."""
+    """Those that `options` want, each as itself. `authority` signs certificates; `served` are names of the API server
+    that no certificate in its directory tells."""
     accounts: list[str] = []
 
     def noted(identity: Identity) -> Client:
@@ -48,7 +55,7 @@ def controller_loops(
         noted(controller("resourcequota-controller")), informers=informers, clock=clock, gates=gates
     )
     made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
-    signing = Signing(authority.ends, authority.sign)
+    signing = Signing(authority.ends, authority.sign, lambda: authority.served() | served)
     made |= controllers(noted, informers, clock, ca=authority.certificate.decode(), signing=signing)
     yield from (loop.run() for name, loop in made.items() if options.runs(name))
     for name, loops in workloads(noted, informers, clock).items():

@@ -20,6 +20,7 @@ from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
+from podfit.net.certificates import hosts_of
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
@@ -145,7 +146,14 @@ class Cluster:
 
         options, clock = self.options, self._clock
         loops = chain(
-            controller_loops(self._client, options.controllers, options.gates, clock, authority=self._api.authority),
+            controller_loops(
+                self._client,
+                options.controllers,
+                options.gates,
+                clock,
+                authority=self._api.authority,
+                served=frozenset(hosts_of(options.api.tls.certificate_file)) if options.api.tls else frozenset(),
+            ),
             scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
         )
         for loop in chain(loops, await local_storage(self._client, clock, options.data.volumes, nodes)):

@@ -45,8 +45,9 @@ def is_reachable(address: str) -> bool:
 
 
 def canonical(address: str) -> str:
-    """One spelling of an IP address; names in lower case."""
+    """One spelling of an IP address, an IPv4 one that is mapped into IPv6 too; names in lower case."""
     try:
-        return str(ip_address(address))
+        found = ip_address(address)
     except ValueError:
         return address.lower().rstrip(".")
+    return str(getattr(found, "ipv4_mapped", None) or found)

@@ -1,7 +1,8 @@
 """Approval of kubelets' serving certificates: for which names and addresses one may speak.
 
 Everybody who trusts the cluster's authority believes a serving certificate, so one for the address of another node, or
-for a name of the API server, would let its owner pass for them.
+for a name of the API server, would let its owner pass for them. A node writes its addresses itself, so of names only
+its own counts, which it was given when it joined.
 """
 
 from collections.abc import Iterable
@@ -10,8 +11,9 @@ from ipaddress import ip_address
 from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.decide.certificates import NODE, NODE_SERVING, NODES, RequestedNames, objection
-from podfit.decide.node.addresses import addresses_of, canonical, is_reachable, taken
+from podfit.decide.node.addresses import addresses_of, canonical, is_reachable
 
+_IP_KINDS = ("InternalIP", "ExternalIP")
 _API_NAMES = ("kubernetes", "localhost")
 _API_DOMAINS = (".svc", ".cluster.local", ".localhost")
 
@@ -21,7 +23,8 @@ def serving_objection(
 ) -> str:
     """Why a request for a serving certificate is not approved without a person; empty when it is.
 
-    `reserved` are IP addresses that are no node's, such as that of the service `kubernetes`.
+    `reserved` are names and IP addresses that are no node's, in one spelling (`canonical`): those of the API server and
+    of services.
     """
     if problem := objection(NODE_SERVING, asked, request.spec.usages):
         return problem
@@ -31,22 +34,40 @@ def serving_objection(
     node = next((node for node in nodes if node.metadata.name == name), None)
     if node is None:
         return f'node "{name}" is not registered'
-    if clash := taken(node, nodes):
-        return f'{clash.address} is an address of node "{clash.owner}"'
-    own = addresses_of(node)
+    others = {
+        address: other.metadata.name
+        for other in nodes
+        if other.metadata.name != name
+        for address in (other.metadata.name, *addresses_of(other))
+    }
     for wanted in (*asked.dns, *asked.addresses):
-        if canonical(wanted) not in own:
-            return f'{wanted} is no address of node "{name}"'
-        if _is_reserved(wanted, reserved):
+        if _is_reserved(canonical(wanted), reserved):
             return f"{wanted} is reserved"
+    for own, names in (({name}, asked.dns), (_addresses(node), map(canonical, asked.addresses))):
+        for wanted in names:
+            if wanted.lower() not in own:
+                return f'{wanted} is no address of node "{name}"'
+            if owner := others.get(canonical(wanted)):
+                return f'{wanted} is an address of node "{owner}"'
     return ""
 
 
-def _is_reserved(name: str, reserved: frozenset[str]) -> bool:
-    name = canonical(name)
+def _addresses(node: Node) -> set[str]:
+    """Those that it tells, and nothing that is only called an address."""
+    told = (canonical(address.address) for address in node.status.addresses if address.type in _IP_KINDS)
+    return {address for address in told if _is_ip(address)}
+
+
+def _is_ip(text: str) -> bool:
     try:
-        ip_address(name)
+        ip_address(text)
     except ValueError:
-        api = name in _API_NAMES or name.startswith("kubernetes.") or "*" in name
-        return api or name.endswith(_API_DOMAINS) or ".svc." in name
-    return name in reserved or not is_reachable(name)
+        return False
+    return True
+
+
+def _is_reserved(name: str, reserved: frozenset[str]) -> bool:
+    if name in reserved or (_is_ip(name) and not is_reachable(name)):
+        return True
+    api = name in _API_NAMES or name.startswith("kubernetes.") or "*" in name
+    return api or name.endswith(_API_DOMAINS) or ".svc." in name
