@@ -69,13 +69,18 @@ async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> 
         "timestamps": "true",
         "limitBytes": "9",
         "sinceSeconds": "3",
-        "previous": "false",
     }
 
 
 CHOICES = "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
 NINES = "9" * 5000  # more than Python reads
 WRONG = 'PodLogOptions "p" is invalid:'
+ALL_WRONG = (
+    f"{WRONG} [tailLines: Invalid value: -2: must be greater than or equal to 0, limitBytes: Invalid value: -1: must "
+    "be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0, "
+    "stream: Forbidden: may not be specified]"
+)
+GO_TIME, MOMENT = "2006-01-02T15:04:05Z07:00", "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,15 @@ WRONG = 'PodLogOptions "p" is invalid:'
             'strconv.ParseInt: parsing "9223372036854775808": value out of range',
         ),
         (f"container=a&tailLines={NINES}", 400, f'strconv.ParseInt: parsing "{NINES}": value out of range'),
+        ("container=a&tailLines=", 400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("container=z&sinceTime=x", 400, f'parsing time "x" as "{GO_TIME}": cannot parse "x" as "2006"'),
+        (
+            f"container=z&sinceSeconds=1&sinceTime={MOMENT}",
+            422,
+            f"{WRONG} []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
+        ("sinceSeconds=0&limitBytes=-1&tailLines=-2&stream=Stdout", 422, ALL_WRONG),
+        (f"container=a&sinceTime={MOMENT}&follow=maybe", 503, "node n1 cannot be reached from this API server"),
         ("container=a", 503, "node n1 cannot be reached from this API server"),
     ],
 )
@@ -99,6 +113,11 @@ async def test_logs_that_cannot_be_had(server: Server, query: str, code: int, me
     await pod(server, names=("a", "b"), initContainers=[{"name": "i", "image": "busybox"}])
     answer = await server.ask("GET", f"{PODS}/p/log?{query}")
     assert (answer.status, document(await answer.read())["message"]) == (code, message)
+
+
+async def test_what_a_log_is_asked_for_is_judged_before_the_pod_is_looked_for(server: Server) -> None:
+    assert (await server.ask("GET", f"{PODS}/absent/log")).status == 404
+    assert (await server.ask("GET", f"{PODS}/absent/log?tailLines=-1")).status == 422
 
 
 async def test_a_pod_on_no_node_has_no_log_yet(server: Server) -> None:

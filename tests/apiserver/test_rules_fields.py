@@ -50,6 +50,8 @@ async def test_pods_are_selected(server: Server, query: str, names: list[str]) -
         ("/apis/batch/v1/cronjobs", "status.successful", f'"status.successful" {PLAIN}'),
         ("/api/v1/configmaps", "type", f'"type" {PLAIN}'),
         ("/apis/apps/v1/deployments", "status.replicas", f'"status.replicas" {PLAIN}'),
+        ("/apis/apps/v1/replicasets", "status.replicas", f'"status.replicas" {PLAIN}'),
+        ("/api/v1/replicationcontrollers", "spec.replicas", "field label not supported: spec.replicas"),
         ("/api/v1/persistentvolumes", "name", f'"name" {PLAIN}'),
         ("/apis/events.k8s.io/v1/events", "involvedObject.kind", "field label not supported: involvedObject.kind"),
         ("/api/v1/events", "regarding.kind", "field label not supported: regarding.kind"),

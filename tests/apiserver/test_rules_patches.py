@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.rules import CONFIGMAPS, DEPLOYMENTS, NAMESPACE, Answer, asked, configmap, deployment, made
+from podfit.apiserver.request.decoder_messages import SCHEME
+from support.rules import CONFIGMAPS, DEPLOYMENTS, NAMESPACE, PODS, Answer, asked, configmap, deployment, made, pod
 from support.server import Server
 
 STRATEGIC, MERGE, OPERATIONS = (
@@ -34,6 +35,9 @@ async def _patched(server: Server, patch: Any, *, kind: str = STRATEGIC, of: str
     await made(server, CONFIGMAPS, configmap("a", data={"a": "1"}, labels={"x": "1"}, finalizers=["x.y/1", "x.y/2"]))
     path = f"{DEPLOYMENTS}/d" if of == "deployment" else f"{CONFIGMAPS}/a"
     return await asked(server, "PATCH", path, patch, content_type=kind)
+
+
+_NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 
 
 def _of_pod(**spec: Any) -> dict[str, Any]:
@@ -119,6 +123,39 @@ async def test_strategic_patches_that_make_no_sense(server: Server, patch: dict[
     assert (answer.code, answer.reason) == expected, answer.message
 
 
+@pytest.mark.parametrize("path", [PODS, f"{PODS}/p/status", f"{PODS}/p/resize", DEPLOYMENTS, f"{DEPLOYMENTS}/d/scale"])
+@pytest.mark.parametrize("patch", [{"kind": "ConfigMap"}, {"apiVersion": "v2"}, {"apiVersion": "a/b/c", "kind": "X"}])
+async def test_what_a_strategic_patch_calls_the_object_does_not_matter(
+    server: Server, path: str, patch: dict[str, str]
+) -> None:
+    await server.namespace(NAMESPACE)
+    await made(server, PODS, pod("p"))
+    await made(server, DEPLOYMENTS, deployment("d"))
+    path = {PODS: f"{PODS}/p", DEPLOYMENTS: f"{DEPLOYMENTS}/d"}.get(path, path)
+    before = (await asked(server, "GET", path)).body
+    answer = await asked(server, "PATCH", path, patch, content_type=STRATEGIC)
+    assert (answer.code, answer.body) == (200, before)
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ({"kind": "ConfigMap"}, "converting (v1.ConfigMap) to (core.Pod): unknown conversion"),
+        ({"apiVersion": "v2"}, f'no kind "Pod" is registered for version "v2" in scheme "{SCHEME}"'),
+        ({"kind": 5}, f"{_NO_KIND} number into Go struct field .kind of type string"),
+        ({"kind": None}, ""),
+    ],
+)
+async def test_other_patches_have_to_call_it_what_it_is(server: Server, named: dict[str, Any], why: str) -> None:
+    await server.namespace(NAMESPACE)
+    await made(server, PODS, pod("p"))
+    operations = [{"op": "add", "path": f"/{name}", "value": value} for name, value in named.items()]
+    for kind, patch in ((MERGE, named), (OPERATIONS, operations)):
+        answer = await asked(server, "PATCH", f"{PODS}/p", patch, content_type=kind)
+        assert (answer.code, answer.fields) == ((422, ["patch"]) if why else (200, []))
+        assert answer.message.endswith(why)
+
+
 @pytest.mark.parametrize(
     ("patch", "fields"),
     [
@@ -132,7 +169,6 @@ async def test_strategic_patches_that_make_no_sense(server: Server, patch: dict[
         ({"spec": []}, ["patch"]),
         ({"metadata": {"labels": {"a": 1}}}, ["patch"]),
         ({"metadata": {"labels": ["a"]}}, ["patch"]),
-        ({"kind": "Pod"}, ["patch"]),
         ({"metadata": {"uid": "z"}}, ["metadata.uid", "metadata.uid"]),
         ({"metadata": {"creationTimestamp": "x"}}, ["patch"]),
         (_of_containers({"$patch": "replace"}), ["spec.template.spec.containers"]),

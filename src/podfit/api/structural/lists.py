@@ -4,9 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
-from podfit.core.fields import FieldError, duplicate, required
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.validation.metadata import validate_meta
+from podfit.api.meta.validation.names import path_segment
+from podfit.core.fields import FieldError, duplicate, invalid, required
+
+_NAME = "fakename"
+"""Stands in for a name that is left out, which nobody is told of."""
 
 
 def list_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterator[FieldError]:
@@ -29,26 +37,33 @@ def list_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterator
 def _repeated(items: list[Any], schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     if schema.list_type not in ("set", "map"):
         return
+    is_map = schema.list_type == "map"
+    if is_map and (error := _no_object(items, path)):
+        yield error
+        return
     seen: set[bytes] = set()
     for index, item in enumerate(items):
-        key = item
-        if schema.list_type == "map":
-            if not isinstance(item, dict):
-                continue
-            key = {name: item[name] for name in schema.list_map_keys if name in item}
+        key = {name: item[name] for name in schema.list_map_keys if item and name in item} if is_map else item
         text = msgspec.json.encode(key, order="sorted")
         if text in seen:
             yield duplicate(f"{path}[{index}]", key)
         seen.add(text)
 
 
+def _no_object(items: list[Any], path: str) -> FieldError | None:
+    """The first item that has no keys because it is no object; null counts as one without keys."""
+    for index, item in enumerate(items):
+        if item is not None and not isinstance(item, dict):
+            return invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+    return None
+
+
 def embedded_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterator[FieldError]:
-    """Objects within objects say what they are."""
+    """Objects within objects say what they are, and have metadata as all objects have."""
     if isinstance(value, dict):
         if schema.embedded_resource:
-            for name in ("apiVersion", "kind"):
-                if not isinstance(value.get(name), str) or not value[name]:
-                    yield required(f"{path}.{name}", "must not be empty")
+            yield from _identity_errors(value, path)
+            yield from _metadata_errors(value, path)
         additional = schema.additional_properties
         for name, inner in value.items():
             declared = schema.properties.get(name)
@@ -58,3 +73,30 @@ def embedded_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iter
     elif isinstance(value, list) and schema.items is not None:
         for index, inner in enumerate(value):
             yield from embedded_errors(inner, schema.items, f"{path}[{index}]")
+
+
+def _identity_errors(embedded: dict[str, Any], path: str) -> Iterator[FieldError]:
+    for name in ("apiVersion", "kind"):
+        here, given = f"{path}.{name}", embedded.get(name)
+        if name not in embedded:
+            yield required(here, "must not be empty")
+        elif not isinstance(given, str):
+            yield invalid(here, given, "must be a string")
+        elif not given:
+            yield invalid(here, given, "must not be empty")
+        elif name == "apiVersion" and given.count("/") > 1:
+            yield invalid(here, given, f"unexpected GroupVersion string: {given}")
+
+
+def _metadata_errors(embedded: dict[str, Any], path: str) -> Iterator[FieldError]:
+    """A name may be left out, and where a namespace is named it has to be one."""
+    given, here = embedded.get("metadata"), f"{path}.metadata"
+    if given is None:
+        return
+    try:
+        meta = codec.convert(given, ObjectMeta)
+    except (msgspec.ValidationError, ValueError) as error:
+        yield invalid(here, given, str(error))
+        return
+    named = meta if meta.name else replace(meta, name=_NAME)
+    yield from validate_meta(named, namespaced=bool(meta.namespace), name_rule=path_segment, path=here)

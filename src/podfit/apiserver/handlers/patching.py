@@ -17,7 +17,7 @@ from podfit.apiserver.registry.patch.decoding import decoded
 from podfit.apiserver.registry.patch.touched import document_of, retyped
 from podfit.apiserver.request import bodies
 from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, todays, typed_object
-from podfit.apiserver.request.decoder_messages import misfit
+from podfit.apiserver.request.decoder_messages import misfit, other_kind
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
 from podfit.apiserver.request.patch_messages import unfit
@@ -71,24 +71,18 @@ def patcher(
 
     plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
 
-    def merged(document: object) -> Any:
-        if kind == MERGE_PATCH:
-            return mergepatch.apply(document, changes)
-        return strategic.apply(document, changes, info.type)
-
     def make(record: Record) -> PatchedObject:
         if plain and typed is not None:
             before = document_of(stored.whole(info, record), changes)
             try:
-                obj = retyped(forgetting(merged(before)), before, typed(record))
+                obj = retyped(forgetting(_outcome(before, changes, kind, info)), before, typed(record))
                 return PatchedObject(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
             except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document
         document = shown(record)
-        patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
-        if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
-            check_depth(patched)
-            check_size(patched, bodies.most_values(info.type))
+        patched = _outcome(document, changes, kind, info)
+        if other := _of_another_kind(patched, info):
+            raise refuse(other)
         try:
             obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
@@ -123,6 +117,26 @@ def _kind_of_patch(request: Request, info: ResourceInfo) -> str:
     if kind not in PATCHES:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     raise bodies.unsupported(*accepted)
+
+
+def _outcome(document: object, changes: Any, kind: str, info: ResourceInfo) -> Any:
+    """What the patch makes of the document. What a strategic one calls the object does not matter, as upstream makes an
+    object of the kind of whatever there is."""
+    if kind == MERGE_PATCH:
+        return mergepatch.apply(document, changes)
+    if kind == STRATEGIC_PATCH:
+        patched = strategic.apply(document, changes, info.type)
+        names = {"apiVersion": info.group_version, "kind": info.kind}
+        return patched | {name: own for name, own in names.items() if isinstance(patched.get(name), str)}
+    patched = jsonpatch.apply(document, changes)
+    check_depth(patched)  # it alone can put a copy of something inside of itself
+    check_size(patched, bodies.most_values(info.type))
+    return patched
+
+
+def _of_another_kind(patched: object, info: ResourceInfo) -> str:
+    """Why the outcome is not of the kind; custom resources say so in words of their own."""
+    return other_kind(patched, info.type) if isinstance(patched, dict) and not is_custom(info.type) else ""
 
 
 def _is_plain(changes: object) -> bool:

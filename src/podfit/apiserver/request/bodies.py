@@ -228,8 +228,5 @@ def todays(value: object, kind: type[Object], legacy: Legacy) -> Any:
 def _check_kind(value: object, wanted: type[Object]) -> None:
     if not isinstance(value, dict):
         return
-    declared = wanted()
-    expected = (declared.api_version, declared.kind)
-    given = (str(value.get("apiVersion") or expected[0]), str(value.get("kind") or expected[1]))
-    if given != expected:
-        raise bad_request(decoder_messages.other_kind(given, expected))
+    if why := decoder_messages.other_kind(value, wanted):
+        raise bad_request(decoder_messages.handled_as(value, wanted, why))

@@ -4,7 +4,9 @@
 What upstream has no word for is told in ours, which say where.
 """
 
-from podfit.api.meta.base import Struct
+from typing import Any
+
+from podfit.api.meta.base import Object, Struct
 from podfit.api.registry import resources
 from podfit.apiserver.request.type_errors import JSON_KINDS, first_misfit
 
@@ -18,14 +20,30 @@ def misfit(text: str, kind: type[Struct], document: object) -> str:
     return first_misfit(document, kind) or text
 
 
-def other_kind(given: tuple[str, str], wanted: tuple[str, str]) -> str:
-    """Why an object of another apiVersion and kind cannot be the one that is wanted."""
-    (version, kind), package = given, wanted[0].rpartition("/")[0].partition(".")[0] or "core"
-    short = version.rpartition("/")[2]
-    start = f'{kind} in version "{short}" cannot be handled as a {wanted[1]}: '
-    if _exists(version, kind):
-        return f"{start}converting ({short}.{kind}) to ({package}.{wanted[1]}): unknown conversion"
-    return f'{start}no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
+def other_kind(document: dict[str, Any], kind: type[Object]) -> str:
+    """Why a document that says itself what it is, is not of the kind; empty where it is, or says nothing."""
+    declared = kind()
+    wanted = (declared.api_version, declared.kind)
+    if odd := _not_named(document):
+        return f"couldn't get version/kind; json parse error: {odd}"
+    version, name = document.get("apiVersion") or wanted[0], document.get("kind") or wanted[1]
+    if (version, name) == wanted:
+        return ""
+    if _exists(version, name):
+        package = wanted[0].rpartition("/")[0].partition(".")[0] or "core"
+        return f"converting ({_short(version)}.{name}) to ({package}.{wanted[1]}): unknown conversion"
+    return f'no kind "{name}" is registered for version "{version}" in scheme "{SCHEME}"'
+
+
+def handled_as(document: dict[str, Any], kind: type[Object], why: str) -> str:
+    """`why` an object that was sent is not of the kind, with what it says of itself."""
+    declared = kind()
+    version, name = document.get("apiVersion") or declared.api_version, document.get("kind") or declared.kind
+    return f'{name} in version "{_short(str(version))}" cannot be handled as a {declared.kind}: {why}'
+
+
+def _short(version: str) -> str:
+    return version.rpartition("/")[2]
 
 
 def _exists(version: str, kind: str) -> bool:
@@ -39,12 +57,16 @@ def _exists(version: str, kind: str) -> bool:
 
 def no_object(value: object, body: bytes, kind: str) -> str:
     """Why a document that is no object, or whose apiVersion or kind is no text, is unrecognized."""
-    if isinstance(value, dict):
-        name = next(field for field in ("apiVersion", "kind") if not isinstance(value.get(field) or "", str))
-        what = f"{_json_kind(value[name])} into Go struct field .{name} of type string"
-    else:
-        what = f"{_json_kind(value)} into Go value of type {HEAD}"
-    return unrecognized(f"json: cannot unmarshal {what}", body, kind)
+    odd = _not_named(value) if isinstance(value, dict) else ""
+    return unrecognized(odd or f"json: cannot unmarshal {_json_kind(value)} into Go value of type {HEAD}", body, kind)
+
+
+def _not_named(document: dict[str, Any]) -> str:
+    """What is wrong with an apiVersion or kind that is no text."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(document.get(name) or "", str):
+            return f"json: cannot unmarshal {_json_kind(document[name])} into Go struct field .{name} of type string"
+    return ""
 
 
 def _json_kind(value: object) -> str:

@@ -51,7 +51,6 @@ KINDS: tuple[ResourceInfo, ...] = (
         counted=lambda o: o.spec,
         columns=columns.REPLICAS,
         row=columns.replica_set_row,
-        fields={"status.replicas": lambda o: str(o.status.replicas)},
     ),
     ResourceInfo(
         type=StatefulSet,

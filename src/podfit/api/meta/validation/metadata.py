@@ -20,14 +20,18 @@ _IMMUTABLE = {
     "deletion_timestamp": "deletionTimestamp",
     "deletion_grace_period_seconds": "deletionGracePeriodSeconds",
 }
+_CORE = ("v1", "/v1")
+"""How an apiVersion may name the core group's."""
 _identity = attrgetter(*_IMMUTABLE)
 NameRule = Callable[[str], list[str]]
 
 
-def validate_meta(meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
+def validate_meta(
+    meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule, path: str = "metadata"
+) -> list[FieldError]:
     """What is wrong with the metadata of a new object."""
-    errors = validate_any_meta(meta, namespaced=namespaced, name_rule=name_rule)
-    return errors + _standard_finalizers(meta.finalizers, "metadata.finalizers")
+    errors = validate_any_meta(meta, namespaced=namespaced, name_rule=name_rule, path=path)
+    return errors + _standard_finalizers(meta.finalizers, f"{path}.finalizers")
 
 
 def validate_any_update(new: ObjectMeta, old: ObjectMeta, *, namespaced: bool) -> list[FieldError]:
@@ -36,9 +40,10 @@ def validate_any_update(new: ObjectMeta, old: ObjectMeta, *, namespaced: bool) -
     return validate_any_meta(new, namespaced=namespaced, name_rule=names.path_segment) + validate_successor(new, old)
 
 
-def validate_any_meta(meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
+def validate_any_meta(
+    meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule, path: str = "metadata"
+) -> list[FieldError]:
     """The rules of new metadata that hold for custom resources, too."""
-    path = "metadata"
     errors: list[FieldError] = []
     if meta.generate_name:
         prefix = names.generated(meta.generate_name)
@@ -91,14 +96,12 @@ def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
     errors = []
     controllers: list[str] = []
     for owner in meta.owner_references:
-        group, _, version = owner.api_version.rpartition("/")
-        if not version:
+        if not _version(owner.api_version):
             errors.append(invalid(f"{path}.apiVersion", owner.api_version, "version must not be empty"))
         empty = [name for name in ("kind", "name", "uid") if not getattr(owner, name)]
         errors += [invalid(f"{path}.{name}", "", "must not be empty") for name in empty]
-        if (group, owner.kind) == ("", "Event"):
-            text = f"/{version}, Kind=Event is disallowed from being an owner"
-            errors.append(invalid(path, _owner(owner), text))
+        if owner.api_version in _CORE and owner.kind == "Event":
+            errors.append(invalid(path, _owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
         if not owner.controller:
             continue
         controllers.append(f"{owner.kind}/{owner.name}")
@@ -109,6 +112,12 @@ def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
             )
             errors.append(invalid(path, [_owner(reference) for reference in meta.owner_references], text))
     return errors
+
+
+def _version(api_version: str) -> str:
+    """The version of `version` or `group/version`; empty where it is neither."""
+    parts = api_version.split("/")
+    return parts[-1] if len(parts) <= 2 else ""
 
 
 def _owner(owner: OwnerReference) -> dict[str, Any]:

@@ -6,32 +6,28 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
-from podfit.apiserver.handlers.options import whole_number
+from podfit.apiserver.handlers.subresources.log_options import log_options
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
-from podfit.core.fields import invalid, refusal
 from podfit.net.websocket import READERS, is_websocket, sent_as_messages, shake_hands
 from podfit.net.wire import Request, Response
 
 LONGEST_REFUSAL = 64 * 1024
-_LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _KEPT = ("accept", "content-type")
-_LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
 
 
 async def pod_log(context: Context, target: RequestInfo, request: Request) -> Response:
     """A container's log, straight from the node's kubelet."""
+    query = log_options(target.name, request)
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     container = chosen_container(pod, request.param("container"))
-    _check_log_options(target, request)
     if not pod.spec.node_name:
         return Response(204, {"content-type": "text/plain"})
     ask = context.kubelet(pod.spec.node_name)
     if ask is None:
         text = f"node {pod.spec.node_name} cannot be reached from this API server"
         raise ApiError(503, "ServiceUnavailable", text)
-    query = {name: request.query[name] for name in _LOG_OPTIONS if name in request.query}
     path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
     answer = await ask(Request("GET", path, query, identity=KUBELET_CLIENT))
     if answer.status >= 400:
@@ -66,14 +62,6 @@ async def node_proxy(context: Context, target: RequestInfo, request: Request) ->
     answer = await ask(asked)
     kind = answer.headers.get("content-type", "text/plain")
     return Response(answer.status, {"content-type": kind}, answer.body)
-
-
-def _check_log_options(target: RequestInfo, request: Request) -> None:
-    for name, least in _LOG_NUMBERS.items():
-        text = request.param(name)
-        if text and (number := whole_number(text)) < least:
-            errors = [invalid(name, number, f"must be greater than {'or equal to 0' if least == 0 else 0}")]
-            raise refusal("PodLogOptions", target.name, errors)
 
 
 def chosen_container(pod: Pod, asked: str) -> str:

@@ -81,8 +81,9 @@ def joined(like: object, parts: Mapping[str, Any]) -> Any:
 
 
 def item_name(item: Any, member: Member) -> str:
-    """The name of an item of a list that has keys or is a set."""
-    if member.listing.set_:
+    """The name of an item of a list that has keys or is a set. What should have keys and has none, because it is no
+    object, is refused later on; until then it goes by its value."""
+    if member.listing.set_ or not isinstance(item, dict):
         return f"v:{_text(item)}"
     keys: Document = {}
     for name, default in member.keys:
