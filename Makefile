@@ -7,12 +7,15 @@ NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd images prometheu
 # Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test campaign conformance figures lint quick venv dev node guest etcd images prometheus machine \
+.PHONY: help package demo test campaign conformance figures lint quick venv dev node guest etcd images prometheus machine \
 	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+package: dev ## wheel and sdist of what git tracks, in dist/
+	@scripts/package
 
 demo: venv node ## resize running containers in place, narrated (root)
 	$(BIN)/podfit demo

@@ -1,5 +1,6 @@
 """The command line's manners: help, version, exit codes, messages."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,15 @@ import pytest
 from podfit import __version__
 from podfit.cli import exits
 from podfit.cli.app import IMAGE_HELP, VERBS, run
+from podfit.process.release import described
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == exits.DONE
-    assert capsys.readouterr().out == f"podfit {__version__}\n"
+    assert capsys.readouterr().out == f"{described()}\n"
+    assert re.fullmatch(
+        rf"podfit {re.escape(__version__)} \((commit [0-9a-f]{{12}}(, changed)?|commit unknown)\)", described()
+    )
 
 
 @pytest.mark.parametrize("verb", [[], ["up"], ["down"], ["status"], ["demo"], ["image"], ["image", "load"]])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podfit import __version__
 from podfit.cli import exits
 from podfit.cli.app import VERBS, run
+from podfit.process.release import described
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_kubectl_finds_podfit() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     command = ["kubectl", "podfit", "--version"]
     done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, f"podfit {__version__}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{described()}\n"), done.stderr

@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from podfit.net.system import SystemClock
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
+from podfit.process.machine import look
 from podfit.process.node_choice import NodeChoice, choose_node, node_names
 from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 
 DATA = DataDir(Path("/nowhere"))
 API = ApiServerOptions(data=DATA)
+CLOCK = SystemClock()
 
 
 @pytest.mark.parametrize(
@@ -29,7 +32,7 @@ def test_contradictions_are_usage_errors(wrong: UpOptions, message: str) -> None
 
 def test_without_root_the_node_is_simulated_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    choice = choose_node(UpOptions(api=API))
+    choice = choose_node(UpOptions(api=API), look(DATA, CLOCK.now(), versions=False))
     assert choice.kind is NodeKind.SIMULATED
     assert "not root (uid 1000)" in choice.why
     assert node_names(choice, 2) == ("simulated-1", "simulated-2")
@@ -39,7 +42,7 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(MachineError) as refused:
-        choose_node(UpOptions(api=API, node=NodeKind.REAL))
+        choose_node(UpOptions(api=API, node=NodeKind.REAL), look(DATA, CLOCK.now(), versions=False))
     assert "containerd is not installed" in refused.value.evidence
     assert any("apt-get install" in line for line in refused.value.fix)
     assert any("--node simulated" in line for line in refused.value.fix)
@@ -48,8 +51,8 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
 def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert choose_node(UpOptions(api=API)).kind is NodeKind.REAL
-    several = choose_node(UpOptions(api=API, nodes=3))
+    assert choose_node(UpOptions(api=API), look(DATA, CLOCK.now(), versions=False)).kind is NodeKind.REAL
+    several = choose_node(UpOptions(api=API, nodes=3), look(DATA, CLOCK.now(), versions=False))
     assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
 
 

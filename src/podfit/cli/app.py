@@ -32,6 +32,7 @@ VERBS = {
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),
     "restore": ("podfit.cli.backup:restore", "Put a backup into a data directory."),
+    "doctor": ("podfit.cli.doctor:doctor", "Say what this machine can run, and what mends what it lacks."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
     "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
@@ -120,7 +121,9 @@ def run(arguments: list[str]) -> int:
         from podfit.cli import render
 
         if arguments == ["--version"]:
-            render.line(f"podfit {__version__}")
+            from podfit.process.release import described
+
+            render.line(described())
         else:
             front_page()
         return exits.DONE

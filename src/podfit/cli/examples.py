@@ -35,6 +35,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Into a new directory.", "podfit restore monday.backup --data ~/again"),
         Example("Over the store that is there, which is kept aside.", "podfit restore monday.backup --replace"),
     ),
+    "doctor": (
+        Example("What this machine can run, and what mends what it lacks.", "podfit doctor"),
+        Example("For a script.", "podfit doctor -o json"),
+    ),
     "status": (
         Example("What runs on the usual directory.", "podfit status"),
         Example("For a script.", "podfit status -o json"),
@@ -122,6 +126,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "demo": ("0 all checks passed", "1 one failed", USAGE, LACKS),
     "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
     "completion": ("0 printed", USAGE),
+    "doctor": ("0 API server and real node can run here", USAGE, "3 this machine lacks something"),
     "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
     "resize": ("0 every pod has been resized", "1 not every one, or no pod runs", *_API),

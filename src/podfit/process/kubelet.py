@@ -24,6 +24,7 @@ from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
 from podfit.decide.certificates import NODE, NODE_SERVING, NODES
+from podfit.decide.machine import lacking, node_checks
 from podfit.decide.node.addresses import is_reachable
 from podfit.kubelet.server.access import NodeAccess
 from podfit.net.addresses import own_address
@@ -38,9 +39,10 @@ from podfit.process.errors import MachineError, UsageError
 from podfit.process.foreground import start_or_stop
 from podfit.process.kubelet_config import check
 from podfit.process.listening import listen
+from podfit.process.machine import look
 from podfit.process.node import ClusterNode
 from podfit.process.node_backend import NodeBackend, real_backend, release, simulated_backend
-from podfit.process.node_choice import advice, lacking_for_real
+from podfit.process.node_choice import no_real_node
 from podfit.process.node_credentials import NodeClient, node_access
 from podfit.process.node_runtime import PreparedRuntime, prepare_runtime
 from podfit.process.options import KubeletOptions, NodeKind, check_port
@@ -229,10 +231,7 @@ class KubeletProcess:
 def _prepared(options: KubeletProcessOptions, clock: Clock) -> PreparedRuntime | None:
     if options.kind is NodeKind.SIMULATED:
         return None
-    if lacking := lacking_for_real(private=not options.runtime_endpoint):
-        raise MachineError(
-            "a real node cannot run here",
-            evidence=tuple(lacking),
-            fix=(*advice(lacking), "or simulate one:  --runtime simulated"),
-        )
+    facts = look(options.data, clock.now(), versions=False)
+    if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint)):
+        raise no_real_node("a real node cannot run here", lacks, "podfit kubelet --runtime simulated")
     return prepare_runtime(options, clock)

@@ -17,6 +17,7 @@ from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.net.programs import MissingProgram
 from podfit.process.cri_runtime import cri_runtime, node_network
 from podfit.process.errors import MachineError
 from podfit.process.node_runtime import PreparedRuntime, containerd_failed
@@ -131,7 +132,7 @@ async def _load_built_in(runtime: Runtime, directory: Path) -> None:
             if await runtime.image_status(name) is None:
                 archive = await asyncio.to_thread(images.archive, recipe(), directory)
                 await runtime.import_archive(archive)
-        except images.MissingProgram as error:
+        except MissingProgram as error:
             raise MachineError(str(error), fix=("install it:  apt-get install busybox-static",)) from error
         except CRIError as error:
             raise MachineError(f"cannot load a built-in image: {error}") from error

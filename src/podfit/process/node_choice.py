@@ -1,20 +1,18 @@
 """Chooses the kind of node: the one asked for, else what this machine can run."""
 
-import os
-import shutil
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.decide.machine import Check, Facts, commands, lacking, node_checks
 from podfit.process.errors import MachineError
 from podfit.process.options import NodeKind, UpOptions
 
 if TYPE_CHECKING:
     from podfit.process.node_runtime import PreparedRuntime
-
-NEEDED = ("containerd", "runc")
 
 
 class NodeChoice(msgspec.Struct, frozen=True):
@@ -24,43 +22,23 @@ class NodeChoice(msgspec.Struct, frozen=True):
     why: str
 
 
-def choose_node(options: UpOptions) -> NodeChoice:
+def choose_node(options: UpOptions, facts: Facts) -> NodeChoice:
     """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
     if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
         return NodeChoice(options.node, "as asked")
-    lacking = lacking_for_real(private=not options.runtime_endpoint)
-    if not lacking and options.nodes == 1:
+    lacks = lacking(node_checks(facts, private=not options.runtime_endpoint))
+    if not lacks and options.nodes == 1:
         return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
     if options.node is NodeKind.REAL or options.runtime_endpoint:
-        raise MachineError(
-            "a real node cannot run here",
-            evidence=tuple(lacking),
-            fix=(*advice(lacking), f"or run:  {options.data.command('up', '--node', 'simulated')}"),
-        )
-    why = lacking[0] if lacking else f"{options.nodes} nodes were asked for and this machine is one"
+        raise no_real_node("a real node cannot run here", lacks, options.data.command("up", "--node", "simulated"))
+    why = lacks[0].found if lacks else f"{options.nodes} nodes were asked for and this machine is one"
     return NodeChoice(NodeKind.SIMULATED, why)
 
 
-def lacking_for_real(*, private: bool) -> list[str]:
-    """What this machine lacks to be a real node; `private` is one with a containerd of its own."""
-    if os.uname().sysname != "Linux":
-        return [f"this is {os.uname().sysname}, not Linux"]
-    missing = []
-    if os.geteuid() != 0:
-        missing.append(f"not root (uid {os.geteuid()}), so no cgroups")
-    if private:
-        missing += [f"{program} is not installed" for program in NEEDED if not shutil.which(program)]
-    return missing
-
-
-def advice(lacking: list[str]) -> tuple[str, ...]:
-    """Commands that help."""
-    commands = []
-    if any("not root" in missing for missing in lacking):
-        commands.append("run it as root:  sudo podfit up")
-    if any("not installed" in missing for missing in lacking):
-        commands.append("install it:  apt-get install containerd runc containernetworking-plugins")
-    return tuple(commands)
+def no_real_node(message: str, lacks: Sequence[Check], instead: str = "") -> MachineError:
+    """`instead` is another command to run."""
+    fixes = [f"mend it:  {command}" for command in commands(lacks)] + ([f"or run:  {instead}"] if instead else [])
+    return MachineError(message, evidence=tuple(check.found for check in lacks), fix=tuple(fixes))
 
 
 def node_names(choice: NodeChoice, count: int) -> tuple[str, ...]:

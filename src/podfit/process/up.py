@@ -20,6 +20,7 @@ from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
+from podfit.decide.machine import lacking, server_checks
 from podfit.net.certificates import hosts_of
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
@@ -30,6 +31,7 @@ from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
 from podfit.process.identities import ADMIN, agent
 from podfit.process.local_services import LocalServices
+from podfit.process.machine import look
 from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
 from podfit.process.running_process import record_this_process
@@ -104,10 +106,13 @@ class Cluster:
             from podfit.process.kubelet_config import check
 
             check(options.kubelet)
-        choice = choose_node(options)
+        facts = look(options.data, clock.now(), versions=False)
+        choice = choose_node(options, facts)
         self._api.prepare()
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
+        for lack in lacking(server_checks(facts)):
+            announce(f"  note      {lack.found}")
         prepared = prepared_runtime(choice, options, clock)
         hold = self._supervisor.hold
         self._backends = hold(self._made(choice, prepared), name="runtime of the nodes")

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from podfit.kubelet.runtime import images
-from podfit.kubelet.runtime.images import ImageContents, MissingProgram, archive
+from podfit.kubelet.runtime.images import ImageContents, archive
+from podfit.net.programs import MissingProgram
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.shims import end_childless
 from podfit.net.files import write_atomic
 from podfit.net.processes import start_ticks
+from podfit.net.programs import CNI_FOLDERS
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,6 @@ STEP = 0.01
 RESTART_SECONDS = 0.2
 CAP_SYS_RESOURCE = 24
 SHIM_FOLDERS = (Path("/run/containerd/s"), Path("/run/containerd"))  # made by shims whatever the config; left if in use
-CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
 
 
 class ContainerdFailed(Exception):

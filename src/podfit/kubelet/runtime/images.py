@@ -17,15 +17,12 @@ from typing import Any
 import msgspec
 
 from podfit.net.files import write_atomic
+from podfit.net.programs import static_busybox
 
 PAUSE = "localhost/podfit/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _TYPES = "application/vnd.oci.image"
-
-
-class MissingProgram(Exception):
-    """A program that an image is made of is not installed; the text says which."""
 
 
 class ImageContents(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +39,11 @@ def pause_recipe() -> ImageContents:
     if catatonit := shutil.which("catatonit"):
         return ImageContents(name=PAUSE, command=("/pause", "-P"), files={"pause": Path(catatonit)})
     command = ("/pause", "sh", "-c", "trap exit TERM INT; while :; do sleep 86400 & wait; done")
-    return ImageContents(name=PAUSE, command=command, files={"pause": _busybox()})
+    return ImageContents(name=PAUSE, command=command, files={"pause": static_busybox()})
 
 
 def busybox_recipe() -> ImageContents:
-    program = _busybox()
+    program = static_busybox()
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     links = {f"bin/{name}": "busybox" for name in listed if name != "busybox"}
     return ImageContents(
@@ -59,14 +56,6 @@ def busybox_recipe() -> ImageContents:
 
 
 BUILT_IN = {PAUSE: pause_recipe, BUSYBOX: busybox_recipe}
-
-
-def _busybox() -> Path:
-    """The static busybox; a dynamic one would not run without its libraries."""
-    for candidate in ("/bin/busybox", "/usr/bin/busybox", shutil.which("busybox") or ""):
-        if candidate and Path(candidate).exists() and b"/ld-linux" not in Path(candidate).read_bytes()[:8192]:
-            return Path(candidate).resolve()
-    raise MissingProgram("no static busybox: install the package busybox-static")
 
 
 def archive(recipe: ImageContents, directory: Path) -> Path:

@@ -1,0 +1,36 @@
+"""The examination of this machine: facts about it (`machine`), judged (`decide.machine`)."""
+
+import msgspec
+
+from podfit.core.clock import Clock
+from podfit.decide.machine import Check, node_checks, node_notes, server_checks
+from podfit.process.data_dir import DataDir
+from podfit.process.errors import MachineError
+from podfit.process.machine import look
+from podfit.process.release import described
+from podfit.process.running_process import UpState, running
+
+
+class Report(msgspec.Struct, frozen=True):
+    """`server` is what the API server and simulated nodes stand on, `node` what a real node needs besides."""
+
+    version: str
+    data: str
+    server: tuple[Check, ...]
+    node: tuple[Check, ...]
+
+
+def examine(data: DataDir, clock: Clock, *, port: int) -> Report:
+    """Look at everything. The port of a cluster that runs on the directory is its own."""
+    own = _running(data)
+    ports = {} if own is not None and own.server.endswith(f":{port}") else {"port": ("127.0.0.1", port)}
+    facts = look(data, clock.now(), ports=ports)
+    node = (*node_checks(facts), *node_notes(facts))
+    return Report(described(), str(data.root), tuple(server_checks(facts)), node)
+
+
+def _running(data: DataDir) -> UpState | None:
+    try:
+        return running(data)
+    except MachineError:  # somebody else's directory, or a state file that is damaged: the port tells
+        return None
