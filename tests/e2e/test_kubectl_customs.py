@@ -1,6 +1,7 @@
 """The real kubectl with kinds that a cluster declares, the objects of the Vertical Pod Autoscaler among them."""
 
 import json
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -121,3 +122,69 @@ def test_a_kind_ends_with_its_definition(server: Up) -> None:
     assert "lamp.example.com/a" in server.ok("get", "lamps", "-l", "lit=yes", "-o", "name")
     server.ok("delete", "crd", "lamps.example.com", "--wait", "--timeout=20s")
     assert server.kubectl("get", "lamps").code == 1
+
+
+FOOS = "e2e-test-foos"
+BAR = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"description": "Name of Bar.", "type": "string"},
+        "age": {"description": "Age of Bar.", "type": "string"},
+        "feeling": {"description": "Whether Bar is feeling great.", "type": "string", "enum": ["Great", "Down"]},
+        "bazs": {"description": "List of Bazs.", "type": "array", "items": {"type": "string"}},
+    },
+}
+FOO = {
+    "description": "Foo CRD for Testing",
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "description": "Specification of Foo",
+            "properties": {"bars": {"description": "List of Bars and their specs.", "type": "array", "items": BAR}},
+        },
+        "status": {"type": "object", "description": "Status of Foo"},
+    },
+}
+
+
+def test_crd_with_validation_schema_is_published(server: Up) -> None:
+    """Upstream's conformance test "CustomResourcePublishOpenAPI works for CRD with validation schema", by its steps."""
+    names = {"plural": FOOS, "singular": "e2e-test-foo", "kind": "E2e-test-foo", "listKind": "E2e-test-fooList"}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": FOO}}]
+    spec = {"group": "publish-openapi.example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    applied(server, kind | {"metadata": {"name": f"{FOOS}.publish-openapi.example.com"}, "spec": spec})
+    server.ok("wait", "--for=condition=Established", "--timeout=10s", f"crd/{FOOS}.publish-openapi.example.com")
+    foo = {"kind": "E2e-test-foo", "apiVersion": "publish-openapi.example.com/v1", "metadata": {"name": "test-cr"}}
+
+    for verb in ("create", "apply"):
+        server.ok(verb, "-f", "-", stdin=json.dumps(foo | {"spec": {"bars": [{"name": "test-bar"}]}}))
+        server.ok("delete", FOOS, "test-cr")
+    for wrong, whys in (
+        ({"bars": [{"name": "test-bar", "feeling": "NonExistentValue"}]}, ('Unsupported value: "NonExistentValue"',)),
+        ({"foo": True}, ('unknown field "foo"', 'unknown field "spec.foo"')),
+        ({"bars": [{"age": "10"}]}, ('missing required field "name"', "spec.bars[0].name: Required value")),
+    ):
+        for verb in ("create", "apply"):
+            refused = server.kubectl(verb, "-f", "-", stdin=json.dumps(foo | {"spec": wrong}))
+            assert refused.code != 0
+            assert any(why in refused.err for why in whys), refused.err
+
+    for path, parts in (
+        ("", ("DESCRIPTION:", "Foo CRD for Testing", "FIELDS:", "apiVersion", "<string>", "APIVersion defines", "spec",
+              "<Object>", "Specification of Foo")),
+        (".metadata", ("DESCRIPTION:", "Standard object's metadata", "FIELDS:", "creationTimestamp", "<string>",
+                       "CreationTimestamp is a timestamp")),
+        (".spec", ("DESCRIPTION:", "Specification of Foo", "FIELDS:", "bars", "<[]Object>",
+                   "List of Bars and their specs")),
+        (".spec.bars", ("bars", "<[]Object>", "DESCRIPTION:", "List of Bars and their specs", "FIELDS:", "age",
+                        "<string>", "Age of Bar", "bazs", "<[]string>", "List of Bazs", "name", "<string>",
+                        "Name of Bar")),
+    ):  # fmt: skip
+        explained = server.ok("explain", f"{FOOS}{path}")
+        assert re.search(".*".join(re.escape(part) for part in parts), explained, re.DOTALL), explained
+    missing = server.kubectl("explain", f"{FOOS}.spec.bars2")
+    assert missing.code != 0
+    assert 'field "bars2" does not exist' in missing.err

@@ -15,6 +15,7 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.errors import ApiError
+from podfit.core.quantity import MALFORMED
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.gates import Gates
 from podfit.net.authority import Authority
@@ -124,6 +125,44 @@ async def test_vpa_objects_are_checked_defaulted_and_warned_about(world: World) 
         await world.client.create_in(VPAS, convert(wrong, VerticalPodAutoscaler))
 
 
+def hamster(name: str, smallest: dict[str, Any]) -> bytes:
+    """The VPA that upstream's tests make."""
+    spec = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "hamster"},
+        "resourcePolicy": {"containerPolicies": [{"containerName": "*", "minAllowed": smallest}]},
+    }
+    kind = {"kind": "VerticalPodAutoscaler", "apiVersion": "autoscaling.k8s.io/v1"}
+    return json.dumps(kind | {"metadata": {"name": name}, "spec": spec}).encode()
+
+
+async def installed(world: World, name: str, smallest: dict[str, Any]) -> tuple[int, str]:
+    path = f"/apis/autoscaling.k8s.io/v1/namespaces/{NAMESPACE}/verticalpodautoscalers"
+    answer = await world.server.ask("POST", path, hamster(name, smallest))
+    return answer.status, json.loads(await answer.read()).get("message", "")
+
+
+DENIED = f'admission webhook "vpa.k8s.io" denied the request: {MALFORMED}'
+
+
+async def test_accepts_valid_and_rejects_invalid_vpa_object(world: World) -> None:
+    """Upstream's spec of that name, of the VPA's own end-to-end tests."""
+    await admitting(world)
+    assert await installed(world, "hamster-vpa-valid", {"cpu": "50m"}) == (201, "")
+    assert await installed(world, "hamster-vpa-invalid", {"requests": {"cpu": "50m"}}) == (400, DENIED)
+
+
+@pytest.mark.row("V-069")
+async def test_what_a_vpa_object_cannot_be_is_said(world: World) -> None:
+    await admitting(world)
+    assert await installed(world, "a", {"cpu": "50x"}) == (400, DENIED)
+    path = f"/apis/autoscaling.k8s.io/v1/namespaces/{NAMESPACE}/verticalpodautoscalers"
+    body = json.loads(hamster("b", {})) | {"spec": {"updatePolicy": {"updateMode": 5}}}
+    answer = await world.server.ask("POST", path, json.dumps(body).encode())
+    said = json.loads(await answer.read())["message"]
+    assert said.startswith('admission webhook "vpa.k8s.io" denied the request: ')
+    assert "spec.updatePolicy.updateMode" in said
+
+
 @pytest.mark.row("V-069")
 @pytest.mark.parametrize(
     ("body", "code"),
@@ -188,7 +227,8 @@ async def test_vpa_lease_is_renewed_every_ten_seconds(world: World) -> None:
 
 
 @pytest.mark.row("V-068", "V-070")
-async def test_vpa_webhook_over_https_takes_over_other_certificates(world: World, tmp_path: Path) -> None:
+async def test_reloads_the_webhook_leaf_and_ca_certificate(world: World, tmp_path: Path) -> None:
+    """Upstream's spec of that name: pods and VPA objects are reviewed under the certificates that came, too."""
     await web(world)
     controller = AdmissionController(world.client, clock=world.clock, settings=AdmissionSettings())
     await world.run(controller.run())
@@ -232,6 +272,8 @@ async def test_vpa_webhook_over_https_takes_over_other_certificates(world: World
     assert bundle == files.authorities.read_bytes()
     await world.pod("web-2", "web", owner="web-rs")
     assert (await world.requests())["web-2"] == LARGE
+    assert await installed(world, "hamster-vpa-valid", {"cpu": "50m"}) == (201, "")
+    assert await installed(world, "hamster-vpa-invalid", {"requests": {"cpu": "50m"}}) == (400, DENIED)
 
 
 async def test_vpa_makes_a_certificate_of_its_own(world: World) -> None:

@@ -18,6 +18,7 @@ from podfit.core.bounded_cache import cached_within
 from podfit.core.quantity import Quantity
 
 T = TypeVar("T")
+NO_QUANTITY = "a quantity must be a string or a number"
 LARGE = 16_384  # bytes of an object that is not shared for long
 SHARED = 4 * 2**20  # bytes of objects that are: what a busy cluster writes in a second or two
 
@@ -32,7 +33,7 @@ def _decode_scalar(kind: type, value: Any) -> Any:
     if kind is Quantity:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return Quantity.parse(str(value))
-        raise ValueError("a quantity must be a string or a number")
+        raise ValueError(NO_QUANTITY)
     raise TypeError(f"no decoder for {kind.__name__}")
 
 

@@ -3,6 +3,7 @@
 import re
 
 from podfit.api.meta.base import WIDE, Struct
+from podfit.api.meta.codec import NO_QUANTITY
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
 from podfit.apiserver.request.type_errors import first_misfit
@@ -20,7 +21,7 @@ def unfit(text: str, kind: type[Struct], document: object) -> str:
     Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
     its JSON decoder (`type_errors`).
     """
-    if MALFORMED in text or "a quantity must be a string or a number" in text:
+    if MALFORMED in text or NO_QUANTITY in text:
         return MALFORMED
     found = MISFIT.search(text)
     given = _GO_KINDS.get(found["given"]) if found else None

@@ -1,6 +1,7 @@
 """The webhook handler: an AdmissionReview in, one with patches out, for new pods and VPAs (V-064 to V-069).
 
-Nothing that goes wrong here keeps a pod from being made: it is then let through as it is. Only VPA objects are refused.
+Nothing that goes wrong here keeps a pod from being made: it is then let through as it is. Only VPA objects are refused,
+those that cannot be read among them.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.fields import refusal
-from podfit.core.quantity import Quantity
+from podfit.core.quantity import MALFORMED, Quantity
 from podfit.decide.autoscaling.boost import BoostError
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.patches import Operation, admission_patches
@@ -135,14 +136,22 @@ class AdmissionController:
             return _Answer()
 
     async def _vpa(self, asked: AdmissionRequest) -> _Answer:
-        """An object that cannot be read is refused by the schema of its definition."""
-        vpa = codec.convert(asked.object, VerticalPodAutoscaler)
+        try:
+            vpa = codec.convert(asked.object, VerticalPodAutoscaler)
+        except (msgspec.ValidationError, ValueError) as error:
+            return _Answer(status=_unreadable(error))
         old = codec.convert(asked.old_object, VerticalPodAutoscaler) if asked.old_object is not None else None
         errors = validate(vpa, old, self._settings.gates)
         if errors:
             refused = refusal(KIND, vpa.metadata.name, errors, group=GROUP)
             return _Answer(status=refused.status())
         return _Answer(default_patch(vpa), warnings(vpa, old))
+
+
+def _unreadable(error: Exception) -> dict[str, Any]:
+    """The refusal of a VPA that cannot be read; of an amount that is none in upstream's words."""
+    text = MALFORMED if MALFORMED in str(error) or codec.NO_QUANTITY in str(error) else str(error)
+    return {"status": "Failure", "message": text, "reason": "BadRequest", "code": 400}
 
 
 def _read(body: bytes) -> AdmissionReview | None:

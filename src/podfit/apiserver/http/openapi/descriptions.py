@@ -7,13 +7,14 @@ kubectl prints below that of the field.
 from collections.abc import Mapping
 
 OF_ALL = {
-    "kind": "Kind of the object, in CamelCase. It cannot be changed.",
-    "apiVersion": "Group and version of the schema that this form of the object follows.",
+    "kind": "Kind is a string value representing the REST resource this object represents. In CamelCase; it cannot be "
+    "changed.",
+    "apiVersion": "APIVersion defines the versioned schema of this representation of an object: its group and version.",
     "metadata": "Standard object's metadata.",
     "spec": "What is wanted of the object.",
     "status": "How the object is. Written by what carries it out, not by users.",
 }
-"""Fields of every object, by their names."""
+"""Fields of every object, by their names. Those of `kind` and `apiVersion` begin as upstream's: tools look for it."""
 
 DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "core.v1.Pod": {
