@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podfit.api.core.v1.pods.containers import ContainerPort
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL, Machine
 from podfit.decide.node.critical import Occupant, Preempts, preemption
@@ -95,6 +96,16 @@ def test_nobody_else_preempts(priority: int | None) -> None:
 @pytest.mark.parametrize("view", [node(shutting_down=True), node(cpu="1")])
 def test_room_has_to_be_all_that_is_missing(view: NodeView) -> None:
     assert ask(critical(), [burstable("b", "4")], view) is None
+
+
+def test_nobody_ends_for_a_pod_whose_port_is_taken() -> None:
+    """Room would not help it."""
+    port = (ContainerPort(host_port=80),)
+    holder = placed(made(container("c", {}, ports=port), name="holder"))
+    vital = placed(made(container("c", {"cpu": "2"}, ports=port), name="vital", priority=SYSTEM_CRITICAL))
+    holds = Occupant(holder, fit.neighbour(holder, MACHINE.gates), False)
+    assert ask(vital, [burstable("hog", "3"), holds], node()) is None
+    assert ask(vital, [burstable("hog", "3")], node()) is not None
 
 
 def test_several_resources_and_the_signal() -> None:

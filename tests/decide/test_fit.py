@@ -3,7 +3,7 @@
 import pytest
 
 from podfit.api.core.v1.pods.affinity import Toleration
-from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.containers import ContainerPort, ResourceRequirements
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.resize import verdict as fit
@@ -33,6 +33,37 @@ def test_too_little_room_names_what_is_short_and_who_has_it() -> None:
         ("default/hog", "default/mouse"),
     )
     assert fit.admit(asks, NODE, [MOUSE]) == Fits()
+
+
+TAKEN = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+
+
+@pytest.mark.parametrize(
+    ("holds", "asks", "free"),
+    [
+        (ContainerPort(host_port=80), ContainerPort(host_port=80), False),
+        (ContainerPort(host_port=80), ContainerPort(host_port=81), True),
+        (ContainerPort(host_port=80), ContainerPort(host_port=80, protocol="UDP"), True),
+        (ContainerPort(host_port=80, host_ip="10.0.0.1"), ContainerPort(host_port=80, host_ip="10.0.0.2"), True),
+        (ContainerPort(host_port=80, host_ip="10.0.0.1"), ContainerPort(host_port=80, host_ip="10.0.0.1"), False),
+        (ContainerPort(host_port=80, host_ip="10.0.0.1"), ContainerPort(host_port=80), False),
+        (ContainerPort(host_port=80, host_ip="0.0.0.0"), ContainerPort(host_port=80, host_ip="10.0.0.1"), False),
+        (ContainerPort(container_port=80), ContainerPort(container_port=80), True),
+    ],
+)
+def test_a_port_of_the_host_is_held_by_one_pod(holds: ContainerPort, asks: ContainerPort, free: bool) -> None:
+    """By address and protocol; the scheduler's filter is the same function."""
+    first, second = (placed(pod(container("c1", ports=(port,)))) for port in (holds, asks))
+    others = [fit.neighbour(first, NODE.gates)]
+    assert fit.admit(second, NODE, others) == (Fits() if free else Deferred("NodePorts", TAKEN))
+
+
+def test_ports_are_looked_at_after_room() -> None:
+    web = container("c1", {"cpu": "3"}, ports=(ContainerPort(host_port=80),))
+    others = [fit.neighbour(placed(pod(web)), NODE.gates)]
+    refusal = fit.admit(placed(pod(web)), NODE, others)
+    assert isinstance(refusal, Deferred)
+    assert refusal.reason == "OutOfcpu"
 
 
 def test_memory_is_in_bytes_and_cpu_speaks_first() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.eventually import eventually
-from support.up import IMAGE, Up, manifest
+from support.up import IMAGE, Up, manifest, running
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node"), pytest.mark.timeout(180)]
 
@@ -98,6 +98,37 @@ def test_should_allow_to_use_a_pod_failure_policy_to_ignore_failure_matching_on_
     assert conditions(done)["Complete"] == "CompletionsReached"
     assert done["status"].get("failed", 0) == 0
     cluster.ok("delete", "job", name)
+
+
+def test_should_recreate_evicted_statefulset(cluster: Up) -> None:
+    """A pod that holds the port of a set's first pod on the same node: the set's pods are rejected and made again until
+    the port is free.
+    """
+    ports = [{"name": "conflict", "containerPort": 21017, "hostPort": 21017}]
+    cluster.apply(manifest("test-pod", {"name": "webserver", "ports": ports}, nodeName=node(cluster)))
+    cluster.ok("wait", "--for=condition=Ready", "pod/test-pod", "--timeout=60s", timeout=90)
+    template = manifest("ss", {"name": "webserver", "ports": ports}, nodeName=node(cluster))
+    spec = {
+        "replicas": 1,
+        "serviceName": "test",
+        "selector": {"matchLabels": {"app": "ss"}},
+        "template": {"metadata": {"labels": {"app": "ss"}}, "spec": template["spec"]},
+    }
+    stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "ss"}, "spec": spec}
+    cluster.apply(stateful)
+    text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+
+    def rejected() -> set[str]:
+        """UIDs of the pods of the set that were."""
+        which = "reason=NodePorts,involvedObject.name=ss-0"
+        events = json.loads(cluster.ok("get", "events", "--field-selector", which, "-o", "json"))["items"]
+        assert {event["message"] for event in events} <= {text}
+        return {event["involvedObject"]["uid"] for event in events}
+
+    eventually(rejected, lambda uids: len(uids) > 1, within=30, what="the pod was made again")
+    cluster.ok("delete", "pod", "test-pod", "--now")
+    assert cluster.pod_when("ss-0", running, "ran")["metadata"]["uid"] not in rejected()
+    cluster.ok("delete", "statefulset", "ss")
 
 
 def test_a_privileged_container_may_do_what_this_machine_lets_its_runtime_do(cluster: Up) -> None:

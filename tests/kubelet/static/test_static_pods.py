@@ -160,3 +160,23 @@ async def test_the_pod_runs_on_when_the_time_of_day_is_set(node: Node, seconds: 
         await node.advance(120)
         assert (node.runtime.running("s1").id, mirror(node)["metadata"]["uid"]) == (began, shown)
     assert node.state("web-n1", "s1")["restartCount"] == 0
+
+
+async def test_a_port_of_the_host_is_given_once(node: Node) -> None:
+    """To whoever came first, by the API or by a file; who comes when it is free gets it."""
+    held = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
+    node.add("first", containers=[container("c1", **held)])
+    await node.runs("first")
+    node.add("second", containers=[container("c2", **held)])
+    path = put(node, manifest(container("s1", **held)))
+    await node.advance(1)
+    text = "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    for name in ("second", "web-n1"):
+        await node.until(lambda name=name: node.phase(name) == "Failed")
+        assert (node.api.status(name)["reason"], node.api.status(name)["message"]) == ("NodePorts", text)
+    path.unlink()
+    node.api.delete("first", 0)
+    await node.advance(1)
+    await node.until(lambda: node.api.get("pods", "first") is None)
+    node.add("third", containers=[container("c3", **held)])
+    await node.runs("third")

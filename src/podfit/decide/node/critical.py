@@ -52,6 +52,8 @@ def preemption(
     short_by = dict(refusal.short_by)
     if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, ()), Fits):
         return None
+    if fit.ports_taken(pod, [occupant.counts for occupant in occupants]) is not None:
+        return None
     staying = [occupant for occupant in occupants if not occupant.going]
     missing = fit.shortage(pod, node, [*(occupant.counts for occupant in staying), *reserved])
     victims = _victims([occupant for occupant in staying if _yields(occupant.pod, pod)], missing)

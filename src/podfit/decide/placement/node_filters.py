@@ -11,6 +11,7 @@ from podfit.core.selectors import Requirement
 from podfit.decide.placement.view import HostPort, NodeInfo, Refusal
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+NO_FREE_PORTS = "node(s) didn't have free ports for the requested pod ports"
 _RESTART_ALL = "RestartAllContainers"
 
 
@@ -29,8 +30,8 @@ def admits(pod: Pod, node: Node) -> Refusal | None:
 
 
 def has_ports(ports: frozenset[HostPort], view: NodeInfo) -> Refusal | None:
-    if ports and _clash(ports, view.ports):
-        return Refusal("NodePorts", ("node(s) didn't have free ports for the requested pod ports",))
+    if ports and clash(ports, view.ports):
+        return Refusal("NodePorts", (NO_FREE_PORTS,))
     return None
 
 
@@ -122,7 +123,8 @@ def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...] | None:
     return required.node_selector_terms if required else None
 
 
-def _clash(wanted: frozenset[HostPort], taken: frozenset[HostPort]) -> bool:
+def clash(wanted: frozenset[HostPort], taken: frozenset[HostPort]) -> bool:
+    """Whether any of the ports is taken: the same protocol and number, at the same address or at all addresses."""
     return any(
         protocol == other_protocol and port == other_port and (ip == other_ip or "0.0.0.0" in (ip, other_ip))
         for ip, protocol, port in wanted

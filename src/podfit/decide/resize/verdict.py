@@ -17,7 +17,8 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.cgroup.container_resources import Machine, is_critical, limited_swap
 from podfit.decide.managers import cpu as cpusets
 from podfit.decide.managers import memory as memory_blocks
-from podfit.decide.placement.node_filters import matches_node, tolerates
+from podfit.decide.placement.node_filters import NO_FREE_PORTS, clash, matches_node, tolerates
+from podfit.decide.placement.view import HostPort, host_ports
 from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.requests import pod_requests
 
@@ -48,15 +49,18 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """Another pod of the node: `name` is namespace/name, `requests` those of its allocated form, status considered."""
+    """Another pod of the node: `name` is namespace/name, `requests` those of its allocated form, status considered;
+    `ports` are those of the host that it holds.
+    """
 
     name: str
     requests: ResourceList
+    ports: frozenset[HostPort] = frozenset()
 
 
 def neighbour(allocated: Pod, gates: FeatureGates) -> Neighbour:
-    meta = allocated.metadata
-    return Neighbour(f"{meta.namespace}/{meta.name}", pod_requests(allocated, gates=gates, use_status=True))
+    meta, requests = allocated.metadata, pod_requests(allocated, gates=gates, use_status=True)
+    return Neighbour(f"{meta.namespace}/{meta.name}", requests, host_ports(allocated))
 
 
 class Fits(msgspec.Struct, frozen=True):
@@ -85,7 +89,8 @@ Verdict = Fits | Deferred | Infeasible
 
 
 def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Deferred:
-    """A new pod, at the size given by its spec. First refusal wins: pressure, managers, resources, affinity, shutdown.
+    """A new pod, at the size given by its spec. First refusal wins: pressure, managers, resources, affinity, ports of
+    the host, shutdown.
 
     The caller goes on with `occupied(pod, node)` when it fits.
     """
@@ -94,6 +99,7 @@ def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Defer
         _set_aside(pod, node),
         _resources(pod, node, others),
         _affinity(pod, node),
+        ports_taken(pod, others),
         _shutdown(node),
     )
     return next((refusal for refusal in checks if refusal is not None), Fits())
@@ -194,6 +200,14 @@ def _affinity(pod: Pod, node: NodeView) -> Deferred | None:
     if node.node is None or matches_node(pod, node.node):
         return None
     return Deferred("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+
+
+def ports_taken(pod: Pod, others: Iterable[Neighbour]) -> Deferred | None:
+    """The scheduler's rule: who is placed by another way, or by a file, meets it here."""
+    wanted = host_ports(pod)
+    if not any(clash(wanted, other.ports) for other in others):
+        return None
+    return Deferred("NodePorts", f"Predicate NodePorts failed: {NO_FREE_PORTS}")
 
 
 def _shutdown(node: NodeView) -> Deferred | None:
