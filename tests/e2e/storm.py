@@ -27,6 +27,7 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout
 from support.eventually import eventually_async
+from support.parts import containerd_pid
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight
@@ -153,16 +154,3 @@ def wanted(desired: dict[str, Any]) -> tuple[int, int]:
 def identity(pod: dict[str, Any]) -> tuple[str, str, int]:
     status = pod["status"]["containerStatuses"][0]
     return pod["metadata"]["uid"], status["containerID"], status["restartCount"]
-
-
-def containerd_pid(root: Path) -> int:
-    """Of the containerd that runs on this data directory now; `up.json` may name one that was killed."""
-    config = str(root / "containerd" / "config.toml").encode()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            program, *arguments = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if program.endswith(b"containerd") and config in arguments:
-            return int(path.parent.name)
-    raise AssertionError(f"no containerd runs on {root}")

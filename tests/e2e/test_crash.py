@@ -13,7 +13,8 @@ from functools import partial
 
 import pytest
 
-from e2e.storm import Storm, containerd_pid
+from e2e.storm import Storm
+from support.parts import containerd_pid
 from support.up import Up
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
