@@ -171,8 +171,8 @@ async def test_a_port_of_the_host_is_given_once(node: Node) -> None:
     path = put(node, manifest(container("s1", **held)))
     await node.advance(1)
     text = "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    await node.until(lambda: {node.phase("second"), node.phase("web-n1")} == {"Failed"})
     for name in ("second", "web-n1"):
-        await node.until(lambda name=name: node.phase(name) == "Failed")
         assert (node.api.status(name)["reason"], node.api.status(name)["message"]) == ("NodePorts", text)
     path.unlink()
     node.api.delete("first", 0)
