@@ -1,95 +1,24 @@
 """`podfit resize` on a node that decides for itself: done, waiting, refused, protected, undone."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actions.shop import NAMESPACE, Shop, cpu, promise
 from answers.conversation import PODS, Conversation
 from answers.conversation import pod as canned
-from kubelet.harness import IDENTITY, Node
-from podfit.actions.resize_pods import Options, Outcome, carry_out, difference
+from kubelet.harness import Node
+from podfit.actions.resize_pods import LOOK_SECONDS, Options, carry_out, difference
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import ERROR, FITS, UNCHANGED
 from podfit.answers.resize_request import BEFORE, Amount, RequestError, ResizeRequest, apply
-from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.client.rest import Client
-from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from support.server import Server, running_server
-
-NAMESPACE = "default"
-
-
-class Shop:
-    def __init__(self, node: Node, server: Server) -> None:
-        self.node, self.server, self.client = node, server, server.client
-
-    async def add(self, name: str, cpu: str, policy: str = "NotRequired", memory: str = "64Mi") -> None:
-        request, _, limit = memory.partition(":")
-        resources: dict[str, Any] = {"requests": {"cpu": cpu, "memory": request}}
-        resources |= {"limits": {"memory": limit}} if limit else {}
-        container = {
-            "name": "app",
-            "image": "app:1",
-            "resources": resources,
-            "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
-        }
-        meta = {"name": name, "namespace": NAMESPACE, "labels": {"app": name}}
-        document = {"metadata": meta, "spec": {"nodeName": "n1", "containers": [container]}}
-        await self.client.create(convert(document, Pod))
-        await self.node.advance(2)
-
-    async def pod(self, name: str) -> Pod:
-        return await self.client.get(Pod, name, NAMESPACE)
-
-    def use(self, memory: int) -> None:
-        """What every container uses from now on, in bytes."""
-        self.node.cgroups.used = memory
-
-    async def snapshot(self, *names: str) -> Snapshot:
-        found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]
-        merged: dict[str, Any] = {"pods": tuple(pod for snapshot in found for pod in snapshot.pods)}
-        return Snapshot(
-            age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours, nodes=found[0].nodes, **merged
-        )
-
-    async def resize(self, *names: str, request: ResizeRequest, how: Options, moves: float = 0) -> list[Outcome]:
-        """Carry it out while time moves on by `moves` seconds."""
-        snapshot = await self.snapshot(*names)
-        promised = plan(snapshot, request)
-
-        async def act() -> list[Outcome]:
-            return [
-                outcome async for outcome in carry_out(self.client, snapshot, request, promised, how, self.node.clock)
-            ]
-
-        task = asyncio.create_task(act())
-        for _ in range(60):
-            if task.done():
-                break
-            await self.node.advance(moves / 60)
-        return await task
-
-
-@pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    node = Node(tmp_path / "node")
-    async with running_server(tmp_path, clock=node.clock, certificate=True) as server:
-        node.use(Client(Local(server.api.handler, IDENTITY)))
-        await node.start()
-        yield Shop(node, server)
-        await node.kubelet.stop(stop_pods=False)
-
-
-def cpu(amount: str) -> ResizeRequest:
-    return ResizeRequest({"cpu": Amount(Quantity.parse(amount))})
 
 
 async def test_pods_are_resized_one_after_the_other_and_back_again(shop: Shop) -> None:
@@ -117,6 +46,25 @@ async def test_who_waits_is_told_when_time_is_up(shop: Shop) -> None:
     assert [(deed.state, deed.good) for deed in deeds] == [("waits", False)]
     assert "Node didn't have enough resource: cpu" in deeds[0].text
     assert 30 <= deeds[0].seconds <= 32
+
+
+async def test_without_waiting_it_is_read_back_what_became_of_all(shop: Shop) -> None:
+    """Of three that ask for 1800m of 4 CPUs two are done and one waits, and that is no success."""
+    for name in ("a", "b", "c"):
+        await shop.add(name, "400m")
+    deeds = await shop.resize("a", "b", "c", request=cpu("1800m"), how=Options(), moves=10)
+    assert [(deed.pod, deed.state) for deed in deeds] == [("a", "done"), ("b", "done"), ("c", "waits")]
+    assert deeds[2].text.startswith("Node didn't have enough resource: cpu, requested: 1800")
+    assert [str(size) for size in deeds[0].sizes] == ["400m → 1800m"]
+    assert deeds[2].seconds <= LOOK_SECONDS
+
+
+async def test_a_node_that_does_nothing_is_not_said_to_have_done_it(shop: Shop) -> None:
+    await shop.add("a", "400m")
+    snapshot = await shop.snapshot("a")
+    await shop.node.kubelet.stop(stop_pods=False)
+    (deed,) = await shop.carried_out(promise(snapshot, cpu("1")), Options(), moves=10)
+    assert (deed.state, deed.text) == ("waits", "still not seen yet after 2 s")
 
 
 async def test_a_request_that_waits_already_is_waited_for_and_not_called_unchanged(shop: Shop) -> None:
@@ -187,11 +135,9 @@ async def test_what_is_refused_ends_it(shop: Shop) -> None:
     await shop.add("a", "100m")
     await shop.add("b", "100m")
     snapshot, request = await shop.snapshot("a", "b"), cpu("500m")
-    promised = plan(snapshot, request)
+    promised = promise(snapshot, request)
     await shop.client.delete(Pod, "a", NAMESPACE, grace=0)
-    deeds = [
-        outcome async for outcome in carry_out(shop.client, snapshot, request, promised, Options(), shop.node.clock)
-    ]
+    deeds = [outcome async for outcome in carry_out(shop.client, promised, Options(), shop.node.clock)]
     assert [(deed.pod, deed.state) for deed in deeds] == [("a", "refused")]
     assert "not found" in deeds[0].text
     assert (await shop.pod("b")).metadata.generation == 1
@@ -216,18 +162,21 @@ async def test_a_restart_stays_within_the_disruption_budget(
     document["metadata"]["labels"] = {"app": "web"}
     conversation = Conversation(36, document)
     conversation.documents["/apis/policy/v1/namespaces/shop/poddisruptionbudgets"] = {
-        "items": [{"metadata": {"name": "web"}, "spec": budget, "status": {"disruptionsAllowed": allowed}}]
+        "items": [
+            {
+                "metadata": {"name": "web", "namespace": "shop"},
+                "spec": budget,
+                "status": {"disruptionsAllowed": allowed},
+            }
+        ]
     }
     conversation.documents[f"{PODS}/web/resize"] = document
-    snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
+    snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"), usage=True)
     request = ResizeRequest({"memory": Amount(Quantity.parse("512Mi"))})
-    promised = plan(snapshot, request)
-    assert promised.pods[0].restarts
+    promised = promise(snapshot, request)
+    assert promised.plan.pods[0].restarts
     clock = Node(Path("/nonexistent")).clock
-    deeds = [
-        outcome
-        async for outcome in carry_out(conversation.client, snapshot, request, promised, Options(dry_run=True), clock)
-    ]
+    deeds = [outcome async for outcome in carry_out(conversation.client, promised, Options(dry_run=True), clock)]
     assert [deed.state for deed in deeds] == states
 
 
@@ -240,9 +189,7 @@ async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> N
     request = cpu("700m")
     deeds = [
         outcome
-        async for outcome in carry_out(
-            conversation.client, snapshot, request, plan(snapshot, request), Options(dry_run=True), clock
-        )
+        async for outcome in carry_out(conversation.client, promise(snapshot, request), Options(dry_run=True), clock)
     ]
     assert [deed.state for deed in deeds] == ["accepted"]
     assert conversation.asked[-1] == ("PATCH", path)

@@ -1,5 +1,6 @@
 """A server of another age, as far as a question sees it: canned answers in the shapes of its release."""
 
+import copy
 from typing import Any
 
 import msgspec
@@ -51,6 +52,8 @@ class Conversation:
             return _status(403, f'pods is forbidden: User "jo" cannot list {request.path}')
         if request.path in self.denied:
             return _status(403, DENIED)
+        if request.method == "PATCH" and request.path.endswith("/resize"):
+            return self._resized(request)
         document = self.documents.get(request.path)
         if isinstance(document, list):  # what is said one time after the other
             document = document.pop(0) if len(document) > 1 else document[0]
@@ -62,7 +65,39 @@ class Conversation:
             return Response(200, {"content-type": "text/plain"}, document.encode())
         return Response(200, {}, msgspec.json.encode(document))
 
+    def _resized(self, request: Request) -> Response:
+        """The API takes it and the node grants it at once."""
+        name = request.path.removesuffix("/resize")
+        if not isinstance(self.documents.get(name), dict):
+            return _missing(request.path)
+        made = copy.deepcopy(self.documents[name])
+        merge(made, msgspec.json.decode(request.body))
+        sizes = {container["name"]: container["resources"] for container in made["spec"]["containers"]}
+        for status in made["status"].get("containerStatuses", ()):
+            status |= {"resources": sizes[status["name"]], "allocatedResources": sizes[status["name"]]["requests"]}
+        if request.param("dryRun") != "All":
+            self.documents[name].clear()
+            self.documents[name].update(made)
+        return Response(200, {}, msgspec.json.encode(made))
+
     async def close(self) -> None: ...
+
+
+def merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
+    """A strategic merge, as far as it is used: null removes, lists of named things merge by name."""
+    if patch.pop("$patch", "") == "replace":
+        document.clear()
+    for key, value in patch.items():
+        if value is None:
+            document.pop(key, None)
+        elif isinstance(value, dict):
+            merge(document.setdefault(key, {}), value)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            named = {container["name"]: container for container in document.setdefault(key, [])}
+            for container in value:
+                merge(named[container["name"]], container)
+        else:
+            document[key] = value
 
 
 def configz(**fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.ages import age_of
 from podfit.answers.plan import plan
-from podfit.answers.plan_result import DEFERRED, ERROR, FITS, INFEASIBLE, REFUSED, Plan
+from podfit.answers.plan_result import DEFERRED, ERROR, FITS, INFEASIBLE, NOT_KNOWN, REFUSED, Plan
 from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
@@ -138,7 +138,11 @@ async def test_before_1_33_status_resize_is_read(told: str, state: str) -> None:
 async def test_missing_rights_are_said_and_the_rest_is_answered() -> None:
     conversation = Conversation(36, pod(), forbidden=("/api/v1/pods", "/api/v1/namespaces/shop/resourcequotas"))
     answer = await planned(conversation, cpu="700m")
-    assert answer.pods[0].verdict == FITS
+    assert (answer.pods[0].verdict, answer.pods[0].changes != ()) == (NOT_KNOWN, True)
+    assert (
+        answer.pods[0].text
+        == 'who else is on node n1 is not known: pods is forbidden: User "jo" cannot list /api/v1/pods'
+    )
     assert sum("not read" in note for note in answer.notes) == 2
 
 

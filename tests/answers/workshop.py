@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answers.conversation import PODS, Conversation, pod
+from answers.conversation import PODS, Conversation, merge, pod
 from podfit.answers.template import bare
 from podfit.net.wire import Request, Response
 
@@ -30,8 +30,6 @@ class Workshop(Conversation):
         self.writes: list[tuple[str, Any, bool]] = []
         names = [path for path in self.documents if path.startswith(f"{PODS}/")]
         self.documents[PODS] = {"items": [self.documents[name] for name in names]}
-        for name in names:
-            self.documents[f"{name}/resize"] = self.documents[name]
 
     def add(self, kind: str, document: dict[str, Any]) -> None:
         """By its plural, such as deployments."""
@@ -72,7 +70,8 @@ class Workshop(Conversation):
         self.documents[f"{APPS}/replicasets"] = {
             "items": [document for path, document in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
         }
-        if request.method != "PATCH" or request.path in self.forbidden or request.path not in self.documents:
+        known = request.path in self.documents or request.path.endswith("/resize")
+        if request.method != "PATCH" or request.path in self.forbidden or not known:
             return await super().send(request)
         patch = msgspec.json.decode(request.body)
         dry = request.param("dryRun") == "All"
@@ -81,7 +80,7 @@ class Workshop(Conversation):
             code = 409 if "modified" in text else 403
             return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "message": text}))
         if not dry and not request.path.startswith(PODS):
-            _merge(self.documents[request.path], patch)
+            merge(self.documents[request.path], patch)
             self.control()
         return await super().send(request)
 
@@ -95,20 +94,3 @@ class Workshop(Conversation):
             bare(replica_set["spec"]["template"]) == bare(deployment["spec"]["template"]) for replica_set in sets
         ):
             self.rollouts += 1
-
-
-def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
-    """A strategic merge, as far as it is used: null removes, lists of named things merge by name."""
-    if patch.pop("$patch", "") == "replace":
-        document.clear()
-    for key, value in patch.items():
-        if value is None:
-            document.pop(key, None)
-        elif isinstance(value, dict):
-            _merge(document.setdefault(key, {}), value)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            named = {container["name"]: container for container in document.setdefault(key, [])}
-            for container in value:
-                _merge(named[container["name"]], container)
-        else:
-            document[key] = value

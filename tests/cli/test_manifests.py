@@ -119,6 +119,26 @@ async def test_without_a_target_every_document_names_its_own(
     assert found["order"] == ["a", "b"]
 
 
+async def test_resize_takes_all_that_a_manifest_names_in_the_order_of_the_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_bytes(b"kind: Service\n---\n" + sized("b", "3") + b"\n---\n" + sized("a", "1"))
+    cluster = Conversation(36, pod("a", cpu="3"), pod("b", cpu="1"))
+    assert await ask(tmp_path, cluster, "plan", "-f", str(path)) == 0
+    assert f"next: podfit resize -f {path} --kubeconfig" in capsys.readouterr().out
+    assert await ask(tmp_path, cluster, "resize", "-f", str(path)) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.partition(" after")[0] for line in out] == [
+        "1/2  a  cpu 3/3 → 1/1  done",
+        "2/2  b  cpu 1/1 → 3/3  done",
+        "2 of 2 pods resized",
+    ]
+    assert await ask(tmp_path, cluster, "resize", "-f", str(path), "--cpu", "1") == 2
+    assert await ask(tmp_path, cluster, "resize") == 2
+    assert "a target is required" in capsys.readouterr().err
+
+
 async def test_what_a_manifest_names_and_is_not_there_keeps_nothing_from_being_planned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -235,8 +235,10 @@ async def test_a_manifest_may_say_the_sizes(tmp_path: Path, capsys: pytest.Captu
     manifest = tmp_path / "deploy.yaml"
     template = {"spec": {"containers": [container]}}
     manifest.write_bytes(msgspec.json.encode({"kind": "Deployment", "spec": {"template": template}}))
-    assert await ask(tmp_path, Conversation(36, pod()), "plan", "pod/web", "-f", str(manifest)) == 1
-    assert "resource requests cannot be removed" in capsys.readouterr().out
+    assert await ask(tmp_path, Conversation(36, pod()), "plan", "pod/web", "-f", str(manifest)) == 0
+    out = capsys.readouterr().out
+    assert "500m/500m → 1/1" in out
+    assert 'memory request and limit of "app" stay as they are: a resize removes none' in out
 
 
 def test_without_a_cluster_the_kubeconfig_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from answers.conversation import PODS, Conversation, pod
 from answers.workshop import APPS, SIZES, Workshop, template
 from cli.test_questions import ask
-from podfit.actions.resize_pods import Outcome
+from podfit.actions.resize_pods import Options, Outcome
 from podfit.answers.plan_result import FITS, Plan, PodPlan
 from podfit.cli.resize import Done, summary
 
@@ -37,10 +37,10 @@ async def test_pods_first_then_their_template(tmp_path: Path, capsys: pytest.Cap
     assert await ask(tmp_path, shop, "resize", *CPU) == 0
     out = capsys.readouterr().out.splitlines()
     assert [line.partition(" after")[0] for line in out] == [
-        "1/2  web-1  cpu 500m/500m → 700m/700m  accepted",
-        "2/2  web-2  cpu 500m/500m → 700m/700m  accepted",
+        "1/2  web-1  cpu 500m/500m → 700m/700m  done",
+        "2/2  web-2  cpu 500m/500m → 700m/700m  done",
         "template  deployment/web  cpu 500m/500m → 700m/700m  done: no rollout",
-        "2 of 2 pods asked to resize; --wait waits until the node has done it",
+        "2 of 2 pods resized",
     ]
     stored = [path.rpartition("/")[2] for path, _, dry in shop.writes if not dry and path.startswith(APPS)]
     assert (stored, shop.rollouts) == (["web", "web-abc", "web"], 0)
@@ -117,4 +117,4 @@ def test_pods_that_had_the_size_are_not_counted_as_resized() -> None:
         (("done", "done", "waits"), "2 of 3 pods resized, 1 waits"),
     ):
         outcomes = [Outcome(pod=name, state=state) for name, state in zip(names, states, strict=True)]
-        assert summary(Done(plan, outcomes), dry_run=False) == told
+        assert summary(Done(plan, outcomes), Options(wait=True)) == told

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, Node
-from podfit.answers.budgets import budgets_of
+from podfit.answers.budgets import read_budgets
 from podfit.answers.export import export
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import PodPlan
@@ -114,7 +114,7 @@ class World:
 
     async def snapshot(self, name: str, mode: str = "shrink") -> Snapshot:
         found = await Reader(self.client, "default", self.node.clock).read(Target(POD, name), usage=True)
-        budgets = await budgets_of(self.client, "default")
+        budgets = await read_budgets(self.client, ("default",))
         return replace(found, room=Room(mode), budgets=budgets)
 
     async def plan(self, name: str, cpu: str, *, mode: str = "shrink") -> PodPlan:
@@ -290,7 +290,7 @@ async def test_a_disruption_budget_is_asked_and_nobody_gives_in_vain(harsh: Worl
     found = await harsh.why("web", mode="preempt")
     assert found.room == (
         "default/batch shrinks cpu 1500m → 1100m",
-        "default/nightly cannot be evicted: its disruption budget all allows no disruption now",
+        "default/nightly cannot be evicted: The disruption budget all needs 0 healthy pods and has 0 currently",
     )
     await allows(1)
     await harsh.node.advance(BUDGET_SECONDS + 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from podfit.actions.resize_pods import Options, Outcome, difference
 from podfit.answers.commands import Commands
-from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered
+from podfit.answers.resize_request import BEFORE, ResizeRequest, apply_to_template, remembered
 from podfit.answers.target import Target
 from podfit.answers.template import (
     REFUSED,
@@ -163,7 +163,7 @@ def _template(workload: Workload, request: ResizeRequest) -> Patch:
 
 
 def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
-    return {"spec": {"template": _exactly(apply(request, workload.template), workload.template)}}
+    return {"spec": {"template": _exactly(apply_to_template(request, workload.template), workload.template)}}
 
 
 def _exactly(wanted: Pod, stored: Pod) -> Patch:

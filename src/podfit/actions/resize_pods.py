@@ -2,53 +2,64 @@
 `--undo`.
 
 Pods are resized one after the other, in the plan's order; one that gives up room is waited for before the next is asked
-for. The first that is refused, or that a disruption budget protects from the restart it needs, ends it: what is done is
+for. A pod that waits for a size which is no longer wanted is told so first: room that another gives up would grant it.
+The first that is refused, or that a disruption budget protects from the restart it needs, ends it: what is done is
 done and told, what is left is left as it was.
 
     before ──annotation──▶ resize ──▶ watched until it is complete, waits, or fails
+
+Everything that is told was read back: sizes from the API's answer, the state from the pod. Without `wait` that is one
+short look for all pods together, when all were asked.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
+from podfit.actions.follow import Follow, Follower
 from podfit.answers.ages import Age
-from podfit.answers.budgets import budgets_of, protects
+from podfit.answers.budgets import cover_both, read_budgets
 from podfit.answers.commands import HERE, Commands
+from podfit.answers.effects import ResourceChange, resizing
 from podfit.answers.kinds import PODS
-from podfit.answers.plan_result import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
-from podfit.answers.pod_state import ENDED, FAILING, INFEASIBLE, SETTLED, granted
-from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered, with_template
-from podfit.answers.snapshot import Snapshot
+from podfit.answers.plan_result import ERROR, UNCHANGED, Plan, PodPlan
+from podfit.answers.pod_state import granted
+from podfit.answers.read_plan import Planned
+from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered
+from podfit.answers.snapshot import PodName
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
-from podfit.answers.why import PodWhy, why_pod
+from podfit.answers.why import PodWhy
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-
-log = logging.getLogger(__name__)
+from podfit.decide.node.room.annotation import GAVE
+from podfit.decide.node.room.plan import allocated_form
 
 GIVING_SECONDS = 10.0
-"""Options long a pod that gives up room is waited for when nobody asked to wait."""
+"""How long a pod that gives up room, or is restarted before another, is waited for when nobody asked to wait."""
+LOOK_SECONDS = 2.0
+"""How long is looked for what became of all pods, when nobody asked to wait: a node needs less than a tenth of it."""
+BUDGET_SECONDS = 1.0
+"""After which a disruption budget is read again, whose controller has yet to see that a pod is back."""
 SHRINK = "podfit.dev/memory-shrink"
-"""Options a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
+"""How a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`state` is done, waits, failed, refused, protected, unchanged or accepted (a dry run); `seconds` until then."""
+    """`state` is done, waits, failed, refused, protected, unchanged or accepted (a dry run); `seconds` until then.
+
+    `sizes` are those that the API's answer has, beside what the node had granted before.
+    """
 
     pod: str
     state: str
     text: str = ""
     seconds: float = 0.0
+    namespace: str = ""
+    sizes: tuple[ResourceChange, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -62,7 +73,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes; `disrupt`
-    goes on when that ends other pods or begins a rollout.
+    goes on when that ends other pods, begins a rollout, or restarts a pod that a disruption budget protects.
     """
 
     wait: bool = False
@@ -76,130 +87,213 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def objection(plan: Plan, options: Options) -> tuple[str, str]:
     """What speaks against beginning at all, and what helps; empty when nothing does. What a plan's pods say is seen."""
     ended = sorted({name for pod in plan.pods for name in pod.ends})
+    protected = [pod for pod in plan.pods if pod.protected]
     template, allow = plan.template, "to do it all the same, add:  --allow-disruption"
     if template is not None and template.verdict == TEMPLATE_REFUSED:
         return f"the template of {template.target} cannot be changed: {template.text}", template.fix
     if ended and not options.disrupt:
         return f"{', '.join(ended)} would be ended to make room", allow
+    if protected and not options.disrupt:
+        return f"{', '.join(pod.pod for pod in protected)}: {protected[0].protected}", allow
     if template is not None and not template.good and not options.disrupt:
         return f"the template of {template.target}: {template.text}", template.fix or allow
     return "", ""
 
 
-def may_begin(planned: PodPlan, *, guarded: bool) -> bool:
+def may_begin(planned: PodPlan, options: Options) -> bool:
     """Whether the resize is to be sent, or waited for. One that will fail is not, unless it has failed already and is
     only waited for, or its memory is lowered step by step.
     """
+    if planned.protected:
+        return options.disrupt
     if planned.verdict == ERROR:
-        return guarded or planned.repeated
-    return planned.good or planned.verdict == DEFERRED
+        return options.guarded or planned.repeated
+    return planned.sendable
 
 
 class Progress:
-    """Options far it has come, for whoever asks in the middle.
+    """How far it has come, for whoever asks in the middle.
 
     `pod` is the one whose turn it is. Its resize has been sent when the API server has answered; `seen` is what became
-    of it so far, when it is waited for.
+    of it so far, when it is waited for. `asked` are pods that were sent and of which nothing has been told yet.
     """
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
+        self.asked: list[str] = []
         self.pod = ""
         self.sending = self.sent = False
         self.seen: PodWhy | None = None
 
-    def turn(self, pod: str) -> None:
-        self.pod, self.sending, self.sent, self.seen = pod, False, False, None
+    def turn(self, pod: str, *, sent: bool = False) -> None:
+        self.pod, self.sending, self.sent, self.seen = pod, sent, sent, None
 
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
+        self.asked = [name for name in self.asked if name != outcome.pod]
         self.turn("")
 
 
 async def carry_out(
-    client: Client,
-    snapshot: Snapshot,
-    request: ResizeRequest,
-    plan: Plan,
-    options: Options,
-    clock: Clock,
-    *,
-    progress: Progress | None = None,
+    client: Client, planned: Planned, options: Options, clock: Clock, *, progress: Progress | None = None
 ) -> AsyncIterator[Outcome]:
-    """One outcome a pod, as they are done. Raises ConnectionError when the server goes away."""
-    progress = progress or Progress()
-    request = with_template(request, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
-    budgets = await budgets_of(client, snapshot.namespace)
-    pods = {pod.metadata.name: pod for pod in snapshot.pods}
-    for index, planned in enumerate(plan.pods):
-        needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1 :])
-        waits = (
-            replace(options, wait=True, timeout=options.timeout if options.wait else GIVING_SECONDS)
-            if needed
-            else options
-        )
-        progress.turn(planned.pod)
-        outcome = await _one(
-            client,
-            snapshot,
-            request,
-            pods[planned.pod],
-            planned,
-            waits,
-            clock=clock,
-            budgets=budgets,
-            progress=progress,
-        )
-        progress.ended(outcome)
+    """One outcome a pod, in the plan's order. Raises ConnectionError when the server goes away."""
+    async for outcome in _Run(client, planned, options, clock, progress or Progress()).outcomes():
         yield outcome
-        if outcome.ends:
-            return
 
 
-async def _one(
-    client: Client,
-    snapshot: Snapshot,
-    request: ResizeRequest,
-    pod: Pod,
-    planned: PodPlan,
-    options: Options,
-    *,
-    clock: Clock,
-    budgets: tuple[PodDisruptionBudget, ...],
-    progress: Progress,
-) -> Outcome:
-    name, namespace = pod.metadata.name, pod.metadata.namespace
-    if planned.verdict == UNCHANGED:
-        return Outcome(pod=name, state="unchanged")
-    if not may_begin(planned, guarded=options.guarded):
-        return Outcome(pod=name, state="refused", text=planned.text)
-    guard = next((budget for budget in budgets if planned.restarts and protects(budget, pod)), None)
-    if guard is not None:
-        text = f"a restart would break the disruption budget {guard.metadata.name}"
-        return Outcome(pod=name, state="protected", text=text)
-    started = clock.monotonic()
-    if planned.repeated and not options.wait and not options.guarded:
-        return Outcome(pod=name, state="waits", text=f"asked for already: {planned.text}")
-    progress.sending = not options.dry_run
-    try:
-        if not options.dry_run:
-            await _annotate(client, pod, request, snapshot.age, guarded=options.guarded)
-        sent = await client.patch(
-            PODS,
-            name,
-            namespace,
-            difference(apply(request, pod), pod),
-            dry_run=options.dry_run,
-            field_manager="podfit",
-            subresource="resize" if snapshot.age.has_subresource else "",
+class _Run:
+    def __init__(self, client: Client, planned: Planned, options: Options, clock: Clock, progress: Progress) -> None:
+        self._client, self._snapshot, self._plan = client, planned.snapshot, planned.plan
+        self._options, self._clock, self._progress = options, clock, progress
+        self._requests = {_name(wanted.pod): wanted for wanted in planned.requests}
+        self._follower = Follower(client, planned.snapshot, clock)
+        self._sent: dict[PodName, tuple[Pod, float]] = {}  # the API's answer, and when it was asked
+        self._over: dict[PodName, Outcome] = {}
+        self._restarting: list[PodPlan] = []
+
+    async def outcomes(self) -> AsyncIterator[Outcome]:
+        held: list[tuple[PodPlan, Outcome | None]] = []
+        pods = await self._withdrawn()
+        for index, planned in enumerate(pods):
+            outcome = await self._one(planned, pods[index + 1 :])
+            if outcome is None or held:
+                held.append((planned, outcome))
+                self._progress.turn("")
+            else:
+                self._progress.ended(outcome)
+                yield outcome
+            if outcome is not None and outcome.ends:
+                break
+        until = self._clock.monotonic() + LOOK_SECONDS
+        for planned, outcome in held:
+            told = outcome or await self._followed(planned, until - self._clock.monotonic(), brief=True)
+            self._progress.ended(told)
+            yield told
+
+    async def _withdrawn(self) -> tuple[PodPlan, ...]:
+        """The pods to go through, when those that wait for another size have been told the new one. Where one of these
+        is refused, they are those that were told.
+        """
+        if self._options.dry_run:
+            return self._plan.pods
+        for planned in self._plan.sending:
+            if not planned.replaces:
+                break
+            if may_begin(planned, self._options) and not await self._send(planned):
+                return tuple(pod for pod in self._plan.pods if _key(pod) in self._sent or _key(pod) in self._over)
+        return self._plan.pods
+
+    async def _one(self, planned: PodPlan, later: Sequence[PodPlan]) -> Outcome | None:
+        """What became of it; None when it was sent and nobody waits for it."""
+        options, name = self._options, planned.pod
+        if planned.verdict == UNCHANGED:
+            return Outcome(pod=name, state="unchanged", namespace=planned.namespace)
+        if not may_begin(planned, options):
+            state = "protected" if planned.protected else "refused"
+            return Outcome(pod=name, state=state, text=planned.text, namespace=planned.namespace)
+        if planned.repeated and not options.wait and not options.guarded:
+            text = f"asked for already: {planned.text}"
+            return Outcome(pod=name, state="waits", text=text, namespace=planned.namespace)
+        if _key(planned) not in self._sent:
+            await self._send(planned)
+        if known := self._over.get(_key(planned)):
+            return known
+        if options.dry_run:
+            return self._told(planned, self._sent[_key(planned)][0], "accepted")
+        needed = planned.gives and any(pod.node == planned.node for pod in later)
+        if options.wait or needed:
+            return await self._followed(planned, options.timeout if options.wait else GIVING_SECONDS)
+        return None
+
+    async def _send(self, planned: PodPlan) -> bool:
+        """Whether the API server took it; what else became of it is then known."""
+        wanted = self._requests[_key(planned)]
+        pod, options, progress = wanted.pod, self._options, self._progress
+        if text := await self._why_protected(planned, pod):
+            self._over[_key(planned)] = Outcome(
+                pod=planned.pod, state="protected", text=text, namespace=planned.namespace
+            )
+            return False
+        progress.turn(planned.pod)
+        progress.sending = not options.dry_run
+        started, age = self._clock.monotonic(), self._snapshot.age
+        try:
+            if not options.dry_run:
+                await _annotate(self._client, pod, wanted.asked, age, guarded=options.guarded)
+            sent = await self._client.patch(
+                PODS,
+                pod.metadata.name,
+                pod.metadata.namespace,
+                difference(apply(wanted.asked, pod), pod),
+                dry_run=options.dry_run,
+                field_manager="podfit",
+                subresource="resize" if age.has_subresource else "",
+            )
+        except ApiError as error:
+            refused = Outcome(pod=planned.pod, state="refused", text=error.message, namespace=planned.namespace)
+            self._over[_key(planned)] = refused
+            return False
+        self._sent[_key(planned)] = sent, started
+        progress.sent = not options.dry_run
+        if progress.sent:
+            progress.asked.append(planned.pod)
+        if planned.restarts:
+            self._restarting.append(planned)
+        return True
+
+    async def _why_protected(self, planned: PodPlan, pod: Pod) -> str:
+        """Why a disruption budget does not allow the restart, when another pod of this run was restarted before: that
+        one is waited for, and so is the budget's controller. The plan has asked for the first of them.
+        """
+        options, budgets = self._options, self._snapshot.budgets
+        if options.disrupt or options.dry_run or not planned.restarts or not self._restarting:
+            return ""
+        if not cover_both(budgets, pod, [self._requests[_key(other)].pod for other in self._restarting]):
+            return ""
+        limit = options.timeout if options.wait else GIVING_SECONDS
+        for earlier in self._restarting:
+            if _key(earlier) not in self._over:
+                self._over[_key(earlier)] = await self._followed(earlier, limit, ready=True)
+        until = self._clock.monotonic() + limit
+        while text := (await read_budgets(self._client, {pod.metadata.namespace})).why_no_restart(pod):
+            if self._clock.monotonic() >= until:
+                return text
+            await self._clock.sleep(BUDGET_SECONDS)
+        return ""
+
+    async def _followed(self, planned: PodPlan, timeout: float, *, brief: bool = False, ready: bool = False) -> Outcome:
+        """What became of it until then; what is known already is not asked again."""
+        if known := self._over.get(_key(planned)):
+            return known
+        sent, _ = self._sent[_key(planned)]
+        self._progress.turn(planned.pod, sent=True)
+
+        def seen(about: PodWhy) -> None:
+            self._progress.seen = about
+
+        how = Follow(timeout=timeout, brief=brief, ready=ready)
+        last, state, text = await self._follower.follow(sent, how, seen)
+        return self._told(planned, last, state, text)
+
+    def _told(self, planned: PodPlan, pod: Pod, state: str, text: str = "") -> Outcome:
+        before = allocated_form(self._requests[_key(planned)].pod, self._snapshot.age.gates)
+        return Outcome(
+            pod=planned.pod,
+            state=state,
+            text=text,
+            seconds=round(self._clock.monotonic() - self._sent[_key(planned)][1], 3),
+            namespace=planned.namespace,
+            sizes=tuple(resizing(pod, before)),
         )
-    except ApiError as error:
-        return Outcome(pod=name, state="refused", text=error.message)
-    if options.dry_run or not options.wait:
-        return Outcome(pod=name, state="accepted", seconds=clock.monotonic() - started)
-    progress.sent = True
-    state, text = await _watched(client, sent, snapshot, options.timeout, clock, progress, repeated=planned.repeated)
-    return Outcome(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
+
+
+def _key(planned: PodPlan) -> PodName:
+    return planned.namespace, planned.pod
+
+
+def _name(pod: Pod) -> PodName:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 def difference(wanted: Pod, stored: Pod) -> dict[str, Any]:
@@ -218,7 +312,7 @@ async def _annotate(client: Client, pod: Pod, request: ResizeRequest, age: Age, 
     """Remember what the pod had been granted, unless an earlier resize has; an undone resize is forgotten."""
     annotations: dict[str, str | None] = {}
     if request.undo:
-        annotations[BEFORE] = None
+        annotations = {name: None for name in (BEFORE, GAVE) if name in pod.metadata.annotations}
     elif BEFORE not in pod.metadata.annotations:
         annotations[BEFORE] = remembered(granted(pod, age))
     if guarded:
@@ -226,48 +320,3 @@ async def _annotate(client: Client, pod: Pod, request: ResizeRequest, age: Age, 
     if annotations:
         patch = {"metadata": {"annotations": annotations}}
         await client.patch(PODS, pod.metadata.name, pod.metadata.namespace, patch, content_type=MERGE_PATCH)
-
-
-async def _watched(
-    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, progress: Progress, *, repeated: bool
-) -> tuple[str, str]:
-    """Follow the pod until its resize is over; one that only waits is waited for as long as there is time.
-
-    `repeated`: nothing was sent, so it may be over already.
-    """
-    progress.seen = seen = why_pod(pod, snapshot, clock.now())
-    if repeated and (over := _over(seen)):
-        return over
-    loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
-    timer = clock.call_later(timeout, lambda: scope.reschedule(loop.time()))
-    try:
-        async with scope:
-            events = client.watch(
-                PODS,
-                pod.metadata.namespace,
-                resource_version=pod.metadata.resource_version,
-                fields=f"metadata.name={pod.metadata.name}",
-                timeout=max(1, round(timeout)),
-            )
-            async with aclosing(events):
-                async for event in events:
-                    if event.type == "BOOKMARK":
-                        continue
-                    if event.type == "DELETED":
-                        return "failed", "the pod was deleted"
-                    progress.seen = seen = why_pod(event.object, snapshot, clock.now())
-                    if over := _over(seen):
-                        return over
-    except TimeoutError:
-        log.debug("time is up pod=%s state=%s", pod.metadata.name, seen.state)
-    finally:
-        timer.cancel()
-    state = "failed" if seen.state == FAILING else "waits"
-    return state, seen.message or f"still {seen.state} after {timeout:g} s"
-
-
-def _over(seen: PodWhy) -> tuple[str, str] | None:
-    """What became of a resize that is over."""
-    if seen.state == SETTLED:
-        return "done", ""
-    return ("failed", seen.message) if seen.state in (INFEASIBLE, ENDED) else None

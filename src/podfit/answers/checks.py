@@ -10,9 +10,13 @@ from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, 
 from podfit.decide.resize.steps import lowers
 
 
-def checks_of(age: Age) -> tuple[Check, ...]:
-    """Before 1.36 the node, not the API, refused what it can never hold."""
-    checks = RESIZE_CHECKS if age.checks_capacity else tuple(c for c in RESIZE_CHECKS if c not in NODE_CHECKS)
+def checks_of(age: Age, *, knows_node: bool = True) -> tuple[Check, ...]:
+    """Before 1.36 the node, not the API, refused what it can never hold. Without `knows_node` the checks that ask about
+    the node are left out: to whoever may not read it, it is not missing.
+    """
+    checks = (
+        RESIZE_CHECKS if age.checks_capacity and knows_node else tuple(c for c in RESIZE_CHECKS if c not in NODE_CHECKS)
+    )
     if age.lowers_memory:
         return checks
     return tuple(

@@ -182,7 +182,8 @@ class Effects:
         shares = (f"{name} uses {100 * (seen[name] or 0) // limit} %" for name, limit in lowered.items() if limit)
         tiny = any(limit < START.value() for limit in lowered.values())
         again = f"; started again with less than {START} it may not run" if tiny else ""
-        return f"{', '.join(shares)} of the lower memory limit{again}"
+        kind = "lower" if all(self._before(name) for name in lowered) else "new"
+        return f"{', '.join(shares)} of the {kind} memory limit{again}"
 
     def _seen(self, names: Iterable[str]) -> dict[str, int | None]:
         return {name: (self._usage or {}).get(name) for name in names}

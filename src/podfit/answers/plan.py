@@ -1,23 +1,25 @@
 """Plans a resize: for each pod the API's verdict, the node's decision, and the effects on its containers.
 
 The pods are asked for one after the other, as `podfit resize` does, so each verdict counts for the next: room, quota
-and the queue of what waits on the node already. What asks for no more goes first, then in the order of a node's queue:
-room that one gives up is there for the next.
+and the queue of what waits on the node already. A pod that waits for another size is told the new one first of all.
+What asks for no more goes next, then in the order of a node's queue: room that one gives up is there for the next.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.answers.checks import checks_of
 from podfit.answers.effects import Effects
 from podfit.answers.live_node import live_node
 from podfit.answers.making_room import maker_of
 from podfit.answers.plan_notes import notes
-from podfit.answers.plan_result import DEFERRED, Plan
+from podfit.answers.plan_result import Plan, PodPlan
 from podfit.answers.plan_verdicts import CheckedPod, Verdicts, over
-from podfit.answers.resize_request import BEFORE, NothingRecorded, ResizeRequest, apply, with_template
+from podfit.answers.pod_state import waits
+from podfit.answers.resize_request import NothingRecorded, ResizeRequest, apply, can_undo, with_template
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import TemplatePlan
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
@@ -54,8 +56,10 @@ def plan(snapshot: Snapshot, request: ResizeRequest, template: TemplatePlan | No
 def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: TemplatePlan | None = None) -> Plan:
     """`pods` are in the order in which they are asked for. Raises RequestError as `plan`."""
     planner = _Planner(snapshot)
-    asked = [planner.ask(wanted) for wanted in in_order(planner.wanted(requests), snapshot.age.gates)]
-    pods = tuple(planner.verdicts.of(wanted) for wanted in asked)
+    turns = in_order(planner.wanted(requests), snapshot.age.gates)
+    for wanted in sorted(turns, key=lambda turn: not planner.replaces(turn)):
+        planner.ask(wanted)
+    pods = tuple(planner.planned(wanted) for wanted in turns)
     return Plan(
         server=snapshot.age.version,
         namespace=snapshot.namespace,
@@ -67,8 +71,7 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
                 snapshot,
                 [(wanted.pod, wanted.asked) for wanted in requests],
                 planner.quotas,
-                less_memory=any(pod.shrink for pod in pods),
-                deferred=any(pod.verdict == DEFERRED for pod in pods),
+                pods,
                 also_template=template is not None,
             )
         ),
@@ -92,6 +95,7 @@ class _Planner:
         self._snapshot = snapshot
         self.quotas: tuple[ResourceQuota, ...] = snapshot.quotas
         self.granted: list[str] = []
+        self._asked: dict[str, CheckedPod] = {}
         self._nodes = {name: live_node(name, snapshot) for name in snapshot.nodes}
         self._makers = {name: maker_of(name, model, snapshot) for name, model in self._nodes.items()}
         self.verdicts = Verdicts(snapshot, self._nodes, self._makers)
@@ -101,11 +105,24 @@ class _Planner:
             try:
                 yield PlannedPod(request.pod, apply(request.asked, request.pod))
             except NothingRecorded:
-                if not any(BEFORE in other.pod.metadata.annotations for other in requests):
+                if not any(can_undo(other.pod) for other in requests):
                     raise
                 yield PlannedPod(request.pod, None)
 
-    def ask(self, request: PlannedPod) -> CheckedPod:
+    def replaces(self, turn: PlannedPod) -> bool:
+        """Whether the pod waits for a size that is no longer wanted, so that it has to be told before others give up
+        room: the node would grant it.
+        """
+        return turn.new is not None and turn.new.spec != turn.pod.spec and waits(turn.pod, self._snapshot.age)
+
+    def planned(self, turn: PlannedPod) -> PodPlan:
+        """How it stands with a pod that was asked for, once all were."""
+        return replace(self.verdicts.of(self._asked[turn.pod.metadata.uid]), replaces=self.replaces(turn))
+
+    def ask(self, request: PlannedPod) -> None:
+        self._asked[request.pod.metadata.uid] = self._ask(request)
+
+    def _ask(self, request: PlannedPod) -> CheckedPod:
         """Send the request to the API, and what it stores to the node."""
         snapshot, pod, wanted = self._snapshot, request.pod, request.new
         if wanted is None:
@@ -114,16 +131,17 @@ class _Planner:
             text = f"Kubernetes {snapshot.age.version} cannot resize running pods; 1.27 is the first that can"
             return CheckedPod(pod, wanted, ApiError(422, "Invalid", text))
         gates = snapshot.age.gates
-        namespace = pod.metadata.namespace
+        namespace, node = pod.metadata.namespace, pod.spec.node_name
         resize = Resize(
             new=wanted,
             old=default_pod(pod, gates),
-            node=snapshot.nodes.get(pod.spec.node_name),
+            node=snapshot.nodes.get(node),
             gates=gates,
             limit_ranges=_of(namespace, snapshot.limit_ranges),
             quotas=_of(namespace, self.quotas),
         )
-        outcome = judge(resize, checks_of(snapshot.age))
+        knows_node = node in snapshot.nodes or node not in snapshot.unknown_nodes
+        outcome = judge(resize, checks_of(snapshot.age, knows_node=knows_node))
         if isinstance(outcome, ApiError):
             return CheckedPod(pod, wanted, outcome)
         if over(pod):
@@ -132,15 +150,17 @@ class _Planner:
             return CheckedPod(pod, wanted, outcome, repeated=True)
         charged = {quota.metadata.uid: quota for quota in outcome.quotas}
         self.quotas = tuple(charged.get(quota.metadata.uid, quota) for quota in self.quotas)
-        if model := self._nodes.get(pod.spec.node_name):
+        if (model := self._nodes.get(node)) and node not in snapshot.unknown_nodes:
             before = model.state.pods
             names = {uid: member.name.partition("/")[2] for uid, member in model.members.items()}
             completes = not Effects(outcome.new, pod, snapshot).refused()
-            maker = self._makers[pod.spec.node_name]
+            maker = self._makers[node]
             granted = (*model.ask(outcome.new, completes=completes), *maker.help(outcome.new))
             self.granted += [names[uid] for uid in granted]
             for uid, entry in model.state.pods.items():
                 self.quotas = credit(entry.pod, before[uid].pod, self.quotas, gates)
+        elif model:
+            model.ask(outcome.new)
         return CheckedPod(pod, wanted, outcome)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from podfit.answers.container_problems import troubles
 from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
+from podfit.answers.plan_result import DEFERRED, PodPlan
 from podfit.answers.readable import readable_amount
-from podfit.answers.resize_request import ResizeRequest, apply
+from podfit.answers.resize_request import ResizeRequest, apply, apply_to_template, can_undo, staying
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
@@ -17,17 +18,20 @@ def notes(
     snapshot: Snapshot,
     asked: Sequence[tuple[Pod, ResizeRequest]],
     charged: Sequence[ResourceQuota],
+    pods: Sequence[PodPlan],
     *,
-    deferred: bool,
-    less_memory: bool,
     also_template: bool,
 ) -> Iterator[str]:
-    """`charged` are the quotas as they stand after it, `less_memory`: a memory limit would be lowered."""
+    """`charged` are the quotas as they stand after it, `pods` what is planned."""
     if snapshot.age.caveat:
         yield snapshot.age.caveat
-    if less_memory and snapshot.usage is None:
+    if any(pod.shrink for pod in pods) and snapshot.usage is None:
         yield from snapshot.no_usage
     yield from _quota_notes(snapshot.quotas, charged)
+    yield from dict.fromkeys(
+        f"{text} stay as they are: a resize removes none" for pod, request in asked for text in _left(request, pod)
+    )
+    yield from dict.fromkeys(text for pod in pods for text in _for_good(pod))
     typed = [(pod, request) for pod, request in asked if not request.undo]
     yield from dict.fromkeys(text for pod, request in typed for text in doubts(apply(request, pod), pod))
     yield from _policy_notes(snapshot)
@@ -38,9 +42,29 @@ def notes(
         yield f"the template is not changed: {sizes}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
-    if deferred and snapshot.room.problem:
+    if any(pod.verdict == DEFERRED for pod in pods) and snapshot.room.problem:
         yield f"whether this cluster makes room is not known: {snapshot.room.problem}"
     yield from (f"not read: {line}" for line in snapshot.unread)
+
+
+def _left(request: ResizeRequest, pod: Pod) -> Iterator[str]:
+    """What stays of the sizes that a pod has; of a pod that there is no size to go back to nothing is wanted."""
+    if not request.undo or can_undo(pod):
+        yield from staying(request, pod)
+
+
+def _for_good(pod: PodPlan) -> Iterator[str]:
+    """Amounts where there were none: the API lets nobody take them away again while the pod lives."""
+    if not pod.sendable:
+        return
+    new: dict[tuple[str, str], list[str]] = {}
+    for change in pod.changes:
+        if not change.before:
+            new.setdefault((change.container, change.resource), []).append(change.side[:-1])
+    for (container, resource), sides in new.items():
+        whose = f'of "{container}"' if container else "of the pod"
+        text = f"{resource} {' and '.join(sides)} {whose} {'is' if len(sides) == 1 else 'are'} new"
+        yield f"{text}: no resize can remove what was once set, so --undo leaves it"
 
 
 def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
@@ -64,7 +88,7 @@ def _when_it_counts(pods: Sequence[Pod]) -> str:
 
 def _undone(template: PodSpec, request: ResizeRequest) -> bool:
     pod = Pod(spec=template)
-    return apply(request, pod).spec != template
+    return apply_to_template(request, pod).spec != template
 
 
 def _quota_notes(before: Sequence[ResourceQuota], after: Sequence[ResourceQuota]) -> Iterator[str]:

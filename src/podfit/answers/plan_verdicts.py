@@ -17,6 +17,8 @@ from podfit.answers.plan_result import (
     FITS,
     IN_PROGRESS,
     INFEASIBLE,
+    NOT_KNOWN,
+    PROTECTED,
     REFUSED,
     UNCHANGED,
     UNSCHEDULABLE,
@@ -81,18 +83,37 @@ class Verdicts(msgspec.Struct, frozen=True):
             return self._outstanding(planned, pod)
         effects = Effects(outcome.new, pod, self.snapshot)
         planned = replace(planned, restarts=effects.restarts(), shrink=effects.shrink())
+        return self._guarded(self._on_node(planned, pod, outcome.new, effects), pod)
+
+    def _on_node(self, planned: PodPlan, pod: Pod, new: Pod, effects: Effects) -> PodPlan:
+        """What the node says to what the API takes, or the scheduler of a pod that has none."""
         if not planned.node:
-            return self._risks(self._placed(planned, outcome.new), effects)
-        model = self.nodes.get(planned.node)
-        if model is None:
-            return replace(planned, verdict=REFUSED, text=f"node {planned.node} could not be read")
+            return self._risks(self._placed(planned, new), effects)
         if not planned.changes:
             planned = replace(planned, text="takes back the resize that is not granted yet")
+        model = self.nodes.get(planned.node)
+        if model is None or planned.node in self.snapshot.unknown_nodes:
+            return self._risks(self._not_known(planned, model, pod.metadata.uid), effects)
         uid = pod.metadata.uid
         planned = self._decided(planned, model, uid)
         if planned.verdict == DEFERRED:
             planned = replace(planned, text=model.message(uid))
         return self._risks(planned, effects)
+
+    def _guarded(self, planned: PodPlan, pod: Pod) -> PodPlan:
+        """A restart that a disruption budget does not allow is not begun, however much room there is."""
+        text = self.snapshot.budgets.why_no_restart(pod) if planned.restarts and planned.sendable else ""
+        return replace(planned, verdict=PROTECTED, text=text, protected=text) if text else planned
+
+    def _not_known(self, planned: PodPlan, model: LiveNode | None, uid: str) -> PodPlan:
+        """Of a node that may not be read, or of which the other pods may not: what it can never do is known all the
+        same, as far as the node itself was read.
+        """
+        alone = decided(planned, model, uid) if model else planned
+        if alone.verdict == INFEASIBLE:
+            return alone
+        why = self.snapshot.unknown_nodes.get(planned.node, f"node {planned.node} is not there")
+        return replace(planned, verdict=NOT_KNOWN, text=why)
 
     def _decided(self, planned: PodPlan, model: LiveNode, uid: str) -> PodPlan:
         """With what others give or give up for it."""
@@ -120,7 +141,7 @@ class Verdicts(msgspec.Struct, frozen=True):
             return replace(planned, verdict=INFEASIBLE)
         if state == pod_state.IN_PROGRESS:
             return replace(planned, verdict=IN_PROGRESS, text=text or "the node is changing the containers now")
-        model = self.nodes.get(planned.node)
+        model = None if planned.node in self.snapshot.unknown_nodes else self.nodes.get(planned.node)
         known = decided(planned, model, pod.metadata.uid) if model else planned
         if known.verdict != FITS:
             return known
@@ -142,7 +163,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     @staticmethod
     def _risks(planned: PodPlan, effects: Effects) -> PodPlan:
         """What the node would grant and the containers would not bear."""
-        if planned.verdict != FITS:
+        if planned.verdict not in (FITS, NOT_KNOWN):
             return planned
         if text := effects.refused():
             return replace(planned, verdict=ERROR, text=text, shrink="")

@@ -50,3 +50,9 @@ def granted(pod: Pod, age: Age) -> Pod:
     """The pod at the size that its node has granted and can carry out: not at one that waits, was refused or fails."""
     state, _ = state_of(pod, tuple(sizes_of(pod, age.gates)), age)
     return pod if state in (SETTLED, IN_PROGRESS) else allocated_form(pod, age.gates)
+
+
+def waits(pod: Pod, age: Age) -> bool:
+    """Whether it desires a size that its node has not granted, and may grant any moment."""
+    state, _ = state_of(pod, tuple(sizes_of(pod, age.gates)), age)
+    return state in (DEFERRED, UNSEEN)

@@ -3,7 +3,7 @@
 import msgspec
 
 from podfit.answers.commands import Commands
-from podfit.answers.plan import plan
+from podfit.answers.plan import PodRequest, plan_requests, requests_of
 from podfit.answers.plan_result import Plan
 from podfit.answers.recommended_request import RecommendingVpa
 from podfit.answers.resize_request import ResizeRequest
@@ -22,12 +22,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan and what it was made from; `workload` where its template changes too."""
+    """A plan and what it was made from. `request` is for the template of `workload`, where that changes too."""
 
     snapshot: Snapshot
-    request: ResizeRequest
-    workload: Workload | None
+    requests: tuple[PodRequest, ...]
     plan: Plan
+    request: ResizeRequest = ResizeRequest()
+    workload: Workload | None = None
 
 
 async def read_plan(client: Client, namespace: str, wanted: Wanted, commands: Commands) -> Planned:
@@ -36,4 +37,6 @@ async def read_plan(client: Client, namespace: str, wanted: Wanted, commands: Co
     request = wanted.request or (await RecommendingVpa.find(client, wanted.about, namespace)).request(snapshot)
     workload = await read_workload(client, wanted.about, namespace) if wanted.also_template else None
     template = template_plan(workload, request, commands) if workload else None
-    return Planned(snapshot=snapshot, request=request, workload=workload, plan=plan(snapshot, request, template))
+    requests = requests_of(snapshot, request)
+    made = plan_requests(snapshot, requests, template)
+    return Planned(snapshot=snapshot, requests=requests, request=request, workload=workload, plan=made)

@@ -5,7 +5,7 @@
 :1          the limit alone
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +15,8 @@ from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
 from podfit.core.nearest_quantity import nearest
 from podfit.core.quantity import ZERO, Quantity
+from podfit.core.resources import CPU, MEMORY, only
+from podfit.decide.node.room.annotation import gave
 from podfit.decide.resize.proportion import largest_ratio, limit_for
 
 BEFORE = "podfit.dev/resized-from"
@@ -114,11 +116,47 @@ def from_template(pod: Pod) -> ResizeRequest:
 
 
 def apply(request: ResizeRequest, pod: Pod) -> Pod:
-    """The pod as asked for. Raises RequestError when it has no such container, or several and none was named."""
-    if request.undo:
-        request = _before(pod)
-    if request.containers or request.pod is not None:
-        return _with_manifest(request, pod)
+    """The pod as asked for. Raises RequestError when it has no such container, or several and none was named.
+
+    A resize removes nothing: an amount that a manifest or the earlier size does not have stays (`staying`).
+    """
+    if request.undo or request.containers or request.pod is not None:
+        return _with_sizes(_sizes(request, pod), pod, _kept if request.undo else _added)
+    return _typed(request, pod)
+
+
+def apply_to_template(request: ResizeRequest, template: Pod) -> Pod:
+    """The template as asked for; there amounts can be removed, so it gets the very sizes of a manifest."""
+    if request.undo or request.containers or request.pod is not None:
+        return _with_sizes(_sizes(request, template), template, lambda _, wanted: wanted)
+    return _typed(request, template)
+
+
+def can_undo(pod: Pod) -> bool:
+    """Whether there is a size to go back to."""
+    return BEFORE in pod.metadata.annotations or gave(pod) is not None
+
+
+def staying(request: ResizeRequest, pod: Pod) -> Iterator[str]:
+    """Amounts that the pod keeps although the wanted sizes do not have them: `memory limit of "app"`."""
+    if not (request.undo or request.containers or request.pod is not None):
+        return
+    after, wanted = apply(request, pod).spec, _sizes(request, pod)
+    has_by_name = {container.name: container.resources for container in (*after.init_containers, *after.containers)}
+    meant_by_name = dict(wanted.containers)
+    if wanted.pod is not None:
+        has_by_name[""], meant_by_name[""] = after.resources or NOTHING, wanted.pod
+    for name in (name for name in has_by_name if name in meant_by_name):
+        has, meant = has_by_name[name], meant_by_name[name]
+        whose = f'of "{name}"' if name else "of the pod"
+        for resource in (CPU, MEMORY):
+            sides = (("request", has.requests, meant.requests), ("limit", has.limits, meant.limits))
+            left = [side for side, now, then in sides if resource in now and now[resource] != then.get(resource)]
+            if left:
+                yield f"{resource} {' and '.join(left)} {whose}"
+
+
+def _typed(request: ResizeRequest, pod: Pod) -> Pod:
     name = request.container or _only(pod)
     if not name:
         said = [one[""] for one in _said(request, pod) if "" in one]
@@ -137,12 +175,21 @@ def apply(request: ResizeRequest, pod: Pod) -> Pod:
     return _with_containers(pod, wanted)
 
 
-def _before(pod: Pod) -> ResizeRequest:
-    note = pod.metadata.annotations.get(BEFORE)
-    if note is None:
-        raise NothingRecorded(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
-    before = _decoded(pod, note)
-    return ResizeRequest(containers=before.containers, pod=before.pod)
+def _sizes(request: ResizeRequest, pod: Pod) -> _Remembered:
+    """What a manifest says, or what the pod had before."""
+    if not request.undo:
+        return _Remembered(dict(request.containers), request.pod)
+    note, given = pod.metadata.annotations.get(BEFORE), gave(pod)
+    if note is not None:
+        return _decoded(pod, note)
+    if given is not None:
+        return _Remembered(
+            {
+                name: ResourceRequirements(requests=sides.requests, limits=sides.limits)
+                for name, sides in given.before.items()
+            }
+        )
+    raise NothingRecorded(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
 
 
 def _decoded(pod: Pod, note: str) -> _Remembered:
@@ -181,11 +228,35 @@ def _only(pod: Pod) -> str:
     raise RequestError(f"pod {pod.metadata.name} has several containers: name one of {names} with -c")
 
 
-def _with_manifest(request: ResizeRequest, pod: Pod) -> Pod:
-    changed = _with_containers(pod, request.containers)
-    if request.pod is None:
+def _added(has: ResourceRequirements, wanted: ResourceRequirements) -> ResourceRequirements:
+    """What the API makes of a patch with these sizes: it adds to those that are there."""
+    requests, limits = {**has.requests, **wanted.requests}, {**has.limits, **wanted.limits}
+    return msgspec.structs.replace(has, requests=requests, limits=limits)
+
+
+def _kept(has: ResourceRequirements, before: ResourceRequirements) -> ResourceRequirements:
+    """As far as it is possible to go back: a request that a limit which stays does not allow stays, too."""
+    merged = _added(has, before)
+    requests, limits = dict(merged.requests), merged.limits
+    for name in (CPU, MEMORY):
+        if name in limits and requests.get(name, ZERO) > limits[name]:
+            requests.pop(name)
+            requests |= only(has.requests, (name,))
+    return msgspec.structs.replace(merged, requests=requests)
+
+
+def _with_sizes(
+    sizes: _Remembered, pod: Pod, made: Callable[[ResourceRequirements, ResourceRequirements], ResourceRequirements]
+) -> Pod:
+    """`made` of what a container has and what it is to have."""
+    old = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    changed = _with_containers(
+        pod, {name: made(old[name], wanted) for name, wanted in sizes.containers.items() if name in old}
+    )
+    if sizes.pod is None:
         return changed
-    return msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, resources=request.pod))
+    level = made(pod.spec.resources or NOTHING, sizes.pod)
+    return msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, resources=level))
 
 
 def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Pod:

@@ -9,9 +9,10 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podfit.answers.budgets import Budgets
 from podfit.answers.drift import manifest_of
 from podfit.answers.plan import PodRequest, plan_requests, requests_of
-from podfit.answers.plan_result import Plan
+from podfit.answers.read_plan import Planned
 from podfit.answers.resize_request import RequestError, ResizeRequest, from_template
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
@@ -68,7 +69,7 @@ def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
     return list(found.values())
 
 
-async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
+async def plan_several(client: Client, asked: Sequence[Sized]) -> Planned:
     """A target that is not there has no pods, which the plan says: its pods will be new ones, or a Job is over.
 
     Raises ApiError for a target that cannot be read, and where none is there; RequestError for a size that does not fit
@@ -103,7 +104,8 @@ async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
                 )
         requests += requests_of(snapshot, sized.asked)
     whole = merged([snapshot for _, snapshot in found])
-    return plan_requests(replace(whole, unread=(*whole.unread, *missing)), requests)
+    whole = replace(whole, unread=(*whole.unread, *missing))
+    return Planned(snapshot=whole, requests=tuple(requests), plan=plan_requests(whole, requests))
 
 
 def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
@@ -117,6 +119,7 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
         pods=_once(snapshot.pods for snapshot in snapshots),
         neighbours=_once(snapshot.neighbours for snapshot in snapshots),
         nodes={name: node for snapshot in reversed(snapshots) for name, node in snapshot.nodes.items()},
+        unknown_nodes={name: why for snapshot in snapshots for name, why in snapshot.unknown_nodes.items()},
         limit_ranges=_once(snapshot.limit_ranges for snapshot in snapshots),
         quotas=_once(snapshot.quotas for snapshot in snapshots),
         usage={name: used for usage in usages for name, used in usage.items()} if usages else None,
@@ -129,7 +132,10 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
         cluster=next(clusters, None),
         room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
         foreign_checks=first.foreign_checks,
-        budgets=_lines(snapshot.budgets for snapshot in snapshots),
+        budgets=Budgets(
+            _once(snapshot.budgets.known for snapshot in snapshots),
+            next((snapshot.budgets.problem for snapshot in snapshots if snapshot.budgets.problem), ""),
+        ),
     )
 
 

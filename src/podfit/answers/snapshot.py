@@ -12,9 +12,10 @@ import msgspec
 
 from podfit.answers.admission_reader import ForeignChecks, read_foreign_checks
 from podfit.answers.ages import Age, age_of
-from podfit.answers.budgets import budgets_of
+from podfit.answers.budgets import Budgets, read_budgets
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
+from podfit.answers.rights import why_unread
 from podfit.answers.room_notice import PREEMPT, Room, read_room
 from podfit.answers.scheduling import ClusterState, read_cluster, waits_for_a_node
 from podfit.answers.selectors import query_of
@@ -24,14 +25,14 @@ from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
-from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.core.errors import ApiError
+from podfit.core.errors import ApiError, not_found
 from podfit.net.system import SystemClock
 
 ENDED = ("Succeeded", "Failed")
+NOT_FOUND = 404
 PodName = tuple[str, str]
 T = TypeVar("T")
 Other = TypeVar("Other")
@@ -40,13 +41,14 @@ Other = TypeVar("Other")
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those the question is about, by name; `neighbours` all pods of their nodes that have not ended.
 
+    `unknown_nodes` says of a node why it is not known what it would do: it may not be read, or not who else is on it.
     `usage` is memory in bytes by pod and container, None where nobody tells it, for which `no_usage` has the reasons.
     `template` is the pod spec of the workload that the pods come from, `owner_template` that of what controls a pod
     when the question is about one. `unread` are lines for people. `policies` are
     those of the nodes' kubelets. `unscheduled` are pods that wait for a node, when the question is about one, and
-    `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room;
-    `budgets` are those of the neighbours' namespaces, where it may evict. `foreign_checks` are what others than the API
-    server check of a resize, for a plan.
+    `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room.
+    `budgets` are those of the pods' namespaces, for a plan, and of the neighbours', where it may evict.
+    `foreign_checks` are what others than the API server check of a resize, for a plan.
     """
 
     age: Age
@@ -54,6 +56,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...] = ()
     neighbours: tuple[Pod, ...] = ()
     nodes: Mapping[str, Node] = msgspec.field(default_factory=dict)
+    unknown_nodes: Mapping[str, str] = msgspec.field(default_factory=dict)
     limit_ranges: tuple[LimitRange, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     usage: Mapping[PodName, Mapping[str, int]] | None = None
@@ -65,7 +68,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     owner_template: PodSpec | None = None
     cluster: ClusterState | None = None
     room: Room = Room()
-    budgets: tuple[PodDisruptionBudget, ...] = ()
+    budgets: Budgets = Budgets()
     foreign_checks: ForeignChecks = ForeignChecks()
 
 
@@ -90,6 +93,7 @@ class Reader:
         self._clock = clock or SystemClock()
         self._namespace = namespace
         self._unread: list[str] = []
+        self._unknown: dict[str, str] = {}
 
     async def read(self, target: Target, *, usage: bool = False) -> Snapshot:
         """`usage`: also what containers use now, and the template of a pod's owner, for a plan."""
@@ -117,8 +121,9 @@ class Reader:
             age=age,
             namespace=self._namespace,
             pods=pods,
-            neighbours=on_nodes or pods,
+            neighbours=_with_own(on_nodes, pods),
             nodes=nodes,
+            unknown_nodes=self._unknown,
             limit_ranges=limit_ranges,
             quotas=quotas,
             usage=memory,
@@ -130,7 +135,7 @@ class Reader:
             cluster=await read_cluster(self._client, homeless, self._unread) if homeless else None,
             room=room,
             foreign_checks=foreign,
-            budgets=await self._budgets(on_nodes) if room.mode == PREEMPT else (),
+            budgets=await self._budgets(pods if usage else (), on_nodes if room.mode == PREEMPT else ()),
             unread=tuple(self._unread),
         )
 
@@ -157,7 +162,7 @@ class Reader:
         try:
             page = await self._client.list(PODS)
         except ApiError as error:
-            self._unread.append(f"the pods of other namespaces: {error.message}")
+            self._unread.append(f"the pods of other namespaces: {why_unread(error)}")
             return ()
         return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
 
@@ -167,11 +172,19 @@ class Reader:
 
     async def _about(self, target: Target) -> tuple[tuple[Pod, ...], PodSpec | None, str]:
         if target.kind is NODE:
+            await self._readable_node(target.name)
             return (), None, target.name
         if target.kind is POD:
             return (await self._client.get(PODS, target.name, self._namespace),), None, ""
         pods, template = await self.of_workload(target)
         return pods, template, ""
+
+    async def _readable_node(self, name: str) -> None:
+        """Raises ApiError: it is missing, or it or its pods may not be read, and then nothing can be said of it."""
+        try:
+            await together(self._client.get(NODES, name), self._pods_on(name))
+        except ApiError as error:
+            raise not_found("nodes", name) if error.code == NOT_FOUND else error from error
 
     async def of_workload(self, target: Target) -> tuple[tuple[Pod, ...], PodSpec]:
         """Its pods that have not ended, and the template that they come from."""
@@ -193,7 +206,7 @@ class Reader:
             body = await self._client.request("GET", Target(kind, owner.name).path(self._namespace))
         except ApiError as error:
             about = f"{kind.shown} {owner.name}, whose template says the proportion of limits"
-            self._unread.append(f"{about}: {error.message}")
+            self._unread.append(f"{about}: {why_unread(error)}")
             return None
         return codec.decode(body, _Workload).spec.template.spec
 
@@ -205,7 +218,9 @@ class Reader:
         try:
             return await self._client.get(NODES, name)
         except ApiError as error:
-            self._unread.append(f"node {name}: {error.message}")
+            self._unread.append(f"node {name}: {why_unread(error)}")
+            if error.code != NOT_FOUND:
+                self._unknown[name] = f"what node {name} has room for is not known: {why_unread(error)}"
             return None
 
     async def _policies(self, names: set[str]) -> dict[str, Policies]:
@@ -217,7 +232,7 @@ class Reader:
         try:
             page = await self._client.list(PODS, fields="spec.nodeName=,status.phase=Pending")
         except ApiError as error:
-            self._unread.append(f"pods that wait for a node: {error.message}")
+            self._unread.append(f"pods that wait for a node: {why_unread(error)}")
             return ()
         return tuple(pod for pod in page.items if not pod.spec.node_name and pod.status.phase == "Pending")
 
@@ -227,10 +242,14 @@ class Reader:
 
     async def _on_node(self, name: str) -> tuple[Pod, ...]:
         try:
-            page = await self._client.list(PODS, fields=f"spec.nodeName={name}")
+            return await self._pods_on(name)
         except ApiError as error:
-            self._unread.append(f"the other pods of node {name}: {error.message}")
+            self._unread.append(f"the other pods of node {name}: {why_unread(error)}")
+            self._unknown.setdefault(name, f"who else is on node {name} is not known: {why_unread(error)}")
             return ()
+
+    async def _pods_on(self, name: str) -> tuple[Pod, ...]:
+        page = await self._client.list(PODS, fields=f"spec.nodeName={name}")
         return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
 
     async def _list(self, kind: Resource[T]) -> tuple[T, ...]:
@@ -238,22 +257,23 @@ class Reader:
         try:
             return (await self._client.list(kind, where)).items
         except ApiError as error:
-            self._unread.append(f"{kind.info.kind}s of {where or 'the cluster'}: {error.message}")
+            self._unread.append(f"{kind.info.kind}s of {where or 'the cluster'}: {why_unread(error)}")
             return ()
 
-    async def _budgets(self, pods: tuple[Pod, ...]) -> tuple[PodDisruptionBudget, ...]:
-        namespaces = sorted({pod.metadata.namespace for pod in pods})
-        try:
-            found = await asyncio.gather(*(budgets_of(self._client, namespace) for namespace in namespaces))
-        except ApiError as error:
-            self._unread.append(f"disruption budgets: {error.message}")
-            return ()
-        return tuple(budget for budgets in found for budget in budgets)
+    async def _budgets(self, pods: Iterable[Pod], victims: Iterable[Pod]) -> Budgets:
+        """Of pods that a resize may restart, and of those that may be evicted."""
+        return await read_budgets(self._client, {pod.metadata.namespace for pod in (*pods, *victims)})
 
     async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}
         known = {pod: node for pod, node in placed.items() if node}
         return await UsageReader(self._client, self._clock).memory(self._namespace, known)
+
+
+def _with_own(neighbours: tuple[Pod, ...], pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """The pods in question are known even where those of their node may not be listed."""
+    known = {pod.metadata.uid for pod in neighbours}
+    return (*neighbours, *(pod for pod in pods if pod.metadata.uid not in known))
 
 
 def by_pod(usage: Usage) -> dict[PodName, dict[str, int]]:

@@ -19,7 +19,7 @@ import msgspec
 
 from podfit.answers.commands import HERE, Commands
 from podfit.answers.effects import Change, ResourceChange, changes, resizing
-from podfit.answers.resize_request import BEFORE, RequestError, ResizeRequest, apply
+from podfit.answers.resize_request import BEFORE, RequestError, ResizeRequest, apply_to_template
 from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
 from podfit.api.core.v1.pods.types import Pod
@@ -95,7 +95,7 @@ def template_plan(workload: Workload, request: ResizeRequest, commands: Commands
     if request.undo and BEFORE not in old.metadata.annotations:
         return TemplatePlan(target=str(target), verdict=UNCHANGED, text="podfit has not changed it")
     try:
-        new = apply(request, old)
+        new = apply_to_template(request, old)
     except RequestError as error:
         return TemplatePlan(target=str(target), verdict=REFUSED, text=f"its template: {error}")
     changed = tuple(changes(new, old))

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.answers.budgets import protects
 from podfit.answers.container_problems import troubles
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
 from podfit.answers.making_room import RoomMade, maker_of
@@ -32,6 +31,7 @@ from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
+from podfit.decide.workload.disruption import why_protected
 
 HOLDERS = 5
 _NEXT = {
@@ -124,7 +124,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
         notes=notes,
     )
     about = msgspec.structs.replace(about, next=_NEXT.get(state, ""), gave=gift_of(pod))
-    if node is None or state not in (DEFERRED, INFEASIBLE):
+    if node is None or state not in (DEFERRED, INFEASIBLE) or pod.spec.node_name in snapshot.unknown_nodes:
         return about
     model = live_node(node.metadata.name, snapshot)
     if pod.metadata.uid not in model.members:
@@ -147,9 +147,11 @@ def _room_for(pod: Pod, node: str, snapshot: Snapshot) -> tuple[str, ...]:
 def _eviction(name: str, snapshot: Snapshot) -> str:
     """Of a pod that would be evicted to make room, and of the budget that does not let it go."""
     victim = next(pod for pod in snapshot.neighbours if f"{pod.metadata.namespace}/{pod.metadata.name}" == name)
-    for budget in snapshot.budgets:
-        if budget.metadata.namespace == victim.metadata.namespace and protects(budget, victim):
-            return f"{name} cannot be evicted: its disruption budget {budget.metadata.name} allows no disruption now"
+    if snapshot.budgets.problem:
+        return f"{name} is evicted, unless a disruption budget protects it: {snapshot.budgets.problem}"
+    text = why_protected(victim, snapshot.budgets.of(victim.metadata.namespace))
+    if text:
+        return f"{name} cannot be evicted: {text}"
     return f"{name} is evicted"
 
 

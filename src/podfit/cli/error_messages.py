@@ -1,10 +1,10 @@
 """Error messages for situations of the user's cluster, each with cause, evidence and one command that helps."""
 
 import os
-import re
 import ssl
 from pathlib import Path
 
+from podfit.answers.rights import missing_right
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import NoAnswer, commands
 from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig, find
@@ -14,10 +14,6 @@ from podfit.net.certificate_signing import ends
 from podfit.net.system import SystemClock
 
 _NEW = "get a new kubeconfig from whoever made it; `podfit up` writes one with every start"
-_CANNOT = re.compile(
-    r'cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
-    r'(?: in the namespace "(?P<namespace>[^"]+)")?'
-)
 
 
 def kubeconfig(error: KubeconfigError) -> int:
@@ -100,12 +96,11 @@ def refused(error: ApiError) -> int:
 
 def _may(error: ApiError) -> str:
     """The right that is missing, to be asked for by its name."""
-    told = _CANNOT.search(error.message)
-    if told is None:
+    right = missing_right(error)
+    if right is None:
         return f"see what you are allowed to do:  {commands().kubectl('auth', 'can-i', '--list')}"
-    resource = told["resource"] + (f".{told['group']}" if told["group"] else "")
-    where = ("-n", told["namespace"]) if told["namespace"] else ("-A",)
-    see = commands().kubectl_anywhere("auth", "can-i", told["verb"], resource, *where)
+    where = ("-n", right.namespace) if right.namespace else ("-A",)
+    see = commands().kubectl_anywhere("auth", "can-i", right.verb, right.resource, *where)
     return f"ask for the right, and see:  {see}"
 
 

@@ -1,13 +1,13 @@
 """`podfit plan`: what would this resize do?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from podfit.answers.effects import RESOURCES, Change, ResourceChange
-from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
-from podfit.answers.read_plan import Wanted, read_plan
+from podfit.answers.plan_result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
+from podfit.answers.read_plan import Planned, Wanted, read_plan
 from podfit.answers.readable import readable_text, why_the_class_stays
 from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several_targets import plan_several, sized_in
@@ -53,9 +53,8 @@ def plan(
     """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
     if not target:
         sized = bool(cpu or memory or container or undo or from_vpa or also_template)
-        return _several(
-            filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output
-        )
+        several = documents_alone(filename, sized=sized)
+        return _several(several, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output)
     about = parse_target(target, POD, *WORKLOADS, name=name)
     given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=from_vpa)
     check_template(about, also_template=also_template)
@@ -66,7 +65,7 @@ def plan(
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
-    if output.for_people and found.good and any(pod.verdict == FITS for pod in found.pods):
+    if output.for_people and found.advisable:
         options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
         typed = [word for option in options if option[1] for word in option]
         typed += ["--undo"] * undo + ["--to-recommendation"] * from_vpa + ["--also-template"] * also_template
@@ -83,26 +82,40 @@ def _tell(answer: Plan, output: Output) -> None:
         render.document(answer, output)
 
 
-def _several(
-    filename: Path | None, *, sized: bool, namespace: str, context: str, kubeconfig: Path | None, output: Output
-) -> int:
-    """All pods and workloads of a manifest, each at its own size."""
+def documents_alone(filename: Path | None, *, sized: bool) -> tuple[Path, list[Any]]:
+    """The manifest that names its targets itself. Raises OptionError, RequestError."""
     if filename is None or sized:
         raise OptionError("a target is required, such as pod/NAME, or -f alone")
-    documents = documents_of(filename)
+    return filename, documents_of(filename)
 
+
+async def read_several(client: Client, where: str, several: tuple[Path, list[Any]]) -> Planned:
+    """All pods and workloads of a manifest, each at its own size."""
+    filename, documents = several
+    try:
+        asked_for = sized_in(documents, where)
+    except RequestError as error:
+        raise RequestError(f"{display_name(filename)}: {error}") from error
+    return await plan_several(client, asked_for)
+
+
+def _several(
+    several: tuple[Path, list[Any]], *, namespace: str, context: str, kubeconfig: Path | None, output: Output
+) -> int:
     async def read(client: Client, where: str) -> Plan:
-        try:
-            asked_for = sized_in(documents, where)
-        except RequestError as error:
-            raise RequestError(f"{display_name(filename)}: {error}") from error
-        return await plan_several(client, asked_for)
+        return (await read_several(client, where, several)).plan
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
+    if output.for_people and found.advisable:
+        render.line(f"next: {commands().podfit('resize', '-f', str(several[0]))}")
     if not found.pods:
-        render.error(f"{display_name(filename)}: none of its pods and workloads runs")
+        nothing_runs(several[0])
     return exits.DONE if found.good else exits.REFUSED
+
+
+def nothing_runs(filename: Path) -> None:
+    render.error(f"{display_name(filename)}: none of its pods and workloads runs")
 
 
 def no_pods(about: Target, answer: Plan) -> None:
@@ -138,6 +151,8 @@ def _explain(pod: PodPlan) -> None:
     """What a waiting pod waits for, and what helps one whose QoS class would change."""
     if advice := why_the_class_stays(pod.text):
         render.say(f"{pod.pod}: {advice}")
+    if pod.protected:
+        render.say(f"{pod.pod}: --allow-disruption of podfit resize restarts it all the same")
     if pod.verdict != DEFERRED:
         return
     render.say(f"{pod.pod} waits: {readable_text(pod.text)}")
@@ -192,7 +207,7 @@ def column(sizes: tuple[ResourceChange, ...], resource: str) -> str:
 def _what(pod: PodPlan) -> str:
     ends = f"; would end {', '.join(pod.ends)}" if pod.ends else ""
     again = "asked for already: " if pod.repeated and pod.text else ""
-    if pod.verdict != FITS:
+    if pod.verdict not in (FITS, NOT_KNOWN):
         return again + (f"short of {pod.short_by}" if pod.short_by else readable_text(pod.text) or "-") + ends
     parts = [f'restarts "{restart.container}" ({restart.why})' for restart in pod.restarts] or ["in place, no restart"]
     return "; ".join([*parts, *filter(None, (readable_text(pod.text), pod.shrink))]) + ends

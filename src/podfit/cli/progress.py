@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from podfit.actions.resize_pods import Progress
 from podfit.answers.plan_result import Plan
-from podfit.answers.target import Target
+from podfit.answers.readable import readable_text
 from podfit.cli import render
 from podfit.cli.cluster_questions import commands
 from podfit.core.clock import Clock
@@ -17,7 +17,7 @@ REPORT_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def watched(progress: Progress, plan: Plan, about: Target, clock: Clock) -> AsyncIterator[None]:
+async def watched(progress: Progress, plan: Plan, about: str, clock: Clock) -> AsyncIterator[None]:
     """Tells on stderr what a resize waits for, in a terminal, and what was sent when it is interrupted."""
     telling = asyncio.create_task(_tell(progress, clock)) if sys.stderr.isatty() else None
     try:
@@ -26,7 +26,7 @@ async def watched(progress: Progress, plan: Plan, about: Target, clock: Clock) -
         for line in stands(progress, plan):
             render.progress(line)
         if progress.outcomes or progress.sending:
-            render.advice(f"  see:  {commands().podfit('why', str(about))}")
+            render.advice(f"  see:  {commands().podfit('why', *filter(None, (about,)))}")
         raise
     finally:
         if telling is not None:
@@ -47,7 +47,7 @@ def _state(progress: Progress) -> str:
     """What the pod that is waited for waits for."""
     if progress.seen is None:
         return ""
-    because = f": {progress.seen.message}" if progress.seen.message else ""
+    because = f": {readable_text(progress.seen.message)}" if progress.seen.message else ""
     return f"{progress.pod}  resize {progress.seen.state}{because}"
 
 
@@ -59,7 +59,10 @@ def stands(progress: Progress, plan: Plan) -> list[str]:
         lines.append(f"{_state(progress)}; it was sent, and the node goes on with it")
     elif progress.sending:
         lines.append(f"{progress.pod}  was being sent: whether the API server has stored it is not known")
-    left = len(plan.pods) - len(progress.outcomes) - bool(progress.pod and progress.sending)
+    asked = [name for name in progress.asked if name != progress.pod]
+    if asked:
+        lines.append(f"{', '.join(asked)}  asked for: the node goes on with it")
+    left = len(plan.pods) - len(progress.outcomes) - len(asked) - bool(progress.pod and progress.sending)
     if left:
         lines.append(f"{left} left as {'it is' if left == 1 else 'they are'}")
     return lines

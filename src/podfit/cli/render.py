@@ -33,6 +33,7 @@ WORDS = {
     "waits": WAITS,
     "in progress": WAITS,
     "not seen yet": WAITS,
+    "not known": WAITS,
     "not scheduled": WAITS,
     "infeasible": BAD,
     "refused": BAD,

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from cyclopts import Parameter
@@ -16,11 +17,11 @@ from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.read_plan import Planned, Wanted, read_plan
 from podfit.answers.readable import readable_text, why_the_class_stays
 from podfit.answers.resize_request import OptionError
-from podfit.answers.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan import column, no_pods, show
+from podfit.cli.plan import column, documents_alone, no_pods, nothing_runs, read_several, show
 from podfit.cli.progress import watched
 from podfit.cli.resize_options import (
     AlsoTemplate,
@@ -38,6 +39,8 @@ from podfit.net.system import SystemClock
 from podfit.process.config_file import seconds
 
 DRY = "(server dry run)"
+_Several: TypeAlias = tuple[Path, list[Any]]
+"""A manifest that names its targets itself, and its documents."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -55,7 +58,9 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def resize(
-    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
+    target: Annotated[
+        str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")
+    ] = "",
     name: Name = "",
     /,
     *,
@@ -77,7 +82,9 @@ def resize(
     allow_disruption: Annotated[
         bool,
         Parameter(
-            negative="", help="Also when it ends other pods (a critical one has room made), or begins a rollout."
+            negative="",
+            help="Also when it ends other pods (a critical one has room made), begins a rollout, or restarts a "
+            "container of a pod that a disruption budget protects.",
         ),
     ] = False,
     namespace: Namespace = "",
@@ -89,77 +96,84 @@ def resize(
 
     Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, or one still waits.
     """
-    about = parse_target(target, POD, *WORKLOADS, name=name)
-    check_template(about, also_template=also_template)
-    longest = _longest(timeout)
-    given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=to_recommendation)
-    wanted = Wanted(about=about, request=given, also_template=also_template)
     options = Options(
-        wait=wait, dry_run=dry_run, timeout=longest, guarded=shrink == "guarded", disrupt=allow_disruption
+        wait=wait, dry_run=dry_run, timeout=_longest(timeout), guarded=shrink == "guarded", disrupt=allow_disruption
     )
+    if target:
+        about = parse_target(target, POD, *WORKLOADS, name=name)
+        check_template(about, also_template=also_template)
+        given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=to_recommendation)
+        wanted: Wanted | _Several = Wanted(about=about, request=given, also_template=also_template)
+    else:
+        sized = bool(cpu or memory or container or undo or to_recommendation or also_template)
+        wanted = documents_alone(filename, sized=sized)
 
     async def act(client: Client, where: str) -> Done:
-        planned = await read_plan(client, where, wanted, commands())
+        if isinstance(wanted, Wanted):
+            planned = await read_plan(client, where, wanted, commands())
+        else:
+            planned = await read_several(client, where, wanted)
         now = replace(options, commands=commands())
-        against = await _objection(client, where, planned, about, now)
+        against = await _objection(client, where, planned, now)
         if against is not None:
             return Done(planned.plan, against=against)
         if undo and output.for_people:
             show(planned.plan, read_only=False)
-        return await _carried_out(client, where, planned, about, now, output)
+        return await _carried_out(client, where, planned, wanted, now, output)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
-    _tell(done, about, output, dry_run=dry_run)
+    _tell(done, wanted, output, options)
     return exits.DONE if done.good else exits.REFUSED
 
 
-async def _objection(
-    client: Client, where: str, planned: Planned, about: Target, options: Options
-) -> tuple[str, str] | None:
+async def _objection(client: Client, where: str, planned: Planned, options: Options) -> tuple[str, str] | None:
     """What speaks against beginning, and what helps, empty where the plan says it; None when nothing does."""
     plan, workload = planned.plan, planned.workload
     against = objection(plan, options)
-    if against[0] or not all(may_begin(pod, guarded=options.guarded) for pod in plan.pods):
+    if against[0] or not all(may_begin(pod, options) for pod in plan.pods):
         return against
     changes = plan.template is not None and plan.template.changes
     if workload and changes and (text := await dry_run_template(client, workload, planned.request, where)):
-        return f"the template of {about} would be refused: {text}", ""
+        return f"the template of {workload.target} would be refused: {text}", ""
     return None
 
 
 async def _carried_out(
-    client: Client, where: str, planned: Planned, about: Target, options: Options, output: Output
+    client: Client, where: str, planned: Planned, wanted: Wanted | _Several, options: Options, output: Output
 ) -> Done:
     """Pod by pod, then the template; each is told of when it is over."""
-    plan, request, progress, clock = planned.plan, planned.request, Progress(), SystemClock()
-    outcomes = progress.outcomes
+    plan, progress, clock = planned.plan, Progress(), SystemClock()
+    outcomes, about = progress.outcomes, str(wanted.about) if isinstance(wanted, Wanted) else ""
     async with watched(progress, plan, about, clock):
-        async for outcome in carry_out(client, planned.snapshot, request, plan, options, clock, progress=progress):
+        async for outcome in carry_out(client, planned, options, clock, progress=progress):
             if output.for_people:
-                planned_pod = plan.pods[len(outcomes) - 1]
                 which = f"{len(outcomes)}/{len(plan.pods)}"
-                _progress(_marked_waiting(outcome, planned_pod), which, planned_pod.sizes, dry_run=options.dry_run)
+                told = _marked_waiting(outcome, plan.pods[len(outcomes) - 1])
+                _progress(told, which, outcome.sizes, dry_run=options.dry_run)
     if not planned.workload or not plan.template:
         return Done(plan, outcomes)
     if any(outcome.ends for outcome in outcomes):
-        return Done(plan, outcomes, Outcome(pod=str(about), state="refused", text="not every pod was resized"))
-    template = await retemplate(client, planned.workload, request, plan.template, where, options)
+        return Done(plan, outcomes, Outcome(pod=about, state="refused", text="not every pod was resized"))
+    template = await retemplate(client, planned.workload, planned.request, plan.template, where, options)
     if output.for_people:
         _progress(template, "template", plan.template.sizes, dry_run=options.dry_run)
     return Done(plan, outcomes, template)
 
 
-def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
+def _tell(done: Done, wanted: Wanted | _Several, output: Output, options: Options) -> None:
     if not output.for_people:
         more = {"template": done.template} if done.template else {}
-        render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": dry_run, **more}, output)
+        render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": options.dry_run, **more}, output)
     elif done.outcomes:
-        render.say(summary(done, dry_run=dry_run))
+        render.say(summary(done, options))
     elif done.plan.pods:
         show(done.plan, wide=output is Output.WIDE, read_only=False)
         render.line("nothing was changed")
     if not done.plan.pods:
-        no_pods(about, done.plan)
+        if isinstance(wanted, Wanted):
+            no_pods(wanted.about, done.plan)
+        else:
+            nothing_runs(wanted[0])
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
 
@@ -194,23 +208,23 @@ def _progress(outcome: Outcome, which: str, sizes: tuple[ResourceChange, ...], *
         render.say(f"     {advice}")
 
 
-def summary(done: Done, *, dry_run: bool) -> str:
+def summary(done: Done, options: Options) -> str:
     """`2 of 3 pods resized, 1 waits`."""
     count = Counter(outcome.state for outcome in done.outcomes)
     total = len(done.plan.pods)
     pods = "pod" if total == 1 else "pods"
-    if dry_run:
+    if options.dry_run:
         return f"{count['accepted'] + count['unchanged']} of {total} {pods} would be accepted {DRY}"
     if count["unchanged"] == total:
         return f"nothing to do: {total} {pods} {'has' if total == 1 else 'have'} that size"
     finished = f"{count['done']} of {total} {pods} resized"
-    asked_for = f"{count['accepted']} of {total} {pods} asked to resize; --wait waits until the node has done it"
     several = {"waits": "wait"}
     others = [
         f"{number} {state if number == 1 else several.get(state, state)}"
         for state, number in count.items()
-        if state not in ("done", "accepted")
+        if state != "done"
     ]
     left = total - len(done.outcomes)
     rest = [f"{left} left as {'it is' if left == 1 else 'they are'}"] if left else []
-    return ", ".join([asked_for if count["accepted"] else finished, *others, *rest])
+    more = "; --wait waits until the node has done it" if count["waits"] and not options.wait else ""
+    return ", ".join([finished, *others, *rest]) + more

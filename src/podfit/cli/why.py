@@ -27,7 +27,6 @@ from podfit.cli.cluster_questions import (
 from podfit.cli.output import Output
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
-from podfit.core.errors import not_found
 from podfit.net.system import SystemClock
 
 STATES = {SETTLED: "nothing is outstanding", UNSCHEDULED: "not scheduled", ENDED: "ended"}
@@ -74,8 +73,6 @@ def why(
 
 
 def _of_node(name: str, cluster: Snapshot, now: datetime, output: Output) -> int:
-    if name not in cluster.nodes:
-        raise not_found("nodes", name)
     node = why_node(name, cluster, now)
     _tell(node, output)
     return exits.REFUSED if node.waiting else exits.DONE

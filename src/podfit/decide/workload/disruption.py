@@ -58,6 +58,17 @@ def evict(pod: Pod, budgets: Sequence[PodDisruptionBudget], now: str) -> Evict |
     return _charged(budget, pod.metadata.name, now)
 
 
+def why_protected(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:
+    """What an eviction of the pod would be told now, in its words; empty when the pod may go."""
+    answer = evict(pod, budgets, "")
+    match answer:
+        case Wait():
+            return answer.cause
+        case Refuse():
+            return answer.text
+    return ""
+
+
 def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """An empty selector takes in all pods of the namespace, none takes in nobody."""
     return holds(requirements(budget.spec.selector), pod.metadata.labels)
