@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
-from podfit.client.election import Election, LostLease
+from podfit.client.election import Election, LostLease, NewerLease
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from support.candidate import NAME, Candidate
@@ -114,3 +115,35 @@ async def test_what_breaks_the_work_is_told_and_the_lease_released(server: Serve
     with pytest.raises(RuntimeError, match="no"):
         await election.lead(broken)
     assert (await lease(server)).spec.holder_identity == ""
+
+
+async def test_a_lease_says_its_format(server: Server, clock: FakeClock) -> None:
+    first = Candidate(server, clock, "a")
+    await first.led.wait()
+    assert (await lease(server)).metadata.annotations == {"podfit.dev/lease-format": "1"}
+    await first.end()
+
+
+async def test_a_lease_of_an_older_podfit_is_taken_over(server: Server, clock: FakeClock) -> None:
+    first = Candidate(server, clock, "a")
+    await first.led.wait()
+    await first.end()
+    held = await lease(server)
+    await server.client.update(replace(held, metadata=replace(held.metadata, annotations={"own": "kept"})))
+    second = Candidate(server, clock, "b")
+    await second.led.wait()
+    assert (await lease(server)).metadata.annotations == {"own": "kept", "podfit.dev/lease-format": "1"}
+    await second.end()
+
+
+async def test_a_lease_of_a_newer_podfit_is_left_alone(server: Server, clock: FakeClock) -> None:
+    first = Candidate(server, clock, "a")
+    await first.led.wait()
+    await first.end()
+    held = await lease(server)
+    newer = replace(held, metadata=replace(held.metadata, annotations={"podfit.dev/lease-format": "2"}))
+    written = await server.client.update(newer)
+    election = Election(server.client, clock, name=NAME, identity="b")
+    with pytest.raises(NewerLease, match="format 2, this podfit reads 1"):
+        await election.lead(lambda: pytest.fail("it leads"))
+    assert await lease(server) == written

@@ -4,6 +4,9 @@
     renew     every `retry` seconds; when that fails for `renew` seconds the work ends, before the Lease is over
     release   on a graceful stop the holder is cleared, so the next one need not wait
 
+A Lease says in an annotation which format of holding it is held by. One of a newer podfit is left alone: what it means
+may have changed.
+
 Only changes of the Lease count, measured with our own clock: the clocks of other machines may be wrong. The durations
 and the fields are upstream's.
 """
@@ -26,6 +29,12 @@ from podfit.core.times import format_micro
 log = logging.getLogger(__name__)
 
 NAMESPACE = "kube-system"
+FORMAT_ANNOTATION = "podfit.dev/lease-format"
+FORMAT = 1
+
+
+class NewerLease(Exception):
+    """A newer podfit has held the Lease, in a way that this one does not know."""
 
 
 class LostLease(Exception):
@@ -59,7 +68,8 @@ class Election:
         self.leading = False
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait until the Lease is ours, then work for as long as it is. Raises LostLease, or what `work` raises."""
+        """Wait until the Lease is ours, then work for as long as it is. Raises LostLease, NewerLease, or what
+        `work` raises."""
         while not await self._tried():
             await self._clock.sleep(self._pace.retry)
         log.info("leading lease=%s/%s identity=%s", self._namespace, self._name, self._identity)
@@ -120,16 +130,25 @@ class Election:
         except ApiError as error:
             if error.code != 404:
                 raise
-            meta = ObjectMeta(name=self._name, namespace=self._namespace)
+            meta = ObjectMeta(name=self._name, namespace=self._namespace, annotations={FORMAT_ANNOTATION: str(FORMAT)})
             self._remember(await self._client.create(Lease(metadata=meta, spec=self._spec(now, None))))
             return True
+        self._check_format(lease)
         if lease.spec != self._seen:
             self._remember(lease)
         self._lease = lease
         if self._is_held(lease.spec):
             return False
-        self._remember(await self._client.update(replace(lease, spec=self._spec(now, lease.spec))))
+        taken = replace(lease, metadata=_formatted(lease.metadata), spec=self._spec(now, lease.spec))
+        self._remember(await self._client.update(taken))
         return True
+
+    def _check_format(self, lease: Lease) -> None:
+        """Raises NewerLease. What is no number is somebody else's word, and no format of ours."""
+        said = (lease.metadata.annotations or {}).get(FORMAT_ANNOTATION, "")
+        if said.isascii() and said.isdigit() and int(said[:9]) > FORMAT:
+            which = f"lease {self._namespace}/{self._name} has format {said[:9]}"
+            raise NewerLease(f"{which}, this podfit reads {FORMAT}: a newer podfit held it")
 
     def _is_held(self, spec: LeaseSpec) -> bool:
         """By another who is still there."""
@@ -166,6 +185,13 @@ class Election:
             await self._client.update(replace(self._lease, spec=free))
         except (ApiError, ConnectionError) as error:
             log.warning("a lease is not released lease=%s/%s error=%s", self._namespace, self._name, error)
+
+
+def _formatted(metadata: ObjectMeta) -> ObjectMeta:
+    annotations = metadata.annotations or {}
+    if annotations.get(FORMAT_ANNOTATION) == str(FORMAT):
+        return metadata
+    return replace(metadata, annotations={**annotations, FORMAT_ANNOTATION: str(FORMAT)})
 
 
 async def _run(work: Callable[[], Awaitable[None]]) -> None:

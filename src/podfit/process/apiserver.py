@@ -29,6 +29,7 @@ from podfit.process import data_state
 from podfit.process.access import CONTEXT, admin_access, write_given
 from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
+from podfit.process.data_version import take_over
 from podfit.process.errors import MachineError
 from podfit.process.foreground import start_or_stop
 from podfit.process.identities import COMPONENTS
@@ -89,6 +90,7 @@ class ApiServerComponent:
         options.data.create()
         if options.etcd is None or self._verb == "up":
             self._closing.enter_context(exclusive(options.data))
+            take_over(options.data)
             self._setup = self._begin()
 
     def _begin(self) -> data_state.Setup:

@@ -19,7 +19,7 @@ from podfit import __version__
 from podfit.api.authorization.v1.types import NonResourceAttributes
 from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
-from podfit.client.election import Election, LeaseTiming, LostLease
+from podfit.client.election import Election, LeaseTiming, LostLease, NewerLease
 from podfit.client.kubeconfig import Access, find, load
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
@@ -167,6 +167,8 @@ class ControlProcess:
             await election.lead(work)
         except LostLease as error:
             raise MachineError(f"no longer the leader: {error}", fix=("start it again",)) from error
+        except NewerLease as error:
+            raise MachineError(str(error), fix=("run that podfit, or a newer one",)) from error
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the process, or MachineError when the Lease is lost."""

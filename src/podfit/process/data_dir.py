@@ -4,6 +4,7 @@ DIR/
   lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
   up.json       the running cluster: process, address, nodes (mode 0600)
   up.log        what a detached cluster says
+  version.json  the versions of what lies here (`data_version`)
   setup.json    only until the first start is complete: what may still be made (`data_state`)
   pki/          the authority and what it issued; in front-proxy/ the one that other API servers believe
   store.db      the API server's objects
@@ -68,6 +69,10 @@ class DataDir(msgspec.Struct, frozen=True):
     @property
     def log(self) -> Path:
         return self.root / "up.log"
+
+    @property
+    def version(self) -> Path:
+        return self.root / "version.json"
 
     @property
     def setup(self) -> Path:

@@ -35,6 +35,7 @@ from podfit.net.tls import KeyPair, server_context, show
 from podfit.net.wire import Handler, Request, Response
 from podfit.process import flag_files
 from podfit.process.data_dir import DataDir
+from podfit.process.data_version import take_over
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.foreground import start_or_stop
 from podfit.process.kubelet_config import check
@@ -119,6 +120,7 @@ class KubeletProcess:
             raise MachineError("this machine has no address but loopback", fix=("name one:  --node-ip ADDRESS",))
         announce(f"podfit {__version__}: kubelet of node {options.name}")
         self._closing.enter_context(exclusive(options.data))
+        take_over(options.data)
         prepared = _prepared(options, clock)
         access = await node_access(options.name, options.kubeconfig, options.bootstrap_kubeconfig, clock, announce)
         self._server = access.server
