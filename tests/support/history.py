@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -34,3 +35,12 @@ def unpacked(commit: str, folder: Path, *paths: str) -> Path:
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
     return folder
+
+
+def program(commit: str, folder: Path) -> str:
+    """A `podfit` of that commit, with the libraries of this one."""
+    unpacked(commit, folder, "src")
+    script = folder / "podfit"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH={folder}/src exec {sys.executable} -m podfit.cli "$@"\n')
+    script.chmod(0o755)
+    return str(script)

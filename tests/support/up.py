@@ -52,9 +52,10 @@ def run(*command: str, stdin: str | None = None, timeout: float = 60, env: dict[
 
 @dataclass(frozen=True)
 class Up:
-    """A running cluster; `root` is its data directory."""
+    """A running cluster; `root` is its data directory, `program` the podfit that runs it."""
 
     root: Path
+    program: str = PODFIT
 
     @property
     def kubeconfig(self) -> Path:
@@ -66,7 +67,18 @@ class Up:
 
     def start(self, *options: str, node: str = "real", port: int = 0, timeout: float = 60) -> Answer:
         kubeconfig = ("--kubeconfig", str(self.root / "user.kubeconfig"))
-        command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", str(port), "--node", node, *kubeconfig)
+        command = (
+            self.program,
+            "up",
+            "--detach",
+            "--data",
+            str(self.root),
+            "--port",
+            str(port),
+            "--node",
+            node,
+            *kubeconfig,
+        )
         if "--eviction-hard" not in options:  # whatever the disk here looks like
             options = (*options, "--eviction-hard", "")
         try:
@@ -78,7 +90,7 @@ class Up:
         return answer
 
     def down(self) -> Answer:
-        return run(PODFIT, "down", "--data", str(self.root), timeout=90)
+        return run(self.program, "down", "--data", str(self.root), timeout=90)
 
     def log(self) -> str:
         path = self.root / "up.log"
