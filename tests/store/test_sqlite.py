@@ -274,4 +274,4 @@ def test_several_rows_of_one_statement_are_small() -> None:
     made = statements([created(f"/{number}", 2 + number, size) for number, size in enumerate(sizes)])
     assert [row[0] for rows in made for row in rows] == [2 + number for number in range(len(sizes))]
     assert max(map(len, made)) > 2
-    assert all(len(rows) == 1 or sum(len(row[-1]) for row in rows) <= LARGEST_INSERTED for rows in made)
+    assert all(len(rows) == 1 or sum(len(row[-2]) for row in rows) <= LARGEST_INSERTED for rows in made)

@@ -8,7 +8,7 @@ there.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -90,13 +90,18 @@ def telling_of_damage(data: DataDir) -> Iterator[None]:
         raise damaged(data, {str(damage.path.relative_to(data.root)): damage.reason}) from damage
 
 
-def damaged(data: DataDir, lost: dict[str, str]) -> MachineError:
+def damaged(data: DataDir, lost: dict[str, str], revisions: Collection[int] = ()) -> MachineError:
+    """`revisions` are those of records of the store that can be given up by themselves."""
     there = [part for part in PARTS if part not in lost and _lost(data.root / part) is None]
     others = sorted({trace.relative_to(data.root).parts[0] for trace in _traces(data)} - {"pki", *PARTS})
     fix = [f"restore a backup:  podfit restore FILE --replace --data {data.root}"]
     if lost.keys() == {SIGNING_KEY}:
         key = data.root / SIGNING_KEY
         fix.append(f"or end all tokens with a new key:  openssl ecparam -name prime256v1 -genkey -noout -out {key}")
+    if revisions:
+        listed, store = ", ".join(map(str, revisions)), data.root / STORE
+        sql = " ".join(f"DELETE FROM {table} WHERE rev IN ({listed});" for table in ("log", "sums"))
+        fix.append(f"or give these records up, and have what was before them:  sqlite3 {store} '{sql}'")
     fix += [f"or give the cluster up:  rm -r {data.root}", ELSEWHERE]
     return MachineError(
         f"{data.root} holds a damaged cluster: " + ", ".join(f"{part} {state}" for part, state in lost.items()),
@@ -108,7 +113,7 @@ def damaged(data: DataDir, lost: dict[str, str]) -> MachineError:
 def unopened(data: DataDir, error: StoreError) -> MachineError:
     """The store could not be opened."""
     if isinstance(error, StoreDamaged):
-        return damaged(data, {STORE: f"cannot be used ({error})"})
+        return damaged(data, {STORE: f"cannot be used ({error})"}, error.revisions)
     return MachineError(str(error), fix=(ELSEWHERE,))
 
 

@@ -10,7 +10,7 @@ from podfit.store.protocol import Change, Page, Record
 
 class Log(Protocol):
     """Where changes are kept. `append`, `compact` and `forget` are called from one thread, `page`, `changes` and
-    `obsolete` from another, `close` when both have ended. All raise StoreUnavailable."""
+    `obsolete` from another, `close` when both have ended. All raise StoreUnavailable, those that read RecordDamaged."""
 
     @property
     def problem(self) -> str:

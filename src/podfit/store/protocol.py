@@ -14,6 +14,7 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
      ├─ SlowWatcher       this reader fell behind and was dropped
      ├─ TooLarge          a value larger than the store takes
      ├─ Unreadable        a value that cannot be decrypted; `.key` is whose
+     ├─ RecordDamaged     a record that the disk gave back otherwise than it was written; `.key`, `.revision`
      └─ StoreUnavailable  I/O error, no etcd, closed: nothing of the call is visible, and a later one may succeed; only
          │                etcd can lose the answer to a write that it did, and says so
          └─ DiskFull      of the log of an embedded store
@@ -100,6 +101,12 @@ class Unreadable(StoreError):
         self.key = key
 
 
+class RecordDamaged(StoreError):
+    def __init__(self, key: str, revision: int) -> None:
+        super().__init__(f"the record of {key or 'an unknown key'} at revision {revision} is damaged")
+        self.key, self.revision = key, revision
+
+
 class StoreUnavailable(StoreError):
     pass
 
@@ -123,7 +130,7 @@ class About(msgspec.Struct, frozen=True):
 class Watch(Protocol):
     """Iterates over batches of changes in revision order, for one reader at a time; a cancelled `__anext__` loses
     nothing. Ends by raising `SlowWatcher` (dropped, never waited for), `Compacted` (history went while it was being
-    read), `StoreUnavailable`, or `StopAsyncIteration` after `close`."""
+    read), `RecordDamaged`, `StoreUnavailable`, or `StopAsyncIteration` after `close`."""
 
     @property
     def revision(self) -> int:

@@ -25,6 +25,7 @@ from podfit.store.protocol import (
     CompanionConflict,
     KeyExists,
     Record,
+    RecordDamaged,
     RevisionConflict,
     Store,
     StoreError,
@@ -233,7 +234,7 @@ def unavailable(error: StoreError) -> ApiError:
 
     Only what is too large for it will not become smaller, and a key that is missing will not come by itself.
     """
-    if isinstance(error, Unreadable):
+    if isinstance(error, Unreadable | RecordDamaged):
         return ApiError(500, "InternalError", f"Internal error occurred: {error}")
     if isinstance(error, TooLarge):
         return ApiError(413, "RequestEntityTooLarge", str(error))

@@ -16,6 +16,7 @@ import msgspec
 
 from podfit.core.os_errors import plainly
 from podfit.net.files import sync_directory
+from podfit.store.sqlite import sums
 from podfit.store.sqlite.file import StoreUnusable, check_known, open_file
 
 _CURRENT = """
@@ -58,6 +59,8 @@ def check_store(path: Path) -> StoreFacts:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
             raise StoreUnusable(f"{path} is damaged: {verdict}")
+        if _sums_are_there(connection) and (found := sums.read(connection)[2]):
+            raise StoreUnusable(sums.told(path, found))
         newest = connection.execute(
             "SELECT MAX((SELECT COALESCE(MAX(rev), 0) FROM log), (SELECT value FROM meta WHERE name = 'revision'))"
         ).fetchone()[0]
@@ -71,6 +74,7 @@ def forget_history(path: Path, *, at_least: int = 0) -> int:
         revision = max(check_store(path).revision, at_least)
         file.writer.execute("BEGIN IMMEDIATE")
         file.writer.execute("UPDATE meta SET value = ? WHERE name IN ('revision', 'compacted')", (revision,))
+        sums.caught_up(file.writer)
         file.writer.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreUnusable(f"{path}: {error}") from error
@@ -87,6 +91,11 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             yield found
     except sqlite3.Error as error:
         raise StoreUnusable(f"{path}: {error}") from error
+
+
+def _sums_are_there(connection: sqlite3.Connection) -> bool:
+    """A file of an older podfit has none."""
+    return "sums" in _tables(connection)
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

@@ -6,6 +6,7 @@ own locks would let two processes take turns, and each would answer reads from a
     log(rev PRIMARY KEY, key, deleted, created, previous, value)   one row a revision; value is NULL for a deletion
     UNIQUE (key, previous)      `previous` is the key's row before, 0 for its first: a row has one successor at most
     meta(name, value)           schema, compacted, and revision: the newest when last compacted
+    sums(rev, sum)              checksums of rows, in a table that older podfits leave alone (`sums`)
 
 A file of an older schema is brought up when it is opened, step by step in one transaction, so a crash leaves the old
 file. A file of a newer one is refused: an older podfit cannot know what it would break.
@@ -16,12 +17,14 @@ import fcntl
 import logging
 import os
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 
 from podfit.net.files import sync_directory
 from podfit.store.protocol import StoreError
+from podfit.store.sqlite import sums
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +57,11 @@ class StoreUnusable(StoreError):
 
 
 class StoreDamaged(StoreUnusable):
-    """What was a store can be read no more, or not all of it."""
+    """What was a store can be read no more, or not all of it. `revisions` are those of records that are damaged."""
+
+    def __init__(self, message: str, revisions: Collection[int] = ()) -> None:
+        super().__init__(message)
+        self.revisions = tuple(revisions)
 
 
 class StoreFile(msgspec.Struct, frozen=True):
@@ -86,14 +93,17 @@ def open_file(path: Path, *, make: bool = True) -> StoreFile:
             resources.callback(os.close, _lock(path))
             writer, reader, copier = (_connect(path, resources) for _ in range(3))
             _check_schema(path, writer, make=make)
+            sums.prepare(writer)
         except (sqlite3.Error, OSError) as error:
             raise unusable(path, error) from error
         return StoreFile(path, writer, reader, copier, resources.pop_all())
 
 
 def unusable(path: Path, error: Exception) -> StoreUnusable:
-    """SQLite's errors for a file that is none of its own, or malformed, are of the general kind."""
-    kind = StoreDamaged if type(error) is sqlite3.DatabaseError else StoreUnusable
+    """SQLite's errors for a file that is none of its own, or malformed, are of the general kind; a text that is not
+    UTF-8 is named by Python."""
+    is_damage = type(error) is sqlite3.DatabaseError or str(error).startswith("Could not decode")
+    kind = StoreDamaged if is_damage else StoreUnusable
     return kind(f"{path}: {error}")
 
 

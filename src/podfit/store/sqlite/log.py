@@ -6,6 +6,7 @@ overwrites it; only if the machine dies right then can the refused writes be fou
 that lost its connection before the answer.
 """
 
+import logging
 import os
 import sqlite3
 import threading
@@ -18,28 +19,33 @@ from typing import Any, TypeAlias, TypeVar
 from podfit.store.index import prefix_end
 from podfit.store.log import Loaded
 from podfit.store.protocol import Change, DiskFull, Page, Record, StoreUnavailable
+from podfit.store.sqlite import sums
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable
 from podfit.store.sqlite.reserve import Reserve
 
+logger = logging.getLogger(__name__)
+
 # A creation follows the key's deletion. Were the key still there, it would claim the same predecessor and fail.
 _INSERTED = """(?, ?, ?, ?, COALESCE(
-  ?, (SELECT iif(deleted, rev, previous) FROM log WHERE key = ? ORDER BY previous DESC LIMIT 1), 0), ?)"""
+  ?, (SELECT iif(deleted, rev, previous) FROM log WHERE key = ? ORDER BY previous DESC LIMIT 1), 0), ?, ?)"""
 _MOST_INSERTED = 32  # rows in one statement
 LARGEST_INSERTED = 256 * 1024  # bytes of values in one statement of several rows; SQLite holds them all at once
 _SUCCESSOR = "EXISTS (SELECT 1 FROM log AS s WHERE s.key = l.key AND s.previous = l.rev AND s.rev <= :revision)"
 _THEN = f"FROM log AS l WHERE key >= :low AND key < :high AND rev <= :revision AND NOT deleted AND NOT {_SUCCESSOR}"
-_PAGE = f"SELECT key, value, created, rev {_THEN} ORDER BY key LIMIT :limit"
+_SUM = "(SELECT sum FROM sums AS s WHERE s.rev = l.rev)"
+_PAGE = f"SELECT key, value, created, rev, {_SUM} {_THEN} ORDER BY key LIMIT :limit"
 _COUNT = f"SELECT COUNT(*) {_THEN}"
 _OBSOLETE = f"SELECT rev FROM log AS l WHERE rev <= :revision AND (deleted OR {_SUCCESSOR}) ORDER BY rev"
 _CHANGES = """
-SELECT l.key, l.deleted, l.value, l.created, l.rev, p.value, p.created, p.rev FROM log AS l
-LEFT JOIN log AS p ON p.rev = l.previous AND NOT p.deleted
+SELECT l.key, l.deleted, l.value, l.created, l.rev, p.value, p.created, p.rev,
+(SELECT sum FROM sums AS s WHERE s.rev = l.rev), (SELECT sum FROM sums AS s WHERE s.rev = p.rev)
+FROM log AS l LEFT JOIN log AS p ON p.rev = l.previous AND NOT p.deleted
 WHERE l.rev > :after AND l.rev <= :until AND +l.key >= :low AND +l.key < :high ORDER BY l.rev LIMIT :limit
 """
 _ABOVE_ALL_TEXT = b""  # SQLite sorts every blob behind every text
 
-PAGES = 3  # that a change touches beside its value: of the table, of the index, and a part of one above them
+PAGES = 4  # that a change touches beside its value: of the table, the index and the sums, and parts of those above
 SMALL = 64 * 2**10  # bytes: what has to fit before anything else is tried again
 PLENTY = 64 * 2**20  # bytes free beyond which nothing is counted
 MOST_READ = 4 * 2**20  # bytes of history at once
@@ -88,15 +94,35 @@ class SqliteLog:
             meta = dict(self._file.writer.execute("SELECT name, value FROM meta"))
             newest = self._file.writer.execute("SELECT COALESCE(MAX(rev), 0) FROM log").fetchone()[0]
             revision = max(newest, meta["revision"])
-            where = {"revision": revision, "limit": -1, **_range("")}
-            records = [Record(*row) for row in self._file.writer.execute(_PAGE, where)]
-            return Loaded(records, revision, meta["compacted"])
+            return Loaded(self._current(), revision, meta["compacted"])
         except KeyError as error:
             self.close()
             raise StoreDamaged(f"{self._file.path} lacks {error}") from error
+        except StoreDamaged:
+            self.close()
+            raise
         except sqlite3.Error as error:
             self.close()
             raise unusable(self._file.path, error) from error
+
+    def _current(self) -> list[Record]:
+        """Raises StoreDamaged that names what is not as it was written."""
+        records, unsummed, damaged = sums.read(self._file.writer)
+        if damaged:
+            revisions = sorted({error.revision for error in damaged if error.revision})
+            raise StoreDamaged(sums.told(self._file.path, damaged), revisions)
+        self._sum(unsummed)
+        return records
+
+    def _sum(self, records: Sequence[Record]) -> None:
+        """Add the sums of what an older podfit wrote; where the disk is full, at a later start."""
+        if not records:
+            return
+        try:
+            with self._transaction(freeing=True) as connection:
+                sums.add(connection, records)
+        except StoreUnavailable as error:
+            logger.warning("no checksums of %d records of an older podfit error=%s", len(records), error)
 
     def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
         size = sum(len(change.record.value) + PAGES * PAGE for change in changes)
@@ -114,12 +140,14 @@ class SqliteLog:
                 "UPDATE meta SET value = MAX(value, (SELECT COALESCE(MAX(rev), 0) FROM log)) WHERE name = 'revision'"
             )
             connection.execute("UPDATE meta SET value = ? WHERE name = 'compacted'", (revision,))
+            sums.caught_up(connection)
 
     def forget(self, revisions: Sequence[int]) -> None:
         """What is deleted is overwritten, too, unless the disk is full: that takes as much room once more."""
         with self._transaction(freeing=True) as connection:
             connection.execute(f"PRAGMA secure_delete={'FAST' if self._problem else 'ON'}")
-            connection.executemany("DELETE FROM log WHERE rev = ?", ((revision,) for revision in revisions))
+            for table in ("log", "sums"):
+                connection.executemany(f"DELETE FROM {table} WHERE rev = ?", ((revision,) for revision in revisions))
         self._checkpointer.wrote(PAGES * PAGE * len(revisions))
 
     def obsolete(self, revision: int) -> Sequence[int]:
@@ -127,7 +155,7 @@ class SqliteLog:
 
     def page(self, prefix: str, *, after: str, limit: int, revision: int) -> Page:
         where = {"revision": revision, "limit": limit or -1, **_range(prefix, after)}
-        records = self._read(lambda row: Record(*row), _PAGE, where)
+        records = self._read(lambda row: sums.checked(*row), _PAGE, where)
         if not limit or len(records) < limit:
             return Page(records, revision, 0)
         where |= _range(prefix, records[-1].key)
@@ -235,7 +263,7 @@ def _range(prefix: str, after: str = "") -> dict[str, object]:
 
 @lru_cache(maxsize=_MOST_INSERTED)
 def _insert(rows: int) -> str:
-    return f"INSERT INTO log VALUES {', '.join([_INSERTED] * rows)}"
+    return f"INSERT INTO appended VALUES {', '.join([_INSERTED] * rows)}"
 
 
 def statements(changes: Sequence[Change]) -> list[list[Row]]:
@@ -257,10 +285,13 @@ def _row(change: Change) -> Row:
     record = change.record
     previous = change.previous.mod_revision if change.previous else None
     value = None if change.deleted else record.value
-    return record.mod_revision, record.key, change.deleted, record.create_revision, previous, record.key, value
+    revision, key, created = record.mod_revision, record.key, record.create_revision
+    return revision, key, change.deleted, created, previous, key, value, sums.checksum(revision, key, created, value)
 
 
 def _change(row: Row) -> Change:
-    key, deleted, value, created, revision, old_value, old_created, old_revision = row
-    previous = None if old_revision is None else Record(key, old_value, old_created, old_revision)
-    return Change(bool(deleted), Record(key, old_value if deleted else value, created, revision), previous)
+    key, deleted, value, created, revision, old_value, old_created, old_revision, sum_, old_sum = row
+    previous = None if old_revision is None else sums.checked(key, old_value, old_created, old_revision, old_sum)
+    if not deleted:
+        return Change(False, sums.checked(key, value, created, revision, sum_), previous)
+    return Change(True, Record(key, old_value, created, revision), previous)
