@@ -263,7 +263,7 @@ async def test_the_scheduler_spreads_pods_of_a_workload(path: str, group: str, k
         {"metadata": {"name": "n2", "labels": {"kubernetes.io/hostname": "n2"}}, "status": {"allocatable": small}}
     )
     assert (await asked(conversation, cpu="100m")).text == "not on a node yet: the scheduler would choose n1"
-    item = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"selector": selector}}
+    item = {"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": {"selector": selector}}
     conversation.documents[path] = {"items": [item]}
     assert (await asked(conversation, cpu="100m")).text == "not on a node yet: the scheduler would choose n2"
 

@@ -48,10 +48,11 @@ def shop(**more: Any) -> Conversation:
     """Two pods of the Deployment web, and one of nobody."""
     pods = owned("web-1"), owned("web-2"), pod("tool")
     conversation = Conversation(36, *pods)
-    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    replica_set = {"metadata": {"name": "web-rs", "namespace": "shop", "uid": "u", "ownerReferences": [owner]}}
     conversation.documents |= {
         PODS: {"items": pods},
-        SETS: {"items": [{"metadata": {"name": "web-rs", "namespace": "shop", "ownerReferences": [owner]}}]},
+        SETS: {"items": [replica_set]},
         METRICS: metrics(web_1=("100m", "64Mi"), web_2=("200m", "100Mi"), tool=("1500m", "300Mi")),
     } | more
     return conversation
@@ -90,6 +91,12 @@ async def test_usage_that_is_watched_gives_a_first_guess() -> None:
     assert row.sizes[0].confidence < 0.01
     assert "90 % of 10 CPU samples were not above it; 15 % on top" in row.sizes[0].reason
     assert "usage was watched for 60 s" in found.notes[0]
+
+
+async def test_a_pod_of_a_replica_set_that_is_gone_is_its_own() -> None:
+    found = shop()
+    found.documents[SETS]["items"][0]["metadata"]["uid"] = "made-anew"
+    assert sorted(row.workload for row in (await asked(found)).workloads) == ["pod/tool", "pod/web-1", "pod/web-2"]
 
 
 async def test_one_workload_is_asked_about() -> None:

@@ -69,6 +69,17 @@ async def test_there_and_back_again(shop: Workshop) -> None:
     assert (await planned(shop, request=undo)).text == "podfit has not changed it"
 
 
+@pytest.mark.parametrize(
+    "changed", [{"uid": "e"}, {"name": "other"}, {"kind": "Rack"}, {"apiVersion": "example.org/v1"}]
+)
+async def test_a_replica_set_that_names_another_deployment_is_not_behind_it(
+    shop: Workshop, changed: dict[str, str]
+) -> None:
+    (owner,) = shop.at("replicasets", "web-abc")["metadata"]["ownerReferences"]
+    shop.at("replicasets", "web-abc")["metadata"]["ownerReferences"] = [owner | changed]
+    assert (await planned(shop)).verdict == ROLLS_OUT
+
+
 async def test_amounts_that_were_not_there_before_go_again(shop: Workshop) -> None:
     for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
         del shop.sizes(kind, name)["limits"]

@@ -11,6 +11,7 @@ from podfit.net.wire import Request, Response
 
 APPS = "/apis/apps/v1/namespaces/shop"
 LABELS = {"app": "web"}
+OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
 SIZES = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
 
 
@@ -50,10 +51,7 @@ class Workshop(Conversation):
         self.add(
             "replicasets",
             {
-                "metadata": {
-                    "name": "web-abc",
-                    "ownerReferences": [{"kind": "Deployment", "name": "web", "uid": "d", "controller": True}],
-                },
+                "metadata": {"name": "web-abc", "namespace": "shop", "ownerReferences": [OWNER]},
                 "spec": {"replicas": 2, "selector": selector, "template": hashed},
             },
         )

@@ -16,11 +16,11 @@ from podfit.api.apps.v1.deployments import Deployment
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, encode
+from podfit.api.meta.owners import controller_of
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.client.informers import Informers
 from podfit.core.errors import ApiError
-from podfit.decide.workload.claims import controller_of
 from podfit.process.options import CONTROLLERS, MAKERS
 from podfit.process.workloads import workloads
 from support.clock import FakeClock

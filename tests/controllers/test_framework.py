@@ -2,6 +2,7 @@
 
 import pytest
 
+from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.controllers.expectations import SECONDS, Expectations
@@ -57,9 +58,10 @@ async def test_a_refusal_ends_slow_start(count: int, refused_from: int, begun: i
 
 
 def pod(name: str, *, app: str = "web", owner: str = "", going: bool = False) -> Pod:
-    references = (OwnerReference(uid=owner, controller=True),) if owner else ()
+    references = (OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="set", uid=owner, controller=True),)
     stamp = "2026-01-01T00:00:00Z" if going else None
-    meta = ObjectMeta(name=name, labels={"app": app}, owner_references=references, deletion_timestamp=stamp)
+    owners = references if owner else ()
+    meta = ObjectMeta(name=name, labels={"app": app}, owner_references=owners, deletion_timestamp=stamp)
     return Pod(metadata=meta)
 
 
@@ -75,8 +77,8 @@ CANDIDATES = (
 
 @pytest.mark.parametrize(("going", "adopt", "release"), [(False, ["orphan"], ["left"]), (True, [], [])])
 def test_claims(going: bool, adopt: list[str], release: list[str]) -> None:
-    owner = ObjectMeta(name="set", uid="me", deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
-    found = claims(owner, WEB, CANDIDATES)
+    meta = ObjectMeta(name="set", uid="me", deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
+    found = claims(ReplicaSet(metadata=meta), WEB, CANDIDATES)
     assert [pod.metadata.name for pod in found.owned] == ["mine"]
     assert [pod.metadata.name for pod in found.adopt] == adopt
     assert [pod.metadata.name for pod in found.release] == release

@@ -2,6 +2,7 @@
 
 import pytest
 
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference
 from podfit.decide.workload.ownership import Delete, Forget, Keep, Owner, Verdict, blocks, judge, without
 from podfit.decide.workload.propagation import wanted_finalizers
@@ -9,8 +10,15 @@ from podfit.decide.workload.propagation import wanted_finalizers
 SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owner.UNKNOWN
 
 
+def named(name: str, namespace: str = "") -> ObjectIdentity:
+    return ObjectIdentity("", "ConfigMap", namespace, name, name)
+
+
 def owned(*owners: str, deleting: bool = False, finalizers: tuple[str, ...] = (), block: bool = True) -> ObjectMeta:
-    references = tuple(OwnerReference(name=owner, uid=owner, block_owner_deletion=block) for owner in owners)
+    references = tuple(
+        OwnerReference(api_version="v1", kind="ConfigMap", name=owner, uid=owner, block_owner_deletion=block)
+        for owner in owners
+    )
     return ObjectMeta(
         name="x",
         uid="x",
@@ -31,8 +39,8 @@ FOREGROUND = owned("x", deleting=True, finalizers=("foregroundDeletion",))
         ({"a": SOLID}, (), (), Keep()),
         ({"a": GONE}, (), (), Delete("Background")),
         ({"a": GONE, "b": GONE}, (), (), Delete("Background")),
-        ({"a": GONE, "b": SOLID}, (), (), Forget(frozenset("a"))),
-        ({"a": WAITING, "b": SOLID}, (), (), Forget(frozenset("a"))),
+        ({"a": GONE, "b": SOLID}, (), (), Forget(frozenset({named("a")}))),
+        ({"a": WAITING, "b": SOLID}, (), (), Forget(frozenset({named("a")}))),
         ({"a": GONE, "b": UNKNOWN}, (), (), Keep()),
         ({"a": SOLID, "b": UNKNOWN}, (), (), Keep()),
         ({"a": WAITING}, (), (), Delete("Background")),
@@ -46,16 +54,18 @@ FOREGROUND = owned("x", deleting=True, finalizers=("foregroundDeletion",))
 def test_verdicts(
     owners: dict[str, Owner], dependents: tuple[ObjectMeta, ...], finalizers: tuple[str, ...], verdict: Verdict
 ) -> None:
-    assert judge(owned(*owners, finalizers=finalizers), owners, dependents) == verdict
-    assert judge(owned(*owners, deleting=True), owners, dependents) == Keep()
+    known = {named(name): owner for name, owner in owners.items()}
+    assert judge(owned(*owners, finalizers=finalizers), known, dependents) == verdict
+    assert judge(owned(*owners, deleting=True), known, dependents) == Keep()
 
 
 def test_blocking_and_forgetting() -> None:
     meta = owned("a", "b")
-    assert blocks(meta, "a")
-    assert not blocks(meta, "c")
-    assert not blocks(owned("a", block=False), "a")
-    assert [reference.uid for reference in without(meta.owner_references, frozenset("a"))] == ["b"]
+    assert blocks(meta, named("a"))
+    assert not blocks(meta, named("c"))
+    assert not blocks(meta, named("a", "elsewhere"))
+    assert not blocks(owned("a", block=False), named("a"))
+    assert [reference.uid for reference in without(meta, {named("a")})] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,9 @@ CONTROLLED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid
 @pytest.mark.parametrize(
     ("owner", "expected"),
     [
-        ({}, ("apps/v1", "ReplicaSet", "default", "web")),
-        ({"kind": "StatefulSet"}, ("apps/v1", "StatefulSet", "default", "web")),
-        ({"apiVersion": "v1", "kind": "ReplicationController"}, ("v1", "ReplicationController", "default", "web")),
+        ({}, ("apps", "ReplicaSet", "default", "web", "u")),
+        ({"kind": "StatefulSet"}, ("apps", "StatefulSet", "default", "web", "u")),
+        ({"apiVersion": "v1", "kind": "ReplicationController"}, ("", "ReplicationController", "default", "web", "u")),
         ({"controller": False}, None),
         ({"kind": "DaemonSet"}, None),
         ({"apiVersion": "batch/v1", "kind": "Job"}, None),

@@ -25,7 +25,8 @@ from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
-from podfit.api.meta.codec import convert
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.owners import reference_to
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
@@ -132,7 +133,7 @@ class World:
             every = [{**container, "resizePolicy": policy} for container in every]
         metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
         if owner:
-            metadata["ownerReferences"] = [reference("ReplicaSet", owner)]
+            metadata["ownerReferences"] = [await self.reference(ReplicaSet, owner)]
         spec = {"containers": every, "nodeName": "n", "tolerations": [{"operator": "Exists"}]}
         if sidecar:
             beside = {"name": sidecar, "image": "i", "resources": resources, "restartPolicy": "Always"}
@@ -152,8 +153,14 @@ class World:
         labels = {"app": app}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "i"}]}}
         spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [reference("Deployment", app)]}
+        owner = await self.reference(Deployment, app)
+        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
         await self.client.create(convert({"metadata": metadata, "spec": spec}, ReplicaSet))
+
+    async def reference(self, kind: type[Deployment] | type[ReplicaSet], name: str) -> dict[str, Any]:
+        """To a controller that is there."""
+        found: dict[str, Any] = to_dict(reference_to(await self.client.get(kind, name, NAMESPACE)))
+        return found
 
     async def annotate_vpa(self, name: str, annotations: dict[str, str]) -> None:
         patch = {"metadata": {"annotations": annotations}}
@@ -217,10 +224,6 @@ class World:
             checkpoint.metadata.name: checkpoint
             for checkpoint in (await self.client.list(CHECKPOINTS, NAMESPACE)).items
         }
-
-
-def reference(kind: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
 
 
 @asynccontextmanager

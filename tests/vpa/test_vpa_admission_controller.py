@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration
+from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.limits.types import LimitRange
@@ -77,6 +78,20 @@ async def test_vpa_of_a_pod_is_the_oldest_and_pods_of_nobody_stay(world: World) 
     await world.pod("web-1", "web", owner="web-rs")
     await world.pod("alone", "web")
     assert await world.requests() == {"web-1": LARGE, "alone": SMALL}
+
+
+@pytest.mark.parametrize("changed", [{"uid": "another"}, {"apiVersion": "example.org/v1"}])
+async def test_vpa_of_a_controller_has_no_pod_that_names_another_of_its_name(
+    world: World, changed: dict[str, str]
+) -> None:
+    await web(world)
+    await admitting(world)
+    true = await world.reference(ReplicaSet, "web-rs")
+    container = {"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "300Mi"}}}
+    for name, owner in (("false", true | changed), ("true", true)):
+        meta = {"name": name, "namespace": NAMESPACE, "labels": {"app": "web"}, "ownerReferences": [owner]}
+        await world.client.create(convert({"metadata": meta, "spec": {"containers": [container]}}, Pod))
+    assert await world.requests() == {"false": SMALL, "true": LARGE}
 
 
 @pytest.mark.row("V-067")

@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference
 from podfit.api.meta.codec import convert
+from podfit.api.meta.owners import named_by
+from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.resource import dynamic
+from podfit.client.rest import MERGE_PATCH
+from podfit.core.errors import ApiError
 from podfit.core.selectors import Selector
 from podfit.vpa.targets import Targets, Unsupported
 from podfit.vpa.workloads import WELL_KNOWN
@@ -62,11 +67,29 @@ class World:
         group, _, version = known.api_version.rpartition("/")
         metadata: dict[str, Any] = {"name": name, "namespace": "default"}
         if owner:
-            above = {"apiVersion": owner[0], "kind": owner[1], "name": owner[2], "uid": "1", "controller": True}
-            metadata["ownerReferences"] = [above]
+            metadata["ownerReferences"] = [await self.reference(*owner)]
         document = {"apiVersion": known.api_version, "kind": kind, "metadata": metadata}
         spec = SPECS.get(kind, USUAL)
         await self.server.client.create_in(dynamic(group, version, known.resource), {**document, "spec": spec})
+        await self.clock.settle()
+
+    async def reference(self, api_version: str, kind: str, name: str) -> dict[str, Any]:
+        """To what is there; to something with a UID that nothing has where it is not."""
+        group, _, version = api_version.rpartition("/")
+        try:
+            found = await self.server.client.get(dynamic(group, version, f"{kind.lower()}s"), name, "default")
+            uid = found["metadata"]["uid"]
+        except ApiError:
+            uid = "1"
+        return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
+
+    async def own(self, kind: str, name: str, owner: tuple[str, str, str]) -> None:
+        """Give an object an owner."""
+        known = next(target for target in WELL_KNOWN if target.kind == kind)
+        group, _, version = known.api_version.rpartition("/")
+        patch = {"metadata": {"ownerReferences": [await self.reference(*owner)]}}
+        resource = dynamic(group, version, known.resource)
+        await self.server.client.patch(resource, name, "default", patch, content_type=MERGE_PATCH)
         await self.clock.settle()
 
     async def rack(self, **status: Any) -> None:
@@ -128,10 +151,24 @@ async def test_an_owner_that_cannot_be_scaled_is_nobody(world: World) -> None:
     assert (await world.selector("Deployment")).matches(LABELS)
 
 
+async def test_an_owner_is_the_one_of_that_kind_name_and_uid(world: World) -> None:
+    await world.make("ReplicaSet", "web-1")
+    true = convert(await world.reference("apps/v1", "ReplicaSet", "web-1"), OwnerReference)
+    assert str(await world.targets.topmost_of("default", true)) == "ReplicaSet/web-1"
+    identity = named_by(true, "default")
+    assert world.targets.wanted(identity) == 1
+    assert world.targets.wanted(identity._replace(uid="another")) == 0
+    assert world.targets.wanted(identity._replace(group="example.org")) is None
+    for false in ({"uid": "another"}, {"name": "web-2"}, {"api_version": "example.org/v1"}):
+        assert await world.targets.topmost_of("default", replace(true, **false)) is None
+    assert await world.targets.topmost_of("elsewhere", true) is None
+
+
 @pytest.mark.row("V-054")
 async def test_owners_in_a_circle_are_refused(world: World) -> None:
-    await world.make("Deployment", owner=("apps/v1", "StatefulSet", "web"))
+    await world.make("Deployment")
     await world.make("StatefulSet", owner=("apps/v1", "Deployment", "web"))
+    await world.own("Deployment", "web", ("apps/v1", "StatefulSet", "web"))
     with pytest.raises(Unsupported, match="cycle detected"):
         await world.selector("Deployment")
 

@@ -11,6 +11,7 @@ from podfit.answers.resize_request import ResizeRequest, apply, apply_to_templat
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.owners import controller_of
 from podfit.core.quantity import ZERO
 
 
@@ -80,7 +81,7 @@ def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
 
 def _when_it_counts(pods: Sequence[Pod]) -> str:
     """When pods get the template's sizes again: a Job and a ReplicationController roll nothing out."""
-    kinds = {owner.kind for pod in pods for owner in pod.metadata.owner_references if owner.controller}
+    kinds = {owner.kind for pod in pods if (owner := controller_of(pod.metadata)) is not None}
     if kinds & {"Job", "ReplicationController"}:
         return "a pod that is made anew has its sizes"
     return "the next rollout goes back to its sizes"

@@ -12,6 +12,9 @@ from podfit.answers.kinds import PODS
 from podfit.answers.usage import Usage, UsageReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.owners import ObjectIdentity, controller_named
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -108,30 +111,27 @@ class FactsReader:
 
     async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
         found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
-        sets = await self._owners_of_sets() if any(_owner(pod)[0] == "ReplicaSet" for pod in found) else {}
+        owners = {owner for pod in found if (owner := controller_named(pod.metadata)) is not None}
+        sets = await self._owners_of_sets() if any(map(_is_set, owners)) else {}
         by_workload: dict[Workload, list[Pod]] = {}
         for pod in found:
-            kind, name = _owner(pod)
-            namespace = pod.metadata.namespace
-            kind, name = sets.get((namespace, name), (kind, name)) if kind == "ReplicaSet" else (kind, name)
-            if pod.status.phase == "Running" and self._wanted in (None, (kind, name)):
-                by_workload.setdefault(Workload(namespace, kind, name), []).append(pod)
+            workload = _workload(pod, sets)
+            if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
+                by_workload.setdefault(workload, []).append(pod)
         return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
 
-    async def _owners_of_sets(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Of ReplicaSets: the Deployment, as kind and name."""
+    async def _owners_of_sets(self) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
+        """What controls each ReplicaSet, mostly a Deployment; None when they are not to be read."""
         try:
             found = (await self._client.list(REPLICASETS, self._namespace)).items
         except ApiError as error:
             self._unread.append(f"ReplicaSets: {error.message}")
-            return {}
-        owners = {}
-        for owner in found:
-            meta = owner["metadata"]
-            for reference in meta.get("ownerReferences") or ():
-                if reference.get("controller"):
-                    owners[meta.get("namespace", ""), meta["name"]] = reference["kind"], reference["name"]
-        return owners
+            return None
+        metas = [codec.convert(document["metadata"], ObjectMeta) for document in found]
+        return {
+            ObjectIdentity("apps", "ReplicaSet", meta.namespace, meta.name, meta.uid): controller_named(meta)
+            for meta in metas
+        }
 
     async def _list_vpas(self) -> tuple[VerticalPodAutoscaler, ...]:
         return (await self._client.list(VPAS, self._namespace)).items
@@ -168,11 +168,18 @@ class FactsReader:
         return tuple(found)
 
 
-def _owner(pod: Pod) -> tuple[str, str]:
-    for reference in pod.metadata.owner_references:
-        if reference.controller:
-            return reference.kind, reference.name
-    return "Pod", pod.metadata.name
+def _is_set(owner: ObjectIdentity) -> bool:
+    return (owner.group, owner.kind) == ("apps", "ReplicaSet")
+
+
+def _workload(pod: Pod, sets: Mapping[ObjectIdentity, ObjectIdentity | None] | None) -> Workload:
+    """A pod that names a ReplicaSet which is not there, or not any more, belongs to nobody."""
+    owner = controller_named(pod.metadata)
+    if owner is not None and sets is not None and _is_set(owner):
+        owner = (sets[owner] or owner) if owner in sets else None
+    if owner is None:
+        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
+    return Workload(owner.namespace, owner.kind, owner.name)
 
 
 def _text(workload: Workload) -> str:

@@ -25,6 +25,8 @@ from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
+from podfit.api.meta.owners import controller_named
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -74,6 +76,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Workload(msgspec.Struct, rename="camel"):
     spec: "_WorkloadSpec"
+    metadata: ObjectMeta = ObjectMeta()
 
 
 class _WorkloadSpec(msgspec.Struct, rename="camel"):
@@ -198,9 +201,9 @@ class Reader:
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
 
     async def _owner_template(self, pod: Pod) -> PodSpec | None:
-        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
-        kind = next((kind for kind in WORKLOADS if owner and kind.kind == owner.kind), None)
-        if owner is None or kind is None or owner.api_version != kind.api_version:
+        owner = controller_named(pod.metadata)
+        kind = next((kind for kind in WORKLOADS if owner and kind.names_a(owner)), None)
+        if owner is None or kind is None:
             return None
         try:
             body = await self._client.request("GET", Target(kind, owner.name).path(self._namespace))
@@ -208,7 +211,8 @@ class Reader:
             about = f"{kind.shown} {owner.name}, whose template says the proportion of limits"
             self._unread.append(f"{about}: {why_unread(error)}")
             return None
-        return codec.decode(body, _Workload).spec.template.spec
+        workload = codec.decode(body, _Workload)
+        return workload.spec.template.spec if workload.metadata.uid == owner.uid else None
 
     async def _nodes(self, names: set[str]) -> dict[str, Node]:
         found = await asyncio.gather(*map(self._node, sorted(names)))

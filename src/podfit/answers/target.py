@@ -2,6 +2,8 @@
 
 import msgspec
 
+from podfit.api.meta.owners import ObjectIdentity, group_of
+
 
 class TargetError(ValueError):
     """Not KIND/NAME, or a kind that no answer is known for."""
@@ -23,6 +25,10 @@ class Kind(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         """`v1`, or `apps/v1`."""
         return self.path.removeprefix("/apis/").removeprefix("/api/")
+
+    def names_a(self, identity: ObjectIdentity) -> bool:
+        """Whether the object is of this kind."""
+        return (group_of(self.api_version), self.kind) == (identity.group, identity.kind)
 
 
 POD = Kind("/api/v1", "pods", "Pod", ("pod", "pods", "po"))

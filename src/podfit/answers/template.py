@@ -24,6 +24,7 @@ from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.meta.owners import ObjectIdentity, controller_named, group_of, is_controlled_by
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
@@ -84,9 +85,10 @@ async def read_workload(client: Client, target: Target, namespace: str) -> Workl
         body = await client.request("GET", path, query={"labelSelector": query_of(document["spec"].get("selector"))})
     except ApiError as error:
         return Workload(target, document, problem=error.message)
-    uid = document["metadata"].get("uid", "")
-    owned = [item for item in msgspec.json.decode(body).get("items") or () if _controller(item).get("uid") == uid]
-    return Workload(target, document, tuple(owned))
+    meta = codec.convert(document["metadata"], ObjectMeta)
+    owner = ObjectIdentity(group_of(target.kind.api_version), target.kind.kind, namespace, meta.name, meta.uid)
+    items = msgspec.json.decode(body).get("items") or ()
+    return Workload(target, document, tuple(item for item in items if is_controlled_by(_meta(item), owner)))
 
 
 def template_plan(workload: Workload, request: ResizeRequest, commands: Commands = HERE) -> TemplatePlan:
@@ -123,10 +125,10 @@ def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]
         case "Job":
             return REFUSED, "the template of a Job cannot be changed", ""
         case _:
-            owner = _controller(workload.document)
-            if owner:
-                known = next((kind.shown for kind in WORKLOADS if kind.kind == owner["kind"]), owner["kind"].lower())
-                return REFUSED, f"its template is managed by {known}/{owner['name']}: resize that instead", ""
+            owner = controller_named(_meta(workload.document))
+            if owner is not None:
+                known = next((kind.shown for kind in WORKLOADS if kind.names_a(owner)), owner.kind.lower())
+                return REFUSED, f"its template is managed by {known}/{owner.name}: resize that instead", ""
             return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
 
@@ -183,7 +185,5 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _controller(document: Document) -> Document:
-    """The reference to what controls it; empty when nothing does."""
-    owners = document["metadata"].get("ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), {})
+def _meta(document: Document) -> ObjectMeta:
+    return codec.convert(document["metadata"], ObjectMeta)

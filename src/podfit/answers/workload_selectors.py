@@ -10,26 +10,20 @@ from podfit.answers.kinds import REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import Object
+from podfit.api.meta.owners import ObjectIdentity, identity_of
 from podfit.api.meta.selectors import requirements
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Requirement
-from podfit.decide.placement.default_spread import (
-    SYSTEM_DEFAULTING,
-    DefaultSpread,
-    OwnerKey,
-    default_spread,
-    owner_of,
-    selects,
-)
+from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, DefaultSpread, default_spread, owner_of, selects
 
 T = TypeVar("T", bound=Object)
 
 
 class WorkloadSelectors(msgspec.Struct, frozen=True):
     services: tuple[Service, ...] = ()
-    owners: Mapping[OwnerKey, tuple[Requirement, ...]] = msgspec.field(default_factory=dict)
+    owners: Mapping[ObjectIdentity, tuple[Requirement, ...]] = msgspec.field(default_factory=dict)
 
     def default_spread(self, pod: Pod) -> DefaultSpread | None:
         """By upstream's defaults; a profile of the cluster's scheduler may have others."""
@@ -48,7 +42,7 @@ async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str])
     spread = [pod for pod in pods if not pod.spec.topology_spread_constraints]
     if not spread:
         return WorkloadSelectors()
-    kinds = {owner[1] for pod in spread if (owner := owner_of(pod)) is not None}
+    kinds = {owner.kind for pod in spread if (owner := owner_of(pod)) is not None}
 
     async def listed(kind: Resource[T], *, wanted: bool = True) -> tuple[T, ...]:
         if not wanted:
@@ -65,15 +59,11 @@ async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str])
         listed(STATEFUL_SETS, wanted="StatefulSet" in kinds),
         listed(REPLICATION_CONTROLLERS, wanted="ReplicationController" in kinds),
     )
-    owners: dict[OwnerKey, tuple[Requirement, ...]] = {}
-    owners |= {_key("apps/v1", owner): requirements(owner.spec.selector) or () for owner in sets}
-    owners |= {_key("apps/v1", owner): requirements(owner.spec.selector) or () for owner in stateful}
+    owners: dict[ObjectIdentity, tuple[Requirement, ...]] = {}
+    owners |= {identity_of(owner): requirements(owner.spec.selector) or () for owner in sets}
+    owners |= {identity_of(owner): requirements(owner.spec.selector) or () for owner in stateful}
     owners |= {
-        _key("v1", owner): tuple(Requirement(key, "In", (value,)) for key, value in owner.spec.selector.items())
+        identity_of(owner): tuple(Requirement(key, "In", (value,)) for key, value in owner.spec.selector.items())
         for owner in controllers
     }
     return WorkloadSelectors(services, owners)
-
-
-def _key(api_version: str, owner: Object) -> OwnerKey:
-    return api_version, type(owner).__name__, owner.metadata.namespace, owner.metadata.name

@@ -1,6 +1,6 @@
 """Indexes of an informer: objects by namespace and name, and by other keys."""
 
-from collections.abc import Callable, ItemsView, Iterable, Mapping, ValuesView
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Mapping, ValuesView
 from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -12,12 +12,12 @@ Key: TypeAlias = tuple[str, str]
 class Cache(Generic[T]):
     """A dict that keeps its indexes right. An index function gives the values under which an object is found."""
 
-    def __init__(self, indexes: Mapping[str, Callable[[T], Iterable[str]]]) -> None:
+    def __init__(self, indexes: Mapping[str, Callable[[T], Iterable[Hashable]]]) -> None:
         self._functions = dict(indexes)
         self._objects: dict[Key, T] = {}
-        self._indexes: dict[str, dict[str, dict[Key, T]]] = {name: {} for name in indexes}
+        self._indexes: dict[str, dict[Hashable, dict[Key, T]]] = {name: {} for name in indexes}
 
-    def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
+    def add_index(self, name: str, function: Callable[[T], Iterable[Hashable]]) -> None:
         """One more index, over what is there as well. Asked for again under the same name it must be the same."""
         if name in self._functions:
             if self._functions[name] is not function:
@@ -38,7 +38,7 @@ class Cache(Generic[T]):
     def items(self) -> ItemsView[Key, T]:
         return self._objects.items()
 
-    def by_index(self, index: str, value: str) -> list[T]:
+    def by_index(self, index: str, value: Hashable) -> list[T]:
         return list(self._indexes[index].get(value, {}).values())
 
     def put(self, key: Key, obj: T) -> T | None:
@@ -59,7 +59,7 @@ class Cache(Generic[T]):
                     self._unindex(self._indexes[name], value, key)
         return old
 
-    def _unindex(self, index: dict[str, dict[Key, T]], value: str, key: Key) -> None:
+    def _unindex(self, index: dict[Hashable, dict[Key, T]], value: Hashable, key: Key) -> None:
         index.get(value, {}).pop(key, None)
         if not index.get(value):
             index.pop(value, None)

@@ -13,7 +13,7 @@ the watch: nothing polls and no other task is woken between an event's arrival a
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
@@ -100,14 +100,14 @@ class Informer(Generic[T]):
         for obj in self._cache.values():
             self._call(handlers.add, obj)
 
-    def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
+    def add_index(self, name: str, function: Callable[[T], Iterable[Hashable]]) -> None:
         """Lets `by_index` find objects by what `function` gives for them; the same may be asked for again."""
         self._cache.add_index(name, function)
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._cache.get((namespace, name))
 
-    def by_index(self, index: str, value: str) -> list[T]:
+    def by_index(self, index: str, value: Hashable) -> list[T]:
         """The objects for which the index function of that name gave `value`."""
         return self._cache.by_index(index, value)
 

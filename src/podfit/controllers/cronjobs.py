@@ -6,16 +6,16 @@ from msgspec.structs import replace
 
 from podfit.api.batch.v1.types import CronJob, CronJobStatus, Job
 from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta.owners import identity_of, is_controlled_by
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace_ends
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.claims import controller_of, owned_by
 from podfit.decide.workload.cron import Due, due, job_at, to_forget
 from podfit.decide.workload.cron_status import seen
 from podfit.decide.workload.events import WorkloadEvent
@@ -42,9 +42,8 @@ class CronJobController(Controller[Key]):
         self._written.pop(key_of(cron), None)
 
     def _about(self, job: Job) -> None:
-        owner = controller_of(job.metadata)
-        if owner is not None and owner.kind == "CronJob":
-            self.queue.add((job.metadata.namespace, owner.name))
+        if (owner := owner_in(self._crons, job)) is not None:
+            self.queue.add(key_of(owner))
 
     async def reconcile(self, key: Key) -> float | None:
         namespace, name = key
@@ -117,7 +116,7 @@ class CronJobController(Controller[Key]):
                 return None
             if error.reason == "AlreadyExists":
                 found = await self._client.get(Job, job.metadata.name, job.metadata.namespace)
-                if owned_by(found.metadata, cron.metadata):
+                if is_controlled_by(found.metadata, identity_of(cron)):
                     return found
             self._recorder.event(cron, WARNING, "FailedCreate", f"Error creating job: {error.message}")
             raise

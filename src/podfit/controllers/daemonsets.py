@@ -12,20 +12,20 @@ from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet, DaemonS
 from podfit.api.apps.v1.defaults import TEMPLATE_GENERATION
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import controller_of
 from podfit.api.meta.selectors import is_empty, requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import PodControl, namespace_ends
 from podfit.controllers.revisions import Revisions
 from podfit.controllers.selecting import Selecting
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.daemon.failed_pods import NodeFailures, spared
 from podfit.decide.workload.daemon.nodes import node_of, pod_for, questions, template_of
 from podfit.decide.workload.daemon.status import status_of, wanted_on
@@ -92,8 +92,8 @@ class DaemonSetController(Controller[Key]):
             self.queue.add(owner)
 
     def _owner(self, pod: Pod) -> Key | None:
-        above = controller_of(pod.metadata)
-        return (pod.metadata.namespace, above.name) if above is not None and above.kind == "DaemonSet" else None
+        owner = owner_in(self._sets, pod)
+        return key_of(owner) if owner is not None else None
 
     def _orphaned(self, pod: Pod) -> None:
         for key in self._selecting.keys(pod.metadata):

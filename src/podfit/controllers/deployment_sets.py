@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, DeploymentCondition, ReplicaSet
+from podfit.api.meta.owners import identity_of, is_controlled_by
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace_ends
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.claims import owned_by
 from podfit.decide.workload.deployment import revisions
 from podfit.decide.workload.deployment import status as statuses
 from podfit.decide.workload.deployment.revisions import REVISION, Sets
@@ -65,7 +65,7 @@ class DeploymentSets:
     async def _existing(self, deployment: Deployment, name: str, error: ApiError) -> ReplicaSet:
         """Ours, which the watch has not brought yet; or another's, whose name is avoided from now on."""
         found = await self._client.get(ReplicaSet, name, deployment.metadata.namespace)
-        if owned_by(found.metadata, deployment.metadata) and revisions.same_template(deployment, found):
+        if is_controlled_by(found.metadata, identity_of(deployment)) and revisions.same_template(deployment, found):
             return found
         status = replace(deployment.status, collision_count=(deployment.status.collision_count or 0) + 1)
         await self._client.update_status(replace(deployment, status=status))

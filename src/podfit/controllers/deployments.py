@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, DeploymentStatus, ReplicaSet
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import controller_of
 from podfit.api.meta.selectors import is_empty, requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -23,7 +24,6 @@ from podfit.controllers.deployment_sets import DeploymentSets
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.selecting import Selecting
 from podfit.core.clock import Clock
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.deployment import status as statuses
 from podfit.decide.workload.deployment.revisions import Sets, cleanable, sorted_out
 from podfit.decide.workload.deployment.sizes import Scale, is_rolling, wanted
@@ -73,8 +73,7 @@ class DeploymentController(Controller[Key]):
 
     def _pod_gone(self, pod: Pod) -> None:
         """A deployment that replaces all pods at once waits for the last to go."""
-        above = controller_of(pod.metadata)
-        found = self._sets.get(above.name, pod.metadata.namespace) if above is not None else None
+        found = owner_in(self._sets, pod)
         owner = self._owner(found) if found is not None else None
         if owner is None or is_rolling(owner):
             return
@@ -82,7 +81,7 @@ class DeploymentController(Controller[Key]):
             self.queue.add(key_of(owner))
 
     def _owner(self, obj: ReplicaSet) -> Deployment | None:
-        return owner_in(self._deployments, "Deployment", obj)
+        return owner_in(self._deployments, obj)
 
     # ------------------------------------------------------------------ what is done
 

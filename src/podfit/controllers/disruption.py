@@ -12,6 +12,7 @@ from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.meta.owners import ObjectIdentity, controller_of, identity_of
 from podfit.api.meta.selectors import requirements
 from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podfit.client.events import EventRecorder
@@ -19,6 +20,7 @@ from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
+from podfit.controllers.owners import owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
 from podfit.controllers.scales import Unscalable, scale_of
 from podfit.controllers.selecting import Selecting
@@ -26,7 +28,6 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of, unmanaged
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.disruption import covered
 from podfit.decide.workload.stale_disruptions import stale_in, unmarked
 from podfit.net.loop_turns import beside
@@ -132,37 +133,34 @@ class DisruptionController(Controller[Key | Marked]):
         """What the managers of the pods want together; pods without one are said, and do not count."""
         if any(controller_of(pod.metadata) is None for pod in pods):
             self._recorder.event(budget, WARNING, "UnmanagedPods", unmanaged(budget))
-        wanted: dict[str, int] = {}
-        for pod in managers(pods).values():
-            uid, replicas = await self._manager(pod)
-            wanted[uid] = replicas
+        wanted: dict[ObjectIdentity, int] = {}
+        for owner, pod in managers(pods).items():
+            manager, replicas = await self._manager(owner, pod)
+            wanted[manager] = replicas
         return sum(wanted.values())
 
-    async def _manager(self, pod: Pod) -> tuple[str, int]:
+    async def _manager(self, owner: ObjectIdentity, pod: Pod) -> tuple[ObjectIdentity, int]:
         """Who says how many there are: of the pods of a deployment that is not their replica set."""
-        owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
-        if owner is None:
-            raise NoScale(f'found no controllers for pod "{pod.metadata.name}"')
-        group = owner.api_version.rpartition("/")[0]
-        informer = self._scaled.get((group, owner.kind))
+        unknown = NoScale(f'found no controllers for pod "{pod.metadata.name}"')
+        informer = self._scaled.get((owner.group, owner.kind))
         if informer is None:
+            reference = controller_of(pod.metadata)
+            assert reference is not None, "`owner` is what the reference names"
             try:
-                return owner.uid, await scale_of(self._client, owner, namespace)
+                return owner, await scale_of(self._client, reference, owner.namespace)
             except Unscalable as error:
                 raise NoScale(str(error)) from error
             except ApiError as error:
                 if error.code != NOT_FOUND:
                     raise
-                raise NoScale(f'found no controllers for pod "{pod.metadata.name}"') from error
-        found = informer.get(owner.name, namespace)
-        if found is None or found.metadata.uid != owner.uid:
-            raise NoScale(f'found no controllers for pod "{pod.metadata.name}"')
-        above = controller_of(found.metadata)
-        if isinstance(found, ReplicaSet) and above is not None and above.kind == "Deployment":
-            deployment = self._deployments.get(above.name, namespace)
-            if deployment is not None and deployment.metadata.uid == above.uid:
-                return above.uid, _replicas(deployment.spec.replicas)
-        return owner.uid, _replicas(found.spec.replicas)
+                raise unknown from error
+        found = owner_in(informer, pod)
+        if found is None:
+            raise unknown
+        deployment = owner_in(self._deployments, found) if isinstance(found, ReplicaSet) else None
+        if deployment is not None:
+            return identity_of(deployment), _replicas(deployment.spec.replicas)
+        return owner, _replicas(found.spec.replicas)
 
 
 def _replicas(number: int | None) -> int:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podfit.api.batch.v1.types import Job, JobStatus
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import controller_named, controller_of
 from podfit.api.meta.selectors import requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -28,7 +29,6 @@ from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.job.backoff import Failures
 from podfit.decide.workload.job.evaluate import completed, deadline_in, see
 from podfit.decide.workload.job.manage import step
@@ -125,12 +125,12 @@ class JobController(Controller[Key | OrphanedPod]):
                 self.queue.add_after(key, GATHERED)
 
     def _leave(self, pod: Pod) -> None:
-        owner = controller_of(pod.metadata)
-        if is_tracked(pod) and (owner is None or owner.kind == "Job"):
+        owner = controller_named(pod.metadata)
+        if is_tracked(pod) and (owner is None or (owner.group, owner.kind) == ("batch", "Job")):
             self.queue.add(OrphanedPod(pod.metadata.namespace, pod.metadata.name))
 
     def _job_of(self, pod: Pod) -> Job | None:
-        return owner_in(self._jobs, "Job", pod)
+        return owner_in(self._jobs, pod)
 
     # ------------------------------------------------------------------ what is done
 

@@ -1,15 +1,23 @@
 """Claims the objects of a controller: adopts matching orphans, releases those that match no more."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from podfit.api.meta.base import Object
 from podfit.api.meta.codec import to_dict
+from podfit.api.meta.owners import (
+    ObjectIdentity,
+    controller_named,
+    controller_of,
+    identity_of,
+    is_controlled_by,
+    reference_to,
+)
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Requirement
-from podfit.decide.workload.claims import claims, controller_of, reference_to
+from podfit.decide.workload.claims import claims
 from podfit.net.loop_turns import beside
 
 T = TypeVar("T", bound=Object)
@@ -18,23 +26,21 @@ BY_OWNER = "controller"
 _NOT_FOUND, _INVALID = 404, 422
 
 
-def by_owner(obj: Object) -> Iterable[str]:
-    """The UID of who manages the object, or a word for the orphans of its namespace."""
-    found = controller_of(obj.metadata)
-    return (found.uid if found is not None else orphans_of(obj.metadata.namespace),)
+def by_owner(obj: Object) -> Iterable[Hashable]:
+    """Who manages the object, or a word for the orphans of its namespace."""
+    owner = controller_named(obj.metadata)
+    return (owner if owner is not None else orphans_of(obj.metadata.namespace),)
 
 
 def orphans_of(namespace: str) -> str:
     return f"orphan/{namespace}"
 
 
-def owner_in(informer: Informer[T], kind: str, obj: Object) -> T | None:
-    """Who manages the object, as the informer's copy has it: of this kind, and not made anew under the same name."""
+def owner_in(informer: Informer[T], obj: Object) -> T | None:
+    """Who manages the object, as the informer's copy has it; None when that is of another kind, or not there."""
     reference = controller_of(obj.metadata)
-    if reference is None or reference.kind != kind:
-        return None
-    found = informer.get(reference.name, obj.metadata.namespace)
-    return found if found is not None and found.metadata.uid == reference.uid else None
+    found = informer.get(reference.name, obj.metadata.namespace) if reference is not None else None
+    return found if found is not None and is_controlled_by(obj.metadata, identity_of(found)) else None
 
 
 class Owned(Generic[T]):
@@ -46,10 +52,10 @@ class Owned(Generic[T]):
 
     def of(self, owner: Object) -> list[T]:
         """What names `owner` as its controller, as the informer's copy tells it."""
-        return self.managed_by(owner.metadata.uid)
+        return self.managed_by(identity_of(owner))
 
-    def managed_by(self, uid: str) -> list[T]:
-        return self._informer.by_index(BY_OWNER, uid)
+    def managed_by(self, owner: ObjectIdentity) -> list[T]:
+        return self._informer.by_index(BY_OWNER, owner)
 
     def orphans(self, namespace: str) -> list[T]:
         return self._informer.by_index(BY_OWNER, orphans_of(namespace))
@@ -57,7 +63,7 @@ class Owned(Generic[T]):
     async def claim(self, owner: Object, selector: tuple[Requirement, ...] | None, objects: Iterable[T]) -> list[T]:
         """Those of `found` that belong to `owner` from now on. Raises ApiError when one could not be adopted."""
         candidates = tuple(objects)
-        made = await beside(len(candidates), claims, owner.metadata, selector, candidates)
+        made = await beside(len(candidates), claims, owner, selector, candidates)
         for obj in made.release:
             await self._release(owner, obj)
         if not made.adopt:

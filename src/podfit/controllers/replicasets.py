@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.meta.owners import controller_named, controller_of, identity_of, is_controlled_by
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
@@ -27,7 +28,6 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload import rejected
-from podfit.decide.workload.claims import controller_of, owned_by
 from podfit.decide.workload.deletion_order import first_to_go
 from podfit.decide.workload.pods import from_template, is_active, is_terminating, next_available
 from podfit.decide.workload.replicas import (
@@ -112,7 +112,7 @@ class ReplicaSetController(Controller[Key]):
             self.queue.add(key)
 
     def _owner(self, pod: Pod) -> Replicated | None:
-        return owner_in(self._sets, self._kind.__name__, pod)
+        return owner_in(self._sets, pod)
 
     # ------------------------------------------------------------------ what is done
 
@@ -124,7 +124,8 @@ class ReplicaSetController(Controller[Key]):
         may_act = self._expectations.satisfied(key)
         pods = [*self._owned.of(obj), *self._owned.orphans(namespace)]
         active = await self._owned.claim(obj, selector_of(obj), filter(is_active, pods))
-        going = sum(is_terminating(pod) and owned_by(pod.metadata, obj.metadata) for pod in pods)
+        identity = identity_of(obj)
+        going = sum(is_terminating(pod) and is_controlled_by(pod.metadata, identity) for pod in pods)
         failure, said, paused = None, "", None
         if may_act and not obj.metadata.deletion_timestamp:
             paused = await self._pause(obj, pods, len(active))
@@ -143,7 +144,8 @@ class ReplicaSetController(Controller[Key]):
         """Seconds for which no more pods are made, since nodes reject them."""
         if not isinstance(step(obj, active), Create):
             return 0.0
-        mine = [pod for pod in pods if owned_by(pod.metadata, obj.metadata)]
+        identity = identity_of(obj)
+        mine = [pod for pod in pods if is_controlled_by(pod.metadata, identity)]
         return await beside(len(mine), rejected.pause, mine, min(wanted_replicas(obj), BURST), self._clock.now())
 
     async def _act(self, key: Key, obj: Replicated, active: list[Pod]) -> tuple[ApiError | None, str]:
@@ -197,8 +199,8 @@ class ReplicaSetController(Controller[Key]):
 
     def _related(self, obj: Replicated) -> list[Pod]:
         """The pods of all sets of the same owner, or of this set when it has none."""
-        above = controller_of(obj.metadata)
-        relatives = [obj] if above is None else self._relatives.managed_by(above.uid)
+        above = controller_named(obj.metadata)
+        relatives = [obj] if above is None else self._relatives.managed_by(above)
         return [pod for relative in relatives for pod in self._owned.of(relative)]
 
     async def _say(self, obj: Replicated, status: Status) -> None:

@@ -23,7 +23,7 @@ class Unscalable(Exception):
 
 
 async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int:
-    """Raises ApiError 404 when there is no such object, Unscalable when its kind has no scale."""
+    """Raises ApiError 404 when there is no such object, or another of its name; Unscalable for a kind without scale."""
     group, _, version = owner.api_version.rpartition("/")
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     kinds = msgspec.json.decode(await client.request("GET", root), type=_Kinds).resources or ()
@@ -36,4 +36,7 @@ async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int
         named = f"{resource}.{group}" if group else resource
         raise Unscalable(f"{named} does not implement the scale subresource")
     path = f"{root}/namespaces/{namespace}/{resource}/{owner.name}/scale"
-    return codec.decode(await client.request("GET", path), Scale).spec.replicas
+    scale = codec.decode(await client.request("GET", path), Scale)
+    if scale.metadata.uid != owner.uid:
+        raise not_found(resource, owner.name, group=group)
+    return scale.spec.replicas

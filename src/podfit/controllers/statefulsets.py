@@ -13,17 +13,17 @@ from podfit.api.apps.v1.daemonsets import ControllerRevision
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import controller_of
 from podfit.api.meta.selectors import requirements
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
-from podfit.controllers.owners import Owned
+from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.revisions import Revisions
 from podfit.controllers.selecting import Selecting
 from podfit.controllers.stateful_pods import StatefulPods
 from podfit.core.clock import Clock
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.hashes import content_hash
 from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous, template_in
 from podfit.decide.workload.pods import next_available
@@ -61,10 +61,9 @@ class StatefulSetController(Controller[Key]):
         self._pod_seen(new)
 
     def _pod_seen(self, pod: Pod) -> None:
-        above = controller_of(pod.metadata)
-        if above is not None:
-            if above.kind == "StatefulSet":
-                self.queue.add((pod.metadata.namespace, above.name))
+        if controller_of(pod.metadata) is not None:
+            if (manager := owner_in(self._sets, pod)) is not None:
+                self.queue.add(key_of(manager))
             return
         for namespace, name in self._selecting.keys(pod.metadata):
             owner = self._sets.get(name, namespace)

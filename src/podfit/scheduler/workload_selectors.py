@@ -10,19 +10,13 @@ from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.types import Service
+from podfit.api.meta.owners import ObjectIdentity, identity_of
 from podfit.api.meta.selectors import requirements
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.selectors import Requirement
-from podfit.decide.placement.default_spread import (
-    DefaultSpread,
-    OwnerKey,
-    SpreadDefaulting,
-    default_spread,
-    owner_of,
-    selects,
-)
+from podfit.decide.placement.default_spread import DefaultSpread, SpreadDefaulting, default_spread, owner_of, selects
 
 _Label = tuple[str, str, str]
 """Namespace, key, value."""
@@ -32,7 +26,7 @@ Followed = Informer[Service] | Informer[ReplicaSet] | Informer[StatefulSet] | In
 class WorkloadSelectors:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._services: dict[_Label, dict[str, Mapping[str, str]]] = {}
-        self._owners: dict[OwnerKey, tuple[Requirement, ...]] = {}
+        self._owners: dict[ObjectIdentity, tuple[Requirement, ...]] = {}
         services = Informer(client, Service, clock=clock)
         services.add_handler(add=self.service_set, update=self.service_updated, delete=self.service_deleted)
         sets = Informer(client, ReplicaSet, clock=clock)
@@ -69,14 +63,14 @@ class WorkloadSelectors:
 
     def owner_set(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
         """Only a ReplicationController can select by something else later."""
-        key = _key(owner)
+        key = identity_of(owner)
         if isinstance(owner, ReplicationController):
             self._owners[key] = tuple(Requirement(name, "In", (value,)) for name, value in owner.spec.selector.items())
         elif key not in self._owners:
             self._owners[key] = requirements(owner.spec.selector) or ()
 
     def owner_deleted(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
-        self._owners.pop(_key(owner), None)
+        self._owners.pop(identity_of(owner), None)
 
     def _selecting(self, pod: Pod) -> Iterator[Mapping[str, str]]:
         for label in pod.metadata.labels.items():
@@ -89,8 +83,3 @@ def _label(service: Service) -> _Label | None:
     """None for one that selects nothing."""
     first = min(service.spec.selector.items(), default=None)
     return None if first is None else (service.metadata.namespace, *first)
-
-
-def _key(owner: ReplicaSet | StatefulSet | ReplicationController) -> OwnerKey:
-    kind, group = type(owner).__name__, "v1" if isinstance(owner, ReplicationController) else "apps/v1"
-    return group, kind, owner.metadata.namespace, owner.metadata.name

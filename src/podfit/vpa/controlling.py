@@ -5,10 +5,10 @@ several the oldest, then the first by name.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity, controller_of, named_by
 from podfit.core.selectors import Selector
-from podfit.core.times import parse_time
 from podfit.vpa.targets import Ref, Targets, Unsupported
 from podfit.vpa.workloads import NOTHING
 
@@ -24,44 +24,49 @@ class Controlling:
 
     def __init__(self, targets: Targets, vpas: Iterable[VerticalPodAutoscaler]) -> None:
         self._targets = targets
-        self._topmost: dict[tuple[str, Ref], Ref | None] = {}
-        self._selectors: dict[str, Selector] = {}
-        self._by_target: dict[_Target, list[VerticalPodAutoscaler]] = {}
-        for vpa in sorted(vpas, key=_age):
+        self._topmost: dict[ObjectIdentity, Ref | None] = {}
+        self._selectors: dict[tuple[str, CrossVersionObjectReference], Selector] = {}
+        self._by_target: dict[_Target, dict[str, VerticalPodAutoscaler]] = {}
+        """By what they name, the oldest for each version that they name it in."""
+        for vpa in vpas:
             target = vpa.spec.target_ref
             if target is not None:
                 place = _Target(vpa.metadata.namespace, target.kind, target.name)
-                self._by_target.setdefault(place, []).append(vpa)
+                versions = self._by_target.setdefault(place, {})
+                known = versions.get(target.api_version)
+                versions[target.api_version] = vpa if known is None else min(known, vpa, key=_age)
 
     async def vpa_of(self, pod: Pod, namespace: str = "") -> VerticalPodAutoscaler | None:
         """`namespace` is that of a pod which does not say its own yet."""
-        owner = next((reference for reference in pod.metadata.owner_references if reference.controller), None)
+        owner = controller_of(pod.metadata)
         namespace = pod.metadata.namespace or namespace
         if owner is None or not self._by_target:
             return None
-        place = namespace, Ref(owner.api_version, owner.kind, owner.name)
-        if place not in self._topmost:
-            self._topmost[place] = await self._targets.topmost_of(*place)
-        topmost = self._topmost[place]
+        identity = named_by(owner, namespace)
+        if identity not in self._topmost:
+            self._topmost[identity] = await self._targets.topmost_of(namespace, owner)
+        topmost = self._topmost[identity]
         if topmost is None:
             return None
-        for vpa in self._by_target.get(_Target(namespace, topmost.kind, topmost.name), ()):
+        named = self._by_target.get(_Target(namespace, topmost.kind, topmost.name), {})
+        for vpa in sorted(named.values(), key=_age):
             if (await self._selector(vpa)).matches(pod.metadata.labels):
                 return vpa
         return None
 
     async def _selector(self, vpa: VerticalPodAutoscaler) -> Selector:
         """One that selects nothing where the target gives none."""
-        uid = vpa.metadata.uid
-        if uid not in self._selectors:
+        namespace, target = vpa.metadata.namespace, vpa.spec.target_ref
+        assert target is not None, "a VPA that names nothing is not kept"
+        if (namespace, target) not in self._selectors:
             try:
-                self._selectors[uid] = await self._targets.selector(vpa.metadata.namespace, vpa.spec.target_ref)
+                self._selectors[namespace, target] = await self._targets.selector(namespace, target)
             except Unsupported:
-                self._selectors[uid] = NOTHING
-        return self._selectors[uid]
+                self._selectors[namespace, target] = NOTHING
+        return self._selectors[namespace, target]
 
 
-def _age(vpa: VerticalPodAutoscaler) -> tuple[float, str]:
-    """Sort key: the oldest first."""
+def _age(vpa: VerticalPodAutoscaler) -> tuple[bool, str, str]:
+    """Sort key: the oldest first; times of the API are all in UTC and of one width."""
     created = vpa.metadata.creation_timestamp
-    return parse_time(created).timestamp() if created else float("inf"), vpa.metadata.name
+    return not created, created or "", vpa.metadata.name

@@ -44,8 +44,8 @@ class Scales:
         self._templates: dict[tuple[str, str], tuple[float, Template]] = {}
         self._scales: dict[str, tuple[float, Scale]] = {}
 
-    async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Scale | None:
-        """None when the server has no such kind that can be scaled.
+    async def find(self, api_version: str, kind: str, namespace: str, name: str, uid: str = "") -> Scale | None:
+        """None when the server has no such kind that can be scaled. With `uid` it is asked anew when another was kept.
 
         ApiError, ConnectionError: it was not read, and it is asked again the next time; 404: there is no such object.
         ValueError: there can be none, or it cannot be read.
@@ -60,7 +60,7 @@ class Scales:
         path = template.format(namespace=namespace, name=quote(name, safe=""))
         now = self._clock.monotonic()
         until, scale = self._scales.get(path, (now, None))
-        if scale is None or until <= now:
+        if scale is None or until <= now or uid not in ("", scale.metadata.uid):
             scale = codec.decode(await self._client.request("GET", path), Scale)
             self._scales[path] = now + SCALE_SECONDS, scale
         return scale

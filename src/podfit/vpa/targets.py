@@ -1,6 +1,7 @@
 """Resolves a VPA's targetRef to a pod selector; the controller must be the topmost one (V-054).
 
-The seven kinds of `workloads` are followed by informers, all others are asked for their scale.
+The seven kinds of `workloads` are followed by informers, all others are asked for their scale. Whoever names an owner
+that is not there, or was made anew under its name, belongs to none; chains of owners are followed `CHAIN_LIMIT` steps.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference
+from podfit.api.meta.owners import CHAIN_LIMIT, ObjectIdentity, controller_of, group_of, names
 from podfit.api.meta.selector_text import parse_labels
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.informer import Informer
@@ -36,8 +38,15 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class _Controller(msgspec.Struct, frozen=True):
+    identity: ObjectIdentity
     selector: Selector
-    owners: tuple[OwnerReference, ...]
+    owner_references: tuple[OwnerReference, ...]
+
+    @property
+    def above(self) -> OwnerReference | None:
+        """What controls it and may be a workload, which a node is not."""
+        owner = controller_of(self)
+        return None if owner is None or owner.kind == NODE else owner
 
 
 class _Unread(Exception):
@@ -49,6 +58,7 @@ class Targets:
         self._followed: dict[str, Informer[Any]] = {
             target.kind: Informer(client, target.followed(), clock=clock, namespace=namespace) for target in WELL_KNOWN
         }
+        self._groups = {target.kind: group_of(target.api_version) for target in WELL_KNOWN}
         self.scales = Scales(client, clock)
 
     @property
@@ -77,45 +87,60 @@ class Targets:
             raise Unsupported(f"The target {ref} {text}")
         return controller.selector
 
-    async def topmost_of(self, namespace: str, owner: Ref) -> Ref | None:
+    async def topmost_of(self, namespace: str, owner: OwnerReference) -> Ref | None:
         """The topmost controller from `owner` up; None when that one is not known, or nobody says."""
         try:
-            return await self._topmost(namespace, owner, await self._read(namespace, owner))
+            found = await self._owner(namespace, owner)
+            return None if found is None else await self._topmost(namespace, _ref(owner), found)
         except _Unread:
             return None
 
-    def wanted(self, namespace: str, kind: str, name: str) -> int | None:
+    def wanted(self, owner: ObjectIdentity) -> int | None:
         """How many pods a controller is to have: 0 when it is gone, None when it does not say or is not followed."""
-        if kind not in self._followed:
+        if self._groups.get(owner.kind) != owner.group:
             return None
-        found: Workload | None = self._followed[kind].get(name, namespace)
-        return found.wanted() if found is not None else 0
+        found: Workload | None = self._followed[owner.kind].get(owner.name, owner.namespace)
+        if found is None or self._identity(owner.kind, found) != owner:
+            return 0
+        return found.wanted()
 
     async def _topmost(self, namespace: str, ref: Ref, controller: _Controller) -> Ref:
         """The last controller on the way up that is well known or can be scaled."""
-        seen = [ref]
-        while (owner := next((owner for owner in controller.owners if owner.controller), None)) and owner.kind != NODE:
-            above = Ref(owner.api_version, owner.kind, owner.name)
+        seen, topmost = {ref}, ref
+        while (owner := controller.above) is not None:
+            above = _ref(owner)
             if above in seen:
                 raise _Unread(f"cycle detected in the ownership chain of {above}")
-            found = await self._find(namespace, above)
+            if len(seen) > CHAIN_LIMIT:
+                raise _Unread(f"more than {CHAIN_LIMIT} owners stand above {ref}")
+            found = await self._owner(namespace, owner)
             if found is None:
                 break
-            controller = found
-            seen.append(above)
-        return seen[-1]
+            controller, topmost = found, above
+            seen.add(above)
+        return topmost
+
+    async def _owner(self, namespace: str, owner: OwnerReference) -> _Controller | None:
+        """What the reference names. None for a kind that is not followed and cannot be scaled. Raises _Unread."""
+        ref = _ref(owner)
+        if self._groups.get(ref.kind) == group_of(ref.api_version):
+            found: _Controller | None = self._well_known(namespace, ref)
+        else:
+            found = await self._scaled(namespace, ref, owner.uid)
+        if found is not None and not names(owner, namespace, found.identity):
+            raise _Unread(f"{ref.kind} {namespace}/{ref.name} does not exist")
+        return found
 
     async def _read(self, namespace: str, ref: Ref) -> _Controller:
-        found = await self._find(namespace, ref)
+        """What a targetRef names; of a well-known kind the version does not count, nor does the group, as upstream."""
+        found = self._well_known(namespace, ref) if ref.kind in self._followed else await self._scaled(namespace, ref)
         if found is None:
             raise _Unread(f"{ref.api_version} {ref.kind} {namespace}/{ref.name} has no scale subresource")
         return found
 
-    async def _find(self, namespace: str, ref: Ref) -> _Controller | None:
-        """None for a kind that is not followed and cannot be scaled. Raises _Unread."""
-        if ref.kind in self._followed:
-            return self._well_known(namespace, ref)
-        return await self._scaled(namespace, ref)
+    def _identity(self, kind: str, found: Workload) -> ObjectIdentity:
+        meta = found.metadata
+        return ObjectIdentity(self._groups[kind], kind, meta.namespace, meta.name, meta.uid)
 
     def _well_known(self, namespace: str, ref: Ref) -> _Controller:
         found: Workload | None = self._followed[ref.kind].get(ref.name, namespace)
@@ -125,21 +150,26 @@ class Targets:
             selector = found.selector()
             if sum(1 + len(requirement.values) for requirement in selector.requirements) > MOST_TERMS:
                 raise ValueError(f"its selector has more than {MOST_TERMS} terms and values")
-            return _Controller(selector, found.metadata.owner_references)
+            return _Controller(self._identity(ref.kind, found), selector, found.metadata.owner_references)
         except ValueError as error:
             raise _Unread(f"{ref.kind} {namespace}/{ref.name}: {error}") from error
 
-    async def _scaled(self, namespace: str, ref: Ref) -> _Controller | None:
-        """None when its kind cannot be scaled."""
+    async def _scaled(self, namespace: str, ref: Ref, uid: str = "") -> _Controller | None:
+        """None when its kind cannot be scaled. `uid`: of the one that is meant."""
         try:
-            scale = await self.scales.find(ref.api_version, ref.kind, namespace, ref.name)
+            scale = await self.scales.find(ref.api_version, ref.kind, namespace, ref.name, uid)
             if scale is None:
                 return None
             if not scale.status.selector:
                 raise _Unread(f"resource {namespace}/{ref.name} has an empty selector for scale sub-resource")
-            return _Controller(parse_labels(scale.status.selector), scale.metadata.owner_references)
+            identity = ObjectIdentity(group_of(ref.api_version), ref.kind, namespace, ref.name, scale.metadata.uid)
+            return _Controller(identity, parse_labels(scale.status.selector), scale.metadata.owner_references)
         except ApiError as error:
             gone = error.code == NOT_FOUND
             raise _Unread(f"{ref.kind} {namespace}/{ref.name} does not exist" if gone else error.message) from error
         except (ConnectionError, ValueError) as error:
             raise _Unread(str(error)) from error
+
+
+def _ref(owner: OwnerReference) -> Ref:
+    return Ref(owner.api_version, owner.kind, owner.name)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerStatus
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Resize, Tally
 from podfit.decide.autoscaling.conditions import (
@@ -18,7 +19,6 @@ from podfit.decide.autoscaling.conditions import (
     too_few,
     with_conditions,
 )
-from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
 NOW = parse_time("2026-05-01T12:00:00Z")
@@ -66,7 +66,9 @@ def vpa(memory: str, mode: str = "InPlaceOrRecreate", **metadata: Any) -> Vertic
 def played(
     of: VerticalPodAutoscaler, pods: Sequence[Pod], outcome: ActionOutcome = ActionOutcome.DONE, **settings: Any
 ) -> tuple[list[Action], Tally]:
-    view = View(vpa=of, pods=tuple(pods), configured={Owner("ReplicaSet", "rs"): len(pods)}, now=NOW)
+    view = View(
+        vpa=of, pods=tuple(pods), configured={ObjectIdentity("apps", "ReplicaSet", "", "rs", "u"): len(pods)}, now=NOW
+    )
     steps, actions = run(view, UpdateSettings(**settings)), list[Action]()
     try:
         actions.append(next(steps))
@@ -113,7 +115,7 @@ def test_vpa_that_evicts_as_its_mode_says_waits_for_replicas() -> None:
 
 
 def test_only_some_workloads_are_named() -> None:
-    found = too_few({Owner("ReplicaSet", f"r{number}"): 1 for number in range(7)}, 2)
+    found = too_few({ObjectIdentity("apps", "ReplicaSet", "", f"r{number}", "u"): 1 for number in range(7)}, 2)
     assert "ReplicaSet r4 has 1 and 2 more. None" in found
 
 

@@ -13,10 +13,10 @@ import pytest
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
@@ -65,7 +65,7 @@ class Scenario:
         view = View(
             vpa=convert(self._vpa(), VerticalPodAutoscaler),
             pods=tuple(convert(self._pod(replica, now), Pod) for replica in self.replicas),
-            configured={Owner("ReplicaSet", "rs"): len(self.replicas)},
+            configured={ObjectIdentity("apps", "ReplicaSet", "", "rs", "u"): len(self.replicas)},
             now=now,
             since=self.since,
             infeasible=self.infeasible,

@@ -6,10 +6,10 @@ from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAu
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Resize
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.groups import Owner
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.oom import ran_out
@@ -74,7 +74,9 @@ def test_vpa_boosts_the_start_of_containers_only() -> None:
 
 
 def test_vpa_resizes_sidecars_with_their_pod() -> None:
-    view = View(vpa=vpa("proxy"), pods=(pod(),), configured={Owner("ReplicaSet", "rs"): 1}, now=NOW)
+    view = View(
+        vpa=vpa("proxy"), pods=(pod(),), configured={ObjectIdentity("apps", "ReplicaSet", "n", "rs", "u"): 1}, now=NOW
+    )
     action = next(run(view, UpdateSettings(min_replicas=1)))
     assert isinstance(action, Resize)
     assert paths(action.resources) == [

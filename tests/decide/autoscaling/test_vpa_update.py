@@ -12,7 +12,7 @@ from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.groups import Owner
+from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from support.golden import Case
 from support.vpa_golden import replay
@@ -26,6 +26,7 @@ REFUSALS = {
 
 def view(case: Case) -> View:
     now, pods = parse_time(case["now"]), tuple(convert(pod, Pod) for pod in case["pods"])
+    owners = {owner for pod in pods if (owner := owner_of(pod)) is not None}
     uids = {pod.metadata.name: pod.metadata.uid for pod in pods}
     since = {
         uids[name]: now - timedelta(seconds=ago)
@@ -38,7 +39,7 @@ def view(case: Case) -> View:
     return View(
         vpa=convert(case["vpa"], VerticalPodAutoscaler),
         pods=pods,
-        configured={Owner("ReplicaSet", "rs"): case["replicaset_spec_replicas"]},
+        configured={owner: case["replicaset_spec_replicas"] for owner in owners if owner.name == "rs"},
         now=now,
         since=since,
         infeasible=infeasible,

@@ -11,7 +11,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
-from podfit.decide.workload.claims import reference_to
+from podfit.api.meta.owners import reference_to
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.retention import is_stale, owned
 from podfit.decide.workload.stateful.status import status_of
@@ -156,7 +156,8 @@ def test_whom_a_claim_belongs_to(deleted: str, scaled: str, number: int, owner: 
 
 def test_a_claim_of_the_pod_before_is_stale() -> None:
     pod, before = pods("r")[0], pods("r")[0]
-    claim = {"metadata": {"name": "data-s-0", "ownerReferences": [to_dict(reference_to(before)) | {"uid": "other"}]}}
+    owners = [to_dict(reference_to(before)) | {"uid": "other"}]
+    claim = {"metadata": {"name": "data-s-0", "namespace": pod.metadata.namespace, "ownerReferences": owners}}
     assert is_stale(pod, convert(claim, PersistentVolumeClaim))
     claim["metadata"]["ownerReferences"] = [to_dict(reference_to(pod))]
     assert not is_stale(pod, convert(claim, PersistentVolumeClaim))

@@ -12,6 +12,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.meta.owners import controller_of
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Passive, PluginScope
@@ -132,8 +133,8 @@ class PodSecurity(Passive):
             page = await self.context.store.list(prefix, after=after, limit=PAGE)
             for record in page.records:
                 meta = msgspec.json.decode(record.value, type=_OwnedPod).metadata
-                controllers = (owner.uid for owner in meta.owner_references if owner.controller)
-                found.append((meta.name, next(controllers, "")))
+                controller = controller_of(meta)
+                found.append((meta.name, controller.uid if controller is not None else ""))
             if not page.remaining or self.context.clock.monotonic() >= deadline:
                 return found, len(found) + page.remaining
             after = page.records[-1].key

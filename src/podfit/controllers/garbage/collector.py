@@ -12,12 +12,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.codec import encode, to_dict
+from podfit.api.meta.owners import ObjectIdentity, named_by, names
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference, Preconditions
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -53,7 +55,7 @@ class GarbageCollector:
     ) -> None:
         self._client, self._recorder, self._tell_gone = client, recorder, gone
         self._graph = Graph()
-        self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()  # UID and the namespace it was looked for in
+        self._absent: OrderedDict[ObjectIdentity, None] = OrderedDict()
         self._queue: WorkQueue[str] = WorkQueue(clock)
         self._follower = Follower(client, informers, clock, self._seen)
 
@@ -77,14 +79,14 @@ class GarbageCollector:
         meta = new.meta
         if meta.owner_references or is_waiting(meta) or is_orphaning(meta):
             self._queue.add(meta.uid)
-        for owner in _released(old, new):
-            self._queue.add(owner)
+        for uid in _released(old, new):
+            self._queue.add(uid)
 
     def _gone(self, item: Item) -> None:
         uid = item.meta.uid
         self._graph.pop(uid)
         self._tell_gone(item)
-        for dependent in self._graph.dependents(uid):
+        for dependent in self._graph.dependents(item.identity):
             self._queue.add(dependent.meta.uid)
         for owner in item.meta.owner_references:
             if (found := self._graph.get(owner.uid)) and is_waiting(found.meta):
@@ -115,8 +117,11 @@ class GarbageCollector:
 
     async def _judge(self, item: Item) -> float | None:
         meta = item.meta
-        owners = {reference.uid: await self._owner(item, reference) for reference in meta.owner_references}
-        dependents = [dependent.meta for dependent in self._graph.dependents(meta.uid)]
+        owners = {
+            named_by(reference, meta.namespace): await self._owner(item, reference)
+            for reference in meta.owner_references
+        }
+        dependents = [dependent.meta for dependent in self._graph.dependents(item.identity)]
         verdict = judge(meta, owners, dependents)
         match verdict:
             case Forget(gone):
@@ -130,17 +135,18 @@ class GarbageCollector:
 
     async def _owner(self, item: Item, reference: OwnerReference) -> Owner:
         known = self._graph.get(reference.uid)
-        if known is not None and known.meta.namespace in ("", item.meta.namespace):
+        if known is not None and names(reference, item.meta.namespace, known.identity):
             return Owner.WAITING if is_waiting(known.meta) else Owner.SOLID
         group = reference.api_version.rpartition("/")[0]
         served = self._follower.find(group, reference.kind)
         if served is None:
             return Owner.UNKNOWN
-        if known is not None or (served.namespaced and not item.meta.namespace):
+        elsewhere = known is not None and known.meta.namespace not in ("", item.meta.namespace)
+        if elsewhere or (served.namespaced and not item.meta.namespace):
             self._tell(item, reference)
             if not item.meta.namespace:
                 return Owner.UNKNOWN  # a cluster-scoped object cannot have such an owner: it is left alone
-        place = reference.uid, item.meta.namespace
+        place = named_by(reference, item.meta.namespace)
         if place not in self._absent and await self._exists(served, item.meta.namespace, reference):
             return Owner.SOLID
         self._absent[place] = None
@@ -161,8 +167,8 @@ class GarbageCollector:
 
     async def _foreground(self, item: Item) -> float | None:
         """Everything that belongs to it is asked to go; what blocks has to be gone before it goes."""
-        dependents = self._graph.dependents(item.meta.uid)
-        if not any(blocks(dependent.meta, item.meta.uid) for dependent in dependents):
+        dependents = self._graph.dependents(item.identity)
+        if not any(blocks(dependent.meta, item.identity) for dependent in dependents):
             await self._finish(item, FOREGROUND_FINALIZER)
             return None
         for dependent in dependents:
@@ -171,9 +177,10 @@ class GarbageCollector:
         return None
 
     async def _orphan(self, item: Item) -> float | None:
-        gone = frozenset((item.meta.uid,))
-        for dependent in self._graph.dependents(item.meta.uid):
-            await self._refer(dependent, lambda live: without(live, gone))
+        for dependent in self._graph.dependents(item.identity):
+            # A dependent names a cluster-scoped owner, too, as if it were of the dependent's namespace.
+            gone = (item.identity._replace(namespace=dependent.meta.namespace),)
+            await self._refer(dependent, partial(without, owners=gone))
         await self._finish(item, ORPHAN_FINALIZER)
         return None
 
@@ -203,12 +210,12 @@ class GarbageCollector:
         log.info("deleting object=%s policy=%s", item, policy)
         await self._write("DELETE", item, encode(options), "application/json")
 
-    async def _refer(self, item: Item, change: Callable[[Owners], Owners]) -> None:
+    async def _refer(self, item: Item, change: Callable[[ObjectMeta], Owners]) -> None:
         """Give the object other references to owners."""
         live = await self._current(item)
         if live is None:
             return
-        left = change(live.owner_references)
+        left = change(live)
         if left != live.owner_references:
             await self._patch(item, {"ownerReferences": to_dict(left)}, live.resource_version)
 
@@ -255,15 +262,19 @@ def _same(old: ObjectMeta, new: ObjectMeta) -> bool:
 
 
 def _released(old: Item | None, new: Item) -> list[str]:
-    """Owners that this object belonged to, or blocked, and does not any more."""
+    """UIDs of owners that this object belonged to, or blocked, and does not any more."""
     if old is None:
         return []
-    return [
-        reference.uid
-        for reference in old.meta.owner_references
-        if blocks(old.meta, reference.uid) and not blocks(new.meta, reference.uid)
-    ]
+    kept = {_named(reference) for reference in new.meta.owner_references if reference.block_owner_deletion}
+    before = dict.fromkeys(
+        _named(reference) for reference in old.meta.owner_references if reference.block_owner_deletion
+    )
+    return [identity.uid for identity in before if identity not in kept]
 
 
-def _unblocking(references: Owners) -> Owners:
-    return tuple(replace(reference, block_owner_deletion=False) for reference in references)
+def _named(reference: OwnerReference) -> ObjectIdentity:
+    return named_by(reference, "")
+
+
+def _unblocking(meta: ObjectMeta) -> Owners:
+    return tuple(replace(reference, block_owner_deletion=False) for reference in meta.owner_references)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition, VerticalPodAutoscalerStatus
-from podfit.decide.autoscaling.groups import Owner
+from podfit.api.meta.owners import ObjectIdentity
 
 
 def with_condition(
@@ -39,9 +39,9 @@ NAMED = 5
 """How many are named; the others are counted."""
 
 
-def too_few(live: Mapping[Owner, int], minimum: int) -> str:
+def too_few(live: Mapping[ObjectIdentity, int], minimum: int) -> str:
     """Of workloads and how many pods each has."""
-    found = _some([f"{owner.kind} {owner.name} has {number}" for owner, number in sorted(live.items())])
+    found = _some([f"{owner.kind} {owner.name} has {number}" for owner, number in sorted(live.items(), key=_by_name)])
     return (
         f"Fewer pods than minReplicas, {minimum}: {found}. None is evicted, or resized where that restarts a container."
     )
@@ -53,6 +53,11 @@ def memory_in_use(pods: Sequence[str]) -> str:
         f"Memory limits of {_some(pods)} stay: more is used than they are to be. The node tries again; pods are not "
         "evicted for it, since they would start with that limit."
     )
+
+
+def _by_name(counted: tuple[ObjectIdentity, int]) -> tuple[str, str]:
+    owner, _ = counted
+    return owner.kind, owner.name
 
 
 def _some(every: Sequence[str]) -> str:

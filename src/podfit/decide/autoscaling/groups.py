@@ -5,15 +5,10 @@ disruptable   what runs, without those disrupted in this run, is above what has 
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity, controller_named
 from podfit.decide.autoscaling.boost import boosted_containers
-
-
-class Owner(NamedTuple):
-    kind: str
-    name: str
 
 
 class Group:
@@ -33,13 +28,12 @@ class Group:
         return left > self.configured - self.tolerance or alone
 
 
-def owner_of(pod: Pod) -> Owner | None:
+def owner_of(pod: Pod) -> ObjectIdentity | None:
     """The controller that made a pod, not what made that."""
-    found = next((reference for reference in pod.metadata.owner_references if reference.controller), None)
-    return Owner(found.kind, found.name) if found else None
+    return controller_named(pod.metadata)
 
 
-def too_small(pods: tuple[Pod, ...], min_replicas: int) -> dict[Owner, int]:
+def too_small(pods: tuple[Pod, ...], min_replicas: int) -> dict[ObjectIdentity, int]:
     """Owners with fewer pods than that, and how many they have."""
     live = Counter(owner for pod in pods if (owner := owner_of(pod)) is not None)
     return {owner: number for owner, number in live.items() if number < min_replicas}
@@ -47,18 +41,18 @@ def too_small(pods: tuple[Pod, ...], min_replicas: int) -> dict[Owner, int]:
 
 def groups(
     pods: tuple[Pod, ...],
-    configured: Mapping[Owner, int],
+    configured: Mapping[ObjectIdentity, int],
     *,
     min_replicas: int,
     tolerance: float,
     in_place_below_minimum: bool,
-) -> dict[Owner, Group]:
+) -> dict[ObjectIdentity, Group]:
     """By owner. `configured` has what controllers want: 0 leaves a group out; of one not named it is what lives.
 
     Groups below `min_replicas` are left out too, unless a pod of it is boosted, or, with `in_place_below_minimum`, for
     what disturbs nobody.
     """
-    every: dict[Owner, list[Pod]] = {}
+    every: dict[ObjectIdentity, list[Pod]] = {}
     for pod in pods:
         if (owner := owner_of(pod)) is not None:
             every.setdefault(owner, []).append(pod)

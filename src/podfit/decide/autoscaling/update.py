@@ -14,6 +14,7 @@ import msgspec
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
@@ -29,7 +30,7 @@ from podfit.decide.autoscaling.actions import (
 from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of, too_small
+from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
 from podfit.decide.autoscaling.in_place import (
     Decision,
     State,
@@ -70,7 +71,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     vpa: VerticalPodAutoscaler
     pods: tuple[Pod, ...]
-    configured: Mapping[Owner, int]
+    configured: Mapping[ObjectIdentity, int]
     now: datetime
     limit_ranges: tuple[LimitRange, ...] = ()
     since: Mapping[str, datetime] = msgspec.field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.meta.owners import identity_of, is_controlled_by
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.decide.node_rights.references import is_mirror, referred_by, secrets_of
 from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
@@ -24,7 +25,7 @@ def created(pod: Pod, node: str, registered: Node | None) -> Verdict:
     if registered is None:
         return Missing("node", node)
     expected, uid = owners[0].uid, registered.metadata.uid
-    if expected != uid:
+    if not is_controlled_by(pod.metadata, identity_of(registered)):
         return NotPermitted(f"node {node} UID mismatch: expected {expected} got {uid}")
     referred = referred_by(pod.spec)
     return NotPermitted(f'node "{node}" can not create pods that reference {referred}') if referred else None

@@ -11,6 +11,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.affinity import TopologySpreadConstraint
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity, controller_named
 from podfit.core.selectors import Requirement
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -18,11 +19,8 @@ SYSTEM_CONSTRAINTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
 )
-SPREADING_OWNERS = (("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController"))
-"""Controllers whose selector says which pods belong together: `apiVersion`, `kind`."""
-
-OwnerKey = tuple[str, str, str, str]
-"""`apiVersion`, `kind`, namespace, name."""
+SPREADING_OWNERS = (("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("", "ReplicationController"))
+"""Controllers whose selector says which pods belong together: group and kind."""
 
 
 class SpreadDefaulting(msgspec.Struct, frozen=True):
@@ -42,13 +40,10 @@ class DefaultSpread(msgspec.Struct, frozen=True):
     selector: tuple[Requirement, ...]
 
 
-def owner_of(pod: Pod) -> OwnerKey | None:
+def owner_of(pod: Pod) -> ObjectIdentity | None:
     """The controller that says which pods belong together; None for a pod that has no such one."""
-    for owner in pod.metadata.owner_references:
-        if owner.controller:
-            known = (owner.api_version, owner.kind) in SPREADING_OWNERS
-            return (owner.api_version, owner.kind, pod.metadata.namespace, owner.name) if known else None
-    return None
+    owner = controller_named(pod.metadata)
+    return owner if owner is not None and (owner.group, owner.kind) in SPREADING_OWNERS else None
 
 
 def selects(selector: Mapping[str, str], pod: Pod) -> bool:

@@ -3,6 +3,7 @@
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta.owners import identity_of, is_controlled_by
 
 
 def claim_of(volume: Volume, pod: Pod) -> str:
@@ -24,7 +25,7 @@ def not_its_own(pod: Pod, claim: PersistentVolumeClaim) -> str:
     meta = claim.metadata
     if meta.name not in ephemeral_claims(pod):
         return ""
-    if any(owner.controller and owner.uid == pod.metadata.uid for owner in meta.owner_references):
+    if is_controlled_by(meta, identity_of(pod)):
         return ""
     place = f"{pod.metadata.namespace}/{pod.metadata.name}"
     return f"PVC {meta.namespace}/{meta.name} was not created for pod {place} (pod is not owner)"

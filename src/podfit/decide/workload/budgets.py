@@ -7,11 +7,11 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity, controller_named
 from podfit.api.meta.selectors import go_text
 from podfit.api.meta.v1.types import Condition
 from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podfit.core.times import parse_time
-from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.pods import is_ready, share
 
 NOTED_SECONDS = 120
@@ -27,9 +27,9 @@ class EvictedPods(msgspec.Struct, frozen=True):
     again: float | None = None
 
 
-def managers(pods: Iterable[Pod]) -> dict[str, Pod]:
-    """By the UID of who manages it, a pod; whoever manages them says how many there are meant to be."""
-    return {owner.uid: pod for pod in pods if (owner := controller_of(pod.metadata)) is not None}
+def managers(pods: Iterable[Pod]) -> dict[ObjectIdentity, Pod]:
+    """By who manages it, a pod; whoever manages them says how many there are meant to be."""
+    return {owner: pod for pod in pods if (owner := controller_named(pod.metadata)) is not None}
 
 
 def unmanaged(budget: PodDisruptionBudget) -> str:

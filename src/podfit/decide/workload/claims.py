@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podfit.api.meta.base import Object
-from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
+from podfit.api.meta.owners import controller_of, identity_of, is_controlled_by
 from podfit.core.selectors import Matcher, Requirement
 
 T = TypeVar("T", bound=Object)
@@ -22,41 +22,20 @@ class ClaimResult(msgspec.Struct, Generic[T], frozen=True):
     release: tuple[T, ...] = ()
 
 
-def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """The owner that manages the object."""
-    return next((owner for owner in meta.owner_references if owner.controller), None)
-
-
-def owned_by(meta: ObjectMeta, owner: ObjectMeta) -> bool:
-    """Whether `owner` manages the object."""
-    found = controller_of(meta)
-    return found is not None and found.uid == owner.uid
-
-
-def reference_to(owner: Object) -> OwnerReference:
-    """As the objects that `owner` manages bear it."""
-    return OwnerReference(
-        name=owner.metadata.name,
-        api_version=owner.api_version,
-        block_owner_deletion=True,
-        controller=True,
-        kind=owner.kind,
-        uid=owner.metadata.uid,
-    )
-
-
-def claims(owner: ObjectMeta, selector: Sequence[Requirement] | None, candidates: Iterable[T]) -> ClaimResult[T]:
-    """`candidates` are of the owner's namespace; those of another controller are passed over."""
+def claims(owner: Object, selector: Sequence[Requirement] | None, candidates: Iterable[T]) -> ClaimResult[T]:
+    """`candidates` of another controller, or of another namespace than the owner's, are passed over."""
     owned: list[T] = []
     adopt: list[T] = []
     release: list[T] = []
+    identity, going = identity_of(owner), bool(owner.metadata.deletion_timestamp)
     wanted = None if selector is None else Matcher(selector)
     for candidate in candidates:
         meta = candidate.metadata
-        found, fits = controller_of(meta), wanted is not None and wanted.matches(meta.labels)
-        if found is not None:
-            if found.uid == owner.uid:
-                (owned if fits else release).append(candidate)
-        elif fits and not owner.deletion_timestamp and not meta.deletion_timestamp:
+        if meta.namespace != identity.namespace:
+            continue
+        fits = wanted is not None and wanted.matches(meta.labels)
+        if is_controlled_by(meta, identity):
+            (owned if fits else release).append(candidate)
+        elif fits and not going and not meta.deletion_timestamp and controller_of(meta) is None:
             adopt.append(candidate)
-    return ClaimResult(tuple(owned), tuple(adopt), () if owner.deletion_timestamp else tuple(release))
+    return ClaimResult(tuple(owned), tuple(adopt), () if going else tuple(release))

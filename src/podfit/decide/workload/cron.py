@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from podfit.api.batch.v1.types import CronJob, Job
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.cron import Schedule, parse, zone_of
 from podfit.core.schedules import MINUTE, next_time
 from podfit.core.times import format_time, parse_time, seconds_later
-from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.events import WorkloadEvent
 from podfit.decide.workload.job.state import COMPLETE, FAILED, said
 

@@ -3,9 +3,9 @@
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.pod.volume_claims import claim_of
-from podfit.decide.workload.claims import reference_to
 
 
 def ephemeral_volumes(pod: Pod) -> list[Volume]:

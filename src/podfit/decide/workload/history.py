@@ -10,8 +10,8 @@ from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.workload.claims import reference_to
 
 HASH = "controller-revision-hash"
 """The label of a pod that names its revision."""

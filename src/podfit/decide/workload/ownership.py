@@ -8,12 +8,13 @@ An object goes when no owner of it is solid or unknown, and at least one was nam
 only forgotten.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import Enum
 from typing import TypeAlias
 
 import msgspec
 
+from podfit.api.meta.owners import ObjectIdentity, named_by, names
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.decide.workload.propagation import BACKGROUND, FOREGROUND, FOREGROUND_FINALIZER, ORPHAN, ORPHAN_FINALIZER
 
@@ -30,9 +31,9 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Forget(msgspec.Struct, frozen=True):
-    """Take these owners (by UID) off the object: it has others."""
+    """Take these owners off the object: it has others."""
 
-    owners: frozenset[str]
+    owners: frozenset[ObjectIdentity]
 
 
 class Delete(msgspec.Struct, frozen=True):
@@ -54,14 +55,14 @@ def is_orphaning(meta: ObjectMeta) -> bool:
     return bool(meta.deletion_timestamp) and ORPHAN_FINALIZER in meta.finalizers
 
 
-def judge(meta: ObjectMeta, owners: Mapping[str, Owner], dependents: Sequence[ObjectMeta]) -> Verdict:
-    """`owners` by UID, all that the object names; `dependents` are what names the object."""
+def judge(meta: ObjectMeta, owners: Mapping[ObjectIdentity, Owner], dependents: Sequence[ObjectMeta]) -> Verdict:
+    """`owners` are all that the object names; `dependents` are what names the object."""
     if meta.deletion_timestamp or not meta.owner_references:
         return Keep()
     found = set(owners.values())
     if Owner.UNKNOWN in found:
         return Keep()
-    gone = frozenset(uid for uid, owner in owners.items() if owner is not Owner.SOLID)
+    gone = frozenset(identity for identity, owner in owners.items() if owner is not Owner.SOLID)
     if Owner.SOLID in found:
         return Forget(gone) if gone else Keep()
     if Owner.WAITING in found and dependents:
@@ -72,10 +73,19 @@ def judge(meta: ObjectMeta, owners: Mapping[str, Owner], dependents: Sequence[Ob
     return Delete(FOREGROUND if FOREGROUND_FINALIZER in meta.finalizers else BACKGROUND)
 
 
-def blocks(meta: ObjectMeta, owner: str) -> bool:
-    """Whether this object keeps its owner (by UID) from going."""
-    return any(reference.uid == owner and reference.block_owner_deletion for reference in meta.owner_references)
+def owners_of(meta: ObjectMeta) -> list[ObjectIdentity]:
+    """All that the object names as its owners, as far as they are of its namespace."""
+    return [named_by(reference, meta.namespace) for reference in meta.owner_references]
 
 
-def without(references: Sequence[OwnerReference], owners: frozenset[str]) -> tuple[OwnerReference, ...]:
-    return tuple(reference for reference in references if reference.uid not in owners)
+def blocks(meta: ObjectMeta, owner: ObjectIdentity) -> bool:
+    """Whether this object keeps that owner from going."""
+    return any(
+        reference.block_owner_deletion and names(reference, meta.namespace, owner)
+        for reference in meta.owner_references
+    )
+
+
+def without(meta: ObjectMeta, owners: Container[ObjectIdentity]) -> tuple[OwnerReference, ...]:
+    """The references of the object to other owners than these, which it names as `owners_of` has them."""
+    return tuple(reference for reference in meta.owner_references if named_by(reference, meta.namespace) not in owners)

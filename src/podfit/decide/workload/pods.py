@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.api.meta.base import IntOrString, Object
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import parse_time
-from podfit.decide.workload.claims import reference_to
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 ENDED = (SUCCEEDED, FAILED)

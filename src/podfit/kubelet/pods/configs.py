@@ -13,10 +13,10 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import controller_named
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import hostname_of
-from podfit.decide.workload.claims import controller_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (
     ContainerConfig,
@@ -147,8 +147,8 @@ def has_end(pod: Pod, container: Container) -> bool:
     """Whether its program is to end by itself: an init container's, or one of a Job's pod. A sidecar's is not."""
     sidecar = any(is_sidecar(other) and other.name == container.name for other in pod.spec.init_containers)
     initial = any(other.name == container.name for other in pod.spec.init_containers)
-    owner = controller_of(pod.metadata)
-    return not sidecar and (initial or (owner is not None and owner.kind == "Job"))
+    owner = controller_named(pod.metadata)
+    return not sidecar and (initial or (owner is not None and (owner.group, owner.kind) == ("batch", "Job")))
 
 
 def _hostname(pod: Pod) -> dict[str, str]:

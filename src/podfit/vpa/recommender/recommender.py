@@ -25,6 +25,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.loop_slices import OBJECTS
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
@@ -183,7 +184,9 @@ class Recommender:
             self._selectors.pop(key, None)
             self._unsupported.pop(key, None)
         new = {key: stored_mode(vpa) for key, vpa in own.items() if not self._state.has_vpa(key)}
-        for key, vpa in own.items():
+        for number, (key, vpa) in enumerate(own.items(), 1):
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)
             self._state.set_vpa(key, await self._selector(key, vpa), vpa.spec.resource_policy)
         self._pods.select()
         begin(self._quality, self._state, new)

@@ -16,17 +16,19 @@ import msgspec
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.loop_slices import OBJECTS
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
-from podfit.decide.autoscaling.groups import Owner, owner_of
+from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
 from podfit.decide.autoscaling.update import View
@@ -123,13 +125,16 @@ class Updater:
         with step("FilterPods"):
             controlling = Controlling(self._targets, vpas)
             by_vpa: dict[str, list[Pod]] = {vpa.metadata.uid: [] for vpa in vpas}
-            for pod in pods:
+            for number, pod in enumerate(pods, 1):
+                if number % OBJECTS == 0:
+                    await asyncio.sleep(0)
                 controls = await controlling.vpa_of(pod)
                 if controls is not None:
                     by_vpa[controls.metadata.uid].append(pod)
         with step("EvictPods"):
             try:
                 for vpa in vpas:
+                    await asyncio.sleep(0)
                     await self._update(vpa, tuple(by_vpa[vpa.metadata.uid]), until)
             except _OutOfTime:
                 log.info("the next pass is due, the rest of this one is left out")
@@ -209,9 +214,9 @@ class Updater:
         if tries <= TRIES:
             await self._writer.say(vpa, wanted)
 
-    def _configured(self, pods: tuple[Pod, ...]) -> dict[Owner, int]:
-        owners = {(pod.metadata.namespace, owner) for pod in pods if (owner := owner_of(pod)) is not None}
-        wanted = {owner: self._targets.wanted(namespace, *owner) for namespace, owner in owners}
+    def _configured(self, pods: tuple[Pod, ...]) -> dict[ObjectIdentity, int]:
+        owners = {owner for pod in pods if (owner := owner_of(pod)) is not None}
+        wanted = {owner: self._targets.wanted(owner) for owner in owners}
         return {owner: number for owner, number in wanted.items() if number is not None}
 
     async def _carried_out(

@@ -11,6 +11,7 @@ from podfit.api.columns import AGE, NAME, NONE, age, wide
 from podfit.api.core.v1.pods.templates import PodTemplate, PodTemplateSpec
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta import selectors
+from podfit.api.meta.owners import controller_named
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.registry import Column
 
@@ -130,9 +131,8 @@ REVISION = (
 
 
 def revision_row(revision: ControllerRevision, now: str) -> list[Any]:
-    owner = next((reference for reference in revision.metadata.owner_references if reference.controller), None)
-    group = owner.api_version.rpartition("/")[0] if owner else ""
-    shown = f"{owner.kind.lower()}{'.' if group else ''}{group}/{owner.name}" if owner else NONE
+    owner = controller_named(revision.metadata)
+    shown = f"{owner.kind.lower()}{'.' if owner.group else ''}{owner.group}/{owner.name}" if owner else NONE
     return [revision.metadata.name, shown, revision.revision, age(revision, now)]
 
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet, ReplicaSetSpec
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import LabelSelector, ObjectMeta
-from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.deployment.sizes import max_surge, wanted
 from podfit.decide.workload.hashes import content_hash
 from podfit.decide.workload.pods import labelled

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from podfit.api.core.v1.services.types import EndpointAddress, Endpoints, EndpointSubset, Service
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.addresses import family, without_zeros
-from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.services.packing import (
     MANAGED,
     Changes,

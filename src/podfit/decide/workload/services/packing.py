@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.discovery.v1.types import Endpoint, EndpointPort, EndpointSlice
+from podfit.api.meta.owners import controller_named
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.workload.claims import controller_of
 
 MANAGED = "endpointslice.kubernetes.io/managed-by"
 MOST = 100
@@ -32,8 +32,9 @@ class Pattern(msgspec.Struct, frozen=True):
         return EndpointSlice(metadata=self.meta, address_type=family, endpoints=None, ports=ports)
 
     def owns(self, slice_: EndpointSlice) -> bool:
-        owner = controller_of(slice_.metadata)
-        return owner is not None and owner.uid == self.meta.owner_references[0].uid
+        """Whether its controller is that of the pattern's slices."""
+        owner = controller_named(self.meta)
+        return owner is not None and controller_named(slice_.metadata) == owner
 
     def dressed(self, meta: ObjectMeta) -> ObjectMeta:
         annotations = self.meta.annotations if self.annotated else meta.annotations

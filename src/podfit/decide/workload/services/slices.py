@@ -15,8 +15,8 @@ from podfit.api.discovery.v1.types import (
     ForNode,
     ForZone,
 )
+from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.workload.claims import reference_to
 from podfit.decide.workload.pods import is_ready
 from podfit.decide.workload.services.packing import (
     MANAGED,

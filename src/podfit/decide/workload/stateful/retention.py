@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.owners import ObjectIdentity, controller_of, identity_of, is_controlled_by, named_by, reference_to
 from podfit.api.meta.v1.types import OwnerReference
-from podfit.decide.workload.claims import controller_of, reference_to
 from podfit.decide.workload.stateful import identity
 
 DELETE = "Delete"
@@ -19,8 +19,10 @@ DELETE = "Delete"
 
 def owned(owner: StatefulSet, pod: Pod, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
     """The claim with the owners it is to have; None when it has them, or is somebody else's."""
-    above = controller_of(claim.metadata)
-    if above is not None and above.uid not in (owner.metadata.uid, pod.metadata.uid):
+    identities = identity_of(owner), identity_of(pod)
+    if controller_of(claim.metadata) is not None and not any(
+        is_controlled_by(claim.metadata, identity) for identity in identities
+    ):
         return None
     policy = owner.spec.persistent_volume_claim_retention_policy
     deleted = policy is not None and policy.when_deleted == DELETE
@@ -31,9 +33,11 @@ def owned(owner: StatefulSet, pod: Pod, claim: PersistentVolumeClaim) -> Persist
         wanted = reference_to(pod)
     elif deleted and not (scaled and condemned):
         wanted = reference_to(owner)
-    ours = {"StatefulSet": owner.metadata.name, "Pod": pod.metadata.name}
+    ours = [_name(identity) for identity in identities]
     others = tuple(
-        reference for reference in claim.metadata.owner_references if ours.get(reference.kind) != reference.name
+        reference
+        for reference in claim.metadata.owner_references
+        if _name(named_by(reference, claim.metadata.namespace)) not in ours
     )
     references = others if wanted is None else (*others, wanted)
     if references == claim.metadata.owner_references:
@@ -43,8 +47,11 @@ def owned(owner: StatefulSet, pod: Pod, claim: PersistentVolumeClaim) -> Persist
 
 def is_stale(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Whether it belongs to an earlier pod of this name and is on its way out."""
-    references = claim.metadata.owner_references
-    return any(
-        reference.kind == "Pod" and reference.name == pod.metadata.name and reference.uid != pod.metadata.uid
-        for reference in references
-    )
+    identity, meta = identity_of(pod), claim.metadata
+    owners = [named_by(reference, meta.namespace) for reference in meta.owner_references]
+    return any(_name(owner) == _name(identity) and owner != identity for owner in owners)
+
+
+def _name(identity: ObjectIdentity) -> ObjectIdentity:
+    """Of an object and of all that had its name before."""
+    return identity._replace(uid="")
