@@ -13,14 +13,19 @@ import pytest
 
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
+from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.codec import convert
+from podfit.apiserver.extensions.aggregation import remote
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.metrics.kubelets import Kubelets, Reached, server_of
 from podfit.metrics.objects import API_SERVICE
 from podfit.net.addresses import own_address
+from podfit.net.http_client import HttpsClient
 from podfit.net.system import SystemClock
+from podfit.net.tls import client_context
+from podfit.net.wire import Identity, Request
 from podfit.process.apiserver import ApiServerProcess
 from podfit.process.data_dir import DataDir
 from podfit.process.metrics_process import MetricsServerOptions, MetricsServerProcess
@@ -63,6 +68,61 @@ async def test_an_api_server_passes_requests_on_to_it(tmp_path: Path) -> None:
             assert refused.value.message == 'nodemetrics.metrics.k8s.io "none" not found'
         finally:
             await client.close()
+
+
+@pytest.mark.skipif(not own_address(), reason="this machine has no address but loopback")
+async def test_an_api_server_that_names_no_group_reads_its_discovery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upstream's aggregated discovery asks as system:kube-aggregator, in no group."""
+    monkeypatch.setattr(remote, "AGGREGATOR", Identity("system:kube-aggregator"))
+    async with both(tmp_path) as (kubeconfig, _):
+        client = load([kubeconfig]).client()
+        try:
+            async with asyncio.timeout(20):
+                assert (await until_available(client))["kind"] == "NodeMetricsList"
+            listed = json.loads(await client.request("GET", ROOT))
+            assert [kind["name"] for kind in listed["resources"]] == ["nodes", "pods"]
+        finally:
+            await client.close()
+
+
+@pytest.mark.skipif(not own_address(), reason="this machine has no address but loopback")
+async def test_the_front_proxy_names_a_group_in_each_header(tmp_path: Path) -> None:
+    asked: list[tuple[str, str, tuple[str, ...], int]] = [
+        (ROOT, "system:kube-aggregator", (), 200),
+        ("/openapi/v2", "system:aggregator", (), 404),
+        (ROOT, "system:anonymous", (), 403),
+        (ROOT, "eve", ("system:unauthenticated",), 403),
+        (f"{ROOT}/nodes", "eve", (), 403),
+        (f"{ROOT}/nodes", "eve", ("dev,system:masters",), 403),
+        (f"{ROOT}/nodes", "eve", ("dev, system:masters",), 403),
+        (f"{ROOT}/nodes", "eve", ("dev", "system:masters"), 200),
+    ]
+    async with both(tmp_path) as (kubeconfig, _):
+        place = DataDir.at(tmp_path).pki / "front-proxy" / "front-proxy-client.crt"
+        shown = client_context(verify=False, certificate=place.read_bytes(), key=place.with_suffix(".key").read_bytes())
+        client = HttpsClient(await address_of(kubeconfig), shown)
+        try:
+            for path, user, groups, code in asked:
+                headers = (("X-Remote-User", user), *(("X-Remote-Group", group) for group in groups))
+                answer = await client.send(Request("GET", path), more=headers)
+                assert (answer.status, user, groups) == (code, user, groups), await answer.read()
+        finally:
+            await client.close()
+
+
+async def address_of(kubeconfig: Path) -> str:
+    """Where the registered service leads."""
+    client = load([kubeconfig]).client()
+    try:
+        told = (await client.list(EndpointSlice, "kube-system")).items
+        (found,) = (place for place in told if place.metadata.name.startswith("metrics-server"))
+        assert found.endpoints
+        assert found.ports
+        return f"https://{found.endpoints[0].addresses[0]}:{found.ports[0].port}"
+    finally:
+        await client.close()
 
 
 async def until_available(client: Client) -> Any:

@@ -32,7 +32,7 @@ TTL_SECONDS = 10.0
 MOST_REMEMBERED = 1024
 MOST_AT_ONCE = 16
 LONGEST_TOKEN = 32 * 1024
-AUTHENTICATED = "system:authenticated"
+ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED = "system:anonymous", "system:authenticated", "system:unauthenticated"
 
 
 class _Remembered(Generic[T]):
@@ -76,7 +76,7 @@ class DelegatedAccess:
         except ValueError as error:
             log.info("client certificate cannot be read error=%s", error)
             return None
-        return _authenticated(found) if found is not None else None
+        return authenticated(found) if found is not None else None
 
     async def allowed(self, who: Identity, wanted: ResourceAttributes | NonResourceAttributes) -> bool:
         """Raises ApiError or ConnectionError when the API server does not say."""
@@ -98,7 +98,7 @@ class DelegatedAccess:
             status = (await self._client.create(TokenReview(spec=TokenReviewSpec(token=token)))).status
         if not status.authenticated:
             return None
-        return _authenticated(Identity(status.user.username, status.user.groups, status.user.uid, status.user.extra))
+        return authenticated(Identity(status.user.username, status.user.groups, status.user.uid, status.user.extra))
 
     async def _review(self, who: Identity, wanted: ResourceAttributes | NonResourceAttributes) -> bool:
         spec = SubjectAccessReviewSpec(
@@ -113,7 +113,8 @@ class DelegatedAccess:
             return (await self._client.create(SubjectAccessReview(spec=spec))).status.allowed
 
 
-def _authenticated(who: Identity) -> Identity:
-    if AUTHENTICATED in who.groups:
+def authenticated(who: Identity) -> Identity:
+    """With the group of everybody but the anonymous, as upstream's authenticators."""
+    if who.user == ANONYMOUS or AUTHENTICATED in who.groups or UNAUTHENTICATED in who.groups:
         return who
     return Identity(who.user, (*who.groups, AUTHENTICATED), who.uid, who.extra)

@@ -3,13 +3,14 @@ ConfigMap `extension-apiserver-authentication` says which certificate to trust.
 """
 
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import msgspec
 
 from podfit.api.core.v1.config.types import ConfigMap
-from podfit.client.delegated import DelegatedAccess
+from podfit.client.delegated import DelegatedAccess, authenticated
 from podfit.client.rest import Client
-from podfit.net.wire import Headers, Identity, Request
+from podfit.net.wire import Identity, Request
 from podfit.net.x509 import Issuers, certificate_identity
 
 NAME, NAMESPACE = "extension-apiserver-authentication", "kube-system"
@@ -57,7 +58,7 @@ class FrontProxyAccess:
         if shown is None:
             return await self._others.identify(request)
         is_proxy = self._proxies.issued(shown) and self._is_allowed(shown)
-        if is_proxy and (named := _named(self._told, request.headers)) is not None:
+        if is_proxy and (named := _named(self._told, request)) is not None:
             return named
         if not self._clients.issued(shown):
             return None  # the front proxy's authority vouches for no users
@@ -71,23 +72,22 @@ class FrontProxyAccess:
         return not self._told.names or (found is not None and found.user in self._told.names)
 
 
-def _named(told: FrontProxyConfig, headers: Headers) -> Identity | None:
-    user = next((headers[name] for name in told.user_headers if headers.get(name)), "")
+def _named(told: FrontProxyConfig, request: Request) -> Identity | None:
+    """A value is a header: what a group is called may have a comma in it."""
+    user = next(iter(_values(request, told.user_headers)), "")
     if not user:
         return None
-    groups = [value for name in told.group_headers for value in _values(headers.get(name, ""))]
     extra = {
-        name.removeprefix(prefix): tuple(_values(value))
+        unquote(name.removeprefix(prefix)).lower(): request.values_of(name)
         for prefix in told.extra_prefixes
-        for name, value in headers.items()
+        for name in request.headers
         if name.startswith(prefix) and name != prefix
     }
-    return Identity(user, tuple(groups), extra=extra)
+    return authenticated(Identity(user, tuple(_values(request, told.group_headers)), extra=extra))
 
 
-def _values(joined: str) -> Iterator[str]:
-    """Of a header that was said several times."""
-    return (part.strip() for part in joined.split(",") if part.strip())
+def _values(request: Request, headers: tuple[str, ...]) -> Iterator[str]:
+    return (value for name in headers for value in request.values_of(name) if value.strip())
 
 
 def _listed(data: dict[str, str], key: str) -> tuple[str, ...]:

@@ -103,13 +103,22 @@ class HttpsServer:
 
     async def _answer(self, connection: Connection, message: RawRequestMessage, payload: StreamReader) -> Response:
         path, query = split_target(message.path)
-        headers = join_headers(message.headers.items())
+        headers, repeated = join_headers(message.headers.items())
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
         if not connection.may_change and asks_for_websocket(headers):  # without `Connection: Upgrade`, behind a body
             headers.pop("upgrade")  # another protocol, which kubectl falls back to, is refused in the handler's words
         return await answer(
             self._handler,
-            Request(message.method, path, query, headers, body, connection.peer_certificate, connection.remote),
+            Request(
+                message.method,
+                path,
+                query,
+                headers,
+                body,
+                connection.peer_certificate,
+                connection.remote,
+                repeated=repeated,
+            ),
         )
 
     async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:

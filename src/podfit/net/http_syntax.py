@@ -55,8 +55,10 @@ def split_query(text: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(given) for name, given in values.items()}
 
 
-def join_headers(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """By name in lower case; what came several times is one list. Raises Refused when all are too large together."""
+def join_headers(lines: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """By name in lower case, what came several times joined by commas; and these with their values as they came.
+    Raises BadRequest when all are too large together.
+    """
     headers: dict[str, str] = {}
     repeated: dict[str, list[str]] = {}
     size = 0
@@ -71,7 +73,7 @@ def join_headers(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
         raise BadRequest(ApiError(431, "BadRequest", f"the request's headers are larger than {HEAD_LIMIT} bytes"))
     for name, values in repeated.items():
         headers[name] = ", ".join(values)
-    return headers
+    return headers, {name: tuple(values) for name, values in repeated.items()}
 
 
 def parse_error(error: HttpProcessingError) -> ApiError:

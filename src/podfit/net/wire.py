@@ -25,7 +25,8 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request. Header names are lower case; `query` keeps repeated keys in order.
+    """One request. Header names are lower case; `query` keeps repeated keys in order. Of a header that was sent several
+    times `headers` has the values joined by commas, and `repeated` has them as they came.
 
     `peer_certificate` is the DER of a client certificate that the server has verified. `identity` is set only by an
     in-process transport, where it stands in for authentication.
@@ -39,6 +40,13 @@ class Request(msgspec.Struct, frozen=True):
     peer_certificate: bytes | None = None
     remote: str = ""
     identity: Identity | None = None
+    repeated: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+    def values_of(self, header: str) -> tuple[str, ...]:
+        """The values of a header as they were sent: a comma inside of one separates nothing."""
+        if header in self.repeated:
+            return self.repeated[header]
+        return (self.headers[header],) if header in self.headers else ()
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -66,13 +66,13 @@ def _wanted(request: Request) -> Identity | None:
             break
     else:
         return None
-    groups = tuple(group.strip() for group in headers.get(_GROUP, "").split(",") if group.strip())
+    groups = tuple(group for group in request.values_of(_GROUP) if group)
     extra = {
-        unquote(name.removeprefix(_EXTRA)).lower(): tuple(value.strip() for value in values.split(","))
-        for name, values in headers.items()
+        unquote(name.removeprefix(_EXTRA)).lower(): request.values_of(name)
+        for name in headers
         if name.startswith(_EXTRA)
     }
-    user, uid = headers.get(_USER, ""), headers.get(_UID, "")
+    user, uid = (next(iter(request.values_of(name)), "") for name in (_USER, _UID))
     if user:
         return Identity(user, groups, uid, extra)
     if groups or uid or extra:

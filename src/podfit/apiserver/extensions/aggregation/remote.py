@@ -7,6 +7,7 @@ which it believes because of the certificate that is shown to it.
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.apiregistration.v1.types import APIService
@@ -150,9 +151,11 @@ def _without_proof(request: Request) -> Request:
 
 
 def _in_process(plain: Request, identity: Identity) -> Request:
-    named = {"x-remote-user": identity.user, "x-remote-group": ",".join(identity.groups)}
-    named |= {f"x-remote-extra-{key}": ",".join(values) for key, values in identity.extra.items()}
-    return Request(plain.method, plain.path, plain.query, {**plain.headers, **named}, plain.body, identity=identity)
+    values: dict[str, tuple[str, ...]] = {}
+    for name, value in remote_headers(identity):
+        values[name.lower()] = (*values.get(name.lower(), ()), value)
+    headers = {**plain.headers, **{name: ",".join(told) for name, told in values.items()}}
+    return replace(plain, headers=headers, identity=identity, repeated=values)
 
 
 def _escaped(key: str) -> str:
