@@ -62,27 +62,14 @@ STATEMENTS = [
     ),
     ("CEL rules are type-checked", "POST", DEFINITIONS, definition("self.spec > 1"), 422),
     ("`matchConditions` that name `authorizer` are refused", "POST", HOOKS, AUTHORIZER, 422),
-    ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/ipaddresses", None, 404),
-    ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/servicecidrs", None, 404),
     (
-        "ClusterTrustBundles and PodCertificateRequests are not served",
+        "behind a feature gate, such as ClusterTrustBundles, PodCertificateRequests",
         "GET",
         "/apis/certificates.k8s.io/v1beta1/clustertrustbundles",
         None,
         404,
     ),
-    ("the kinds of flowcontrol are not there", "GET", "/apis/flowcontrol.apiserver.k8s.io/v1", None, 404),
-    ("`componentstatuses`, which", "GET", "/api/v1/componentstatuses", None, 404),
-    ("`services/proxy` is not there", "GET", f"{CORE}/services/x/proxy/", None, 404),
-    (
-        "Of storage.k8s.io there are storage classes, CSI drivers",
-        "GET",
-        "/apis/storage.k8s.io/v1/volumeattachments",
-        None,
-        404,
-    ),
     ("`?watch` on a subresource is 405", "GET", f"{CORE}/pods/x/status?watch=1", None, 405),
-    ("device classes are not served", "GET", "/apis/resource.k8s.io/v1/deviceclasses", None, 404),
 ]
 
 
