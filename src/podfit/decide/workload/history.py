@@ -6,6 +6,8 @@ A revision's data is a strategic merge patch that puts the template back; `kubec
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
@@ -19,7 +21,13 @@ _PATCH = "$patch"
 
 
 def data_of(template: PodTemplateSpec) -> dict[str, Any]:
-    return {"spec": {"template": {**to_dict(template), _PATCH: "replace"}}}
+    """With the keys of all objects in order, as Go writes a map: some clients compare bytes, as upstream's own tests.
+
+    Whether a revision is that of a template is asked of the values: what an earlier podfit wrote is in another order.
+    """
+    data: dict[str, Any] = {"spec": {"template": {**to_dict(template), _PATCH: "replace"}}}
+    ordered: dict[str, Any] = msgspec.to_builtins(data, order="sorted")
+    return ordered
 
 
 def template_in(revision: ControllerRevision) -> PodTemplateSpec:
