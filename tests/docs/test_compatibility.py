@@ -69,6 +69,7 @@ STATEMENTS = [
         None,
         404,
     ),
+    ("`pods/proxy` and `services/proxy` pass requests on", "GET", f"{CORE}/services/a:b:c:d/proxy/", None, 400),
     ("`?watch` on a subresource is 405", "GET", f"{CORE}/pods/x/status?watch=1", None, 405),
 ]
 

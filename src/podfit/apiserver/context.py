@@ -115,9 +115,9 @@ class Context:
 
 
 class Attributes(msgspec.Struct, frozen=True, kw_only=True):
-    """One write, as admission sees it."""
+    """One write, or connection, as admission sees it."""
 
-    operation: str  # CREATE, UPDATE, DELETE
+    operation: str  # CREATE, UPDATE, DELETE, CONNECT
     info: ResourceInfo
     subresource: str
     namespace: str

@@ -21,6 +21,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backends import Backends
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo
 from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.extensions.proxies.proxy import Proxy
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.handlers.answers import error_response, formed, told
 from podfit.apiserver.handlers.apply import apply
@@ -32,6 +33,7 @@ from podfit.apiserver.handlers.patching import APPLY_PATCH
 from podfit.apiserver.handlers.read import get, list_
 from podfit.apiserver.handlers.subresources.binding import bind
 from podfit.apiserver.handlers.subresources.connect import connect_pod
+from podfit.apiserver.handlers.subresources.connecting import admitted
 from podfit.apiserver.handlers.subresources.eviction import evict_pod
 from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_log
 from podfit.apiserver.handlers.subresources.reviews import Reviews
@@ -57,6 +59,7 @@ from podfit.net.wire import Identity, Request, Response
 _READS = {"get": get, "list": list_, "watch": watch}
 ACROSS = ("list", "watch")
 """What can be done in all namespaces at once."""
+PROXIED_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _WRITES = {"create": create, "delete": delete, "deletecollection": delete_collection}
 
 
@@ -78,6 +81,7 @@ class Resources:
         self._webhooks = WebhookClient(context, backends)
         self._webhooks.metrics.declare(metrics)
         self._chain = default_chain(context, self._webhooks)
+        self._proxy = Proxy(context)
         self._reviews = Reviews(context, authorizer, readers)
 
     async def close(self) -> None:
@@ -91,6 +95,8 @@ class Resources:
             return _no_such_resource(target, self._customs.all)
         if not _routed(target, target.info):
             return not_found_page()
+        if target.subresource == "proxy" and target.sub is not None:
+            return await self._proxied(request, target, identity)  # method, query and body are the other side's
         _check_method(request, target, target.info)
         check_timeout(request)
         if len(request.body) >= LARGE:
@@ -109,6 +115,14 @@ class Resources:
         answer = self._verb(request, target, identity)
         return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
+    async def _proxied(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+        if request.method not in PROXIED_METHODS:
+            raise method_not_allowed()
+        path = (await admitted(self._chain, target, request, identity)).path
+        if target.resource == "nodes":
+            return await node_proxy(self._context, target, request, path)
+        return await self._proxy.answer(target, request, identity, path)
+
     async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
         if target.sub is None:
             return _no_such_subresource(target, self._customs.all)
@@ -124,7 +138,8 @@ class Resources:
             case "exec" | "attach" | "portforward":
                 if target.verb != "create":  # who may only read may not speak to a process
                     await self._authorizer.check(identity, replace(target, verb="create"), request)
-                return await connect_pod(self._context, target, request)
+                options = await admitted(self._chain, target, request, identity)
+                return await connect_pod(self._context, target, request, options)
             case "log":
                 return await pod_log(self._context, target, request)
             case "eviction":
@@ -132,8 +147,6 @@ class Resources:
             case "scale":
                 context = self._customs.context(target)
                 return await asyncio.shield(scale(context, self._chain, target, request, identity))
-            case "proxy":
-                return await node_proxy(self._context, target, request)
             case "token":
                 return await create_token(self._context, self._chain, self._tokens, target, request, identity)
         return await self._verb(request, target, identity)

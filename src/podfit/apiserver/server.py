@@ -175,7 +175,8 @@ class ApiServer:
         if trail is not None:
             trail.acting_as(identity)
         async with self._flow_control.taken(identity, target, request) as level:
-            if (target is not None and target.verb == "watch") or is_websocket(request):
+            streams = target is not None and (target.verb == "watch" or target.subresource == "proxy")
+            if streams or is_websocket(request):
                 self._flow_control.check_streams(level, identity)
             await self._authorizer.require(identity, question)
             answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))

@@ -10,18 +10,24 @@ from podfit.apiserver.admission.quota import QuotaAdmission, Write
 from podfit.apiserver.context import Attributes, Context
 
 T = TypeVar("T")
+CONNECT = "CONNECT"
 MOST_KEPT = 1024
 """Sorts of writes for which the plugins are chosen once; custom kinds come and go."""
 
 
 class PluginScope(msgspec.Struct, frozen=True, kw_only=True):
-    """Which writes a plugin is asked about. What is None has no say; the subresource of an object itself is empty."""
+    """Which writes a plugin is asked about. What is None has no say; the subresource of an object itself is empty.
+    Connections, which write nothing, are for plugins that say `connections`.
+    """
 
     operations: tuple[str, ...] | None = None
     kinds: tuple[type[Object], ...] | None = None
     subresources: tuple[str, ...] | None = None
+    connections: bool = False
 
     def covers(self, operation: str, kind: type[Object], subresource: str) -> bool:
+        if operation == CONNECT and not self.connections:
+            return False
         named = (self.operations, operation), (self.kinds, kind), (self.subresources, subresource)
         return all(wanted is None or value in wanted for wanted, value in named)
 

@@ -59,10 +59,18 @@ def target_of(request: Request, declared: Find = lambda *_: None) -> RequestInfo
     if subresource.startswith("proxy/"):  # what follows is the other side's path
         subresource = "proxy"
     info = find(group, version, resource) or declared(group, version, resource)
-    if info is not None and ((namespace and not info.namespaced) or "//" in request.path):
+    head = request.path.removesuffix(proxied_path(request.path)) if subresource == "proxy" else request.path
+    if info is not None and ((namespace and not info.namespaced) or "//" in head):
         info = None
     verb = WATCH if by_path else _verb(request, name, subresource)
     return RequestInfo(verb, group, version, resource, namespace, name, subresource, info, by_path)
+
+
+def proxied_path(path: str) -> str:
+    """What follows `proxy` in the path of such a request, with its slash: the other side's path. Empty without one."""
+    parts = path.lstrip("/").split("/")
+    rest = parts[7 if parts[2:3] == ["namespaces"] else 5 :]
+    return "/" + "/".join(rest) if rest else ""
 
 
 def asks_to_watch(request: Request) -> bool:
@@ -78,7 +86,7 @@ def flag(request: Request, name: str) -> bool:
 
 def _verb(request: Request, name: str, subresource: str) -> str:
     if request.method in ("GET", "HEAD"):
-        if asks_to_watch(request) and (subresource or not name):  # subresources are not watched (R-004)
+        if subresource != "proxy" and asks_to_watch(request) and (subresource or not name):  # R-004
             return WATCH
         return "get" if name else "list"
     if request.method == "DELETE":

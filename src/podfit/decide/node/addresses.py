@@ -41,7 +41,8 @@ def is_reachable(address: str) -> bool:
         return False
     mapped = getattr(found, "ipv4_mapped", None)
     found = mapped or found
-    return not (found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
+    broadcast = str(found) == "255.255.255.255"
+    return not (broadcast or found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
 
 
 def canonical(address: str) -> str:

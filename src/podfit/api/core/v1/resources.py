@@ -25,6 +25,8 @@ from podfit.api.policy.v1.resources import EVICTION
 from podfit.api.registry import STATUS, ResourceInfo, Subresource
 from podfit.api.storage.v1.columns import CLAIM, VOLUME, claim_row, volume_row
 
+PROXIED = ("create", "delete", "get", "patch", "update")
+
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(type=Binding, resource="bindings", singular="binding", verbs=("create",)),
     ResourceInfo(
@@ -46,7 +48,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         singular="node",
         short_names=("no",),
         namespaced=False,
-        subresources=(Subresource("proxy", ("create", "delete", "get", "patch", "update"), "NodeProxyOptions"), STATUS),
+        subresources=(Subresource("proxy", PROXIED, "NodeProxyOptions"), STATUS),
         columns=NODE,
         row=node_row,
         fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
@@ -68,6 +70,7 @@ KINDS: tuple[ResourceInfo, ...] = (
             Subresource("attach", ("create", "get"), "PodAttachOptions"),
             Subresource("exec", ("create", "get"), "PodExecOptions"),
             Subresource("portforward", ("create", "get"), "PodPortForwardOptions"),
+            Subresource("proxy", PROXIED, "PodProxyOptions"),
             Subresource("resize"),
             STATUS,
         ),
@@ -179,7 +182,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         singular="service",
         short_names=("svc",),
         categories=("all",),
-        subresources=(STATUS,),
+        subresources=(Subresource("proxy", PROXIED, "ServiceProxyOptions"), STATUS),
         columns=SERVICE,
         row=service_row,
         fields={"spec.clusterIP": lambda o: o.spec.cluster_ip, "spec.type": lambda o: o.spec.type},

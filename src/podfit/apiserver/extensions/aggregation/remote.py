@@ -25,7 +25,7 @@ ANSWER_SECONDS = 5.0
 DISCOVERY_BYTES = 3 * 2**20  # of the list of what a group version serves
 AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
 REQUEST_SECONDS = 60.0  # for the head of an answer; upstream's bound of requests that are not streams
-_OF_THE_CONNECTION = frozenset(
+OF_THE_CONNECTION = frozenset(
     (
         "connection",
         "keep-alive",
@@ -39,7 +39,7 @@ _OF_THE_CONNECTION = frozenset(
         "upgrade",
     )
 )
-_DROPPED = _OF_THE_CONNECTION | {"authorization", "host", "accept-encoding"}
+_DROPPED = OF_THE_CONNECTION | {"authorization", "host", "accept-encoding"}
 _DROPPED_KINDS = ("impersonate-", "x-remote-")
 REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
 SWITCHED = "the backend attempted to switch protocols, which is not supported"
@@ -67,7 +67,7 @@ class Remotes:
 
     async def answer(self, registered: APIService, request: Request, identity: Identity) -> Response:
         """What the backend answers to this user. Raises OSError, and TimeoutError when it does not begin to."""
-        reference, plain = reference_of(registered), _without_proof(request)
+        reference, plain = reference_of(registered), without_proof(request)
         if (handler := self._handler(reference)) is not None:
             return await handler(_in_process(plain, identity))
         spec = registered.spec
@@ -78,7 +78,7 @@ class Remotes:
         if refusal := _refusal(answer):
             await _hang_up(answer)
             return Response(502, {"content-type": "text/plain; charset=utf-8"}, refusal.encode())
-        return Response(answer.status, _passed_on(answer.headers, _OF_THE_CONNECTION), answer.body)
+        return Response(answer.status, passed_on(answer.headers, OF_THE_CONNECTION), answer.body)
 
     async def resources(self, registered: APIService, place: Reached | Unreached | None) -> discovery.Listed:
         """The resources of its group version. Raises Unavailable."""
@@ -133,7 +133,7 @@ async def _hang_up(answer: Response) -> None:
         await close(answer.body)
 
 
-def _passed_on(headers: Headers, dropped: frozenset[str]) -> dict[str, str]:
+def passed_on(headers: Headers, dropped: frozenset[str]) -> dict[str, str]:
     """Without those of the connection, and those that it names as such."""
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
     return {name: value for name, value in headers.items() if name not in dropped and name not in named}
@@ -143,10 +143,10 @@ def _failing(url: str, why: str) -> Unavailable:
     return Unavailable("FailedDiscoveryCheck", f"failing or missing response from {url}: {why}")
 
 
-def _without_proof(request: Request) -> Request:
+def without_proof(request: Request) -> Request:
     """The request without what proves, or says, who the user is."""
-    passed_on = _passed_on(request.headers, _DROPPED)
-    kept = {name: value for name, value in passed_on.items() if not name.startswith(_DROPPED_KINDS)}
+    passed = passed_on(request.headers, _DROPPED)
+    kept = {name: value for name, value in passed.items() if not name.startswith(_DROPPED_KINDS)}
     return Request(request.method, request.path, request.query, kept | {"accept-encoding": "identity"}, request.body)
 
 

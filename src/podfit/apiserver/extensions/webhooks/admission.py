@@ -25,7 +25,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, ObjectT
-from podfit.apiserver.admission.chain import MOST_KEPT, Passive
+from podfit.apiserver.admission.chain import CONNECT, MOST_KEPT, Passive, PluginScope
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.extensions.webhooks.conditions import matched
@@ -52,6 +52,7 @@ log = logging.getLogger(__name__)
 class Webhooks(Passive):
     """What both sorts share: whom to ask, and how to take an answer. `sort` is what metrics call it."""
 
+    concern: ClassVar[PluginScope] = PluginScope(connections=True)
     sort: ClassVar[str]
     may_patch: ClassVar[bool]
 
@@ -73,7 +74,7 @@ class Webhooks(Passive):
         return found.called
 
     async def _labels(self, attributes: Attributes, obj: Object) -> WebhookLabels:
-        sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
+        sides = (attributes.old, None if attributes.operation in ("DELETE", CONNECT) else obj)  # options have no labels
         own = tuple(side.metadata.labels for side in sides if side is not None)
         if of_namespace(attributes):
             return WebhookLabels(own=own, namespace=obj.metadata.labels)

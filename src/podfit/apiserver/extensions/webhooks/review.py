@@ -34,9 +34,6 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object, *
     group, _, of = obj.api_version.rpartition("/")  # an Eviction is another kind than the pod that it is about
     kind = GroupVersionKind(group=group, version=of, kind=obj.kind)
     resource = GroupVersionResource(group=info.group, version=info.version, resource=info.resource)
-    options: dict[str, object] = {"kind": _OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
-    if attributes.dry_run:
-        options["dryRun"] = ["All"]
     request = AdmissionRequest(
         uid=uid,
         kind=kind,
@@ -52,9 +49,17 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object, *
         object=None if attributes.operation == "DELETE" else msgspec.Raw(codec.encode(obj)),
         old_object=None if attributes.old is None else msgspec.Raw(codec.encode(attributes.old)),
         dry_run=attributes.dry_run,
-        options=options,
+        options=_options(attributes),
     )
     return AdmissionReview(api_version=f"{GROUP}/{version}", request=request)
+
+
+def _options(attributes: Attributes) -> dict[str, object] | None:
+    """Those of the write; a connection's own are its object."""
+    if (kind := _OPTIONS.get(attributes.operation)) is None:
+        return None
+    options: dict[str, object] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    return options | ({"dryRun": ["All"]} if attributes.dry_run else {})
 
 
 def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Object) -> Document:

@@ -5,27 +5,30 @@ on this side and the kubelet's on the other.
 """
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
+from podfit.api.core.v1.connect_options import PodAttachOptions, PodExecOptions, PodPortForwardOptions
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.subresources.node_proxy import chosen_container, refusal_text
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.request_info import RequestInfo, flag
+from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.websocket import is_websocket
 from podfit.net.wire import Request, Response
 
+ConnectOptions: TypeAlias = PodExecOptions | PodAttachOptions | PodPortForwardOptions
 CONNECTS = ("attach", "exec", "portforward")
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _OF_THE_HANDSHAKE = ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
 _TERMINAL = ("Succeeded", "Failed")
 
 
-async def connect_pod(context: Context, target: RequestInfo, request: Request) -> Response:
+async def connect_pod(context: Context, target: RequestInfo, request: Request, options: ConnectOptions) -> Response:
     """Raises ApiError for a pod that runs nowhere, a container that it does not have, and what the kubelet refuses."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
-    path, query = _asked(pod, target, request)
+    path, query = _asked(pod, target, options)
     if not pod.spec.node_name:
         raise bad_request(f"pod {target.name} does not have a host assigned")
     if not request.headers.get("upgrade"):
@@ -44,19 +47,19 @@ async def connect_pod(context: Context, target: RequestInfo, request: Request) -
     raise ApiError(max(answer.status, 400), reasons.get(answer.status, "InternalError"), text)
 
 
-def _asked(pod: Pod, target: RequestInfo, request: Request) -> tuple[str, Mapping[str, tuple[str, ...]]]:
+def _asked(pod: Pod, target: RequestInfo, options: ConnectOptions) -> tuple[str, Mapping[str, tuple[str, ...]]]:
     """Path and query for the kubelet. Raises 400."""
     if pod.status.phase in _TERMINAL:
         raise bad_request(f"cannot {target.subresource} a completed pod; current phase is {pod.status.phase}")
     where = f"{target.namespace}/{target.name}"
-    if target.subresource == "portforward":
+    if isinstance(options, PodPortForwardOptions):
         return f"/portForward/{where}", {}
-    container = chosen_container(pod, request.param("container"))
-    query: dict[str, tuple[str, ...]] = {ours: ("1",) for name, ours in _STREAMS.items() if flag(request, name)}
+    container = chosen_container(pod, options.container)
+    query: dict[str, tuple[str, ...]] = {ours: ("1",) for name, ours in _STREAMS.items() if getattr(options, name)}
     if not query.keys() - {"tty"}:
         raise bad_request("at least one of stdin, stdout, and stderr is required")
-    if target.subresource == "exec":
-        query["command"] = request.query.get("command", ())
-        if not query["command"]:
+    if isinstance(options, PodExecOptions):
+        if not options.command:
             raise bad_request("you must specify at least 1 command")
+        query["command"] = options.command
     return f"/{target.subresource}/{where}/{container}", query

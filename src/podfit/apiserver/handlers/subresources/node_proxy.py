@@ -47,8 +47,8 @@ async def refusal_text(answer: Response) -> str:
         return f"the node refused with {answer.status}: {error}"
 
 
-async def node_proxy(context: Context, target: RequestInfo, request: Request) -> Response:
-    """What the node's kubelet answers to the rest of the path, such as /metrics, whatever the method.
+async def node_proxy(context: Context, target: RequestInfo, request: Request, path: str) -> Response:
+    """What the node's kubelet answers to `path`, such as /metrics, whatever the method.
 
     Sessions (exec and the like) go through their pod: no connection is upgraded here.
     """
@@ -56,9 +56,8 @@ async def node_proxy(context: Context, target: RequestInfo, request: Request) ->
     ask = context.kubelet(target.name)
     if ask is None:
         raise ApiError(503, "ServiceUnavailable", f"node {target.name} cannot be reached from this API server")
-    path = "/" + request.path.partition("/proxy")[2].lstrip("/")
     given = {name: request.headers[name] for name in _KEPT if name in request.headers}
-    asked = Request(request.method, path, request.query, given, request.body, identity=KUBELET_CLIENT)
+    asked = Request(request.method, "/" + path.lstrip("/"), request.query, given, request.body, identity=KUBELET_CLIENT)
     answer = await ask(asked)
     kind = answer.headers.get("content-type", "text/plain")
     return Response(answer.status, {"content-type": kind}, answer.body)

@@ -1,0 +1,1 @@
+"""Requests that go through the API server to pods: `pods/proxy` and `services/proxy`."""

@@ -1,0 +1,59 @@
+"""Admission of connections: exec, attach, port-forward and proxies, told by their options (operation CONNECT).
+
+Webhooks are asked before the pod, service or node is looked for, as upstream does, and what a mutating one makes of the
+options is what is then done. Built-in plugins have no say: none of upstream's that podfit has is about CONNECT.
+"""
+
+from typing import Any
+
+from podfit.api.core.v1.connect_options import (
+    NodeProxyOptions,
+    PodAttachOptions,
+    PodExecOptions,
+    PodPortForwardOptions,
+    PodProxyOptions,
+    ServiceProxyOptions,
+)
+from podfit.api.meta.base import Object
+from podfit.apiserver.admission.chain import CONNECT, Chain
+from podfit.apiserver.context import Attributes
+from podfit.apiserver.handlers.options import whole_number
+from podfit.apiserver.request.request_info import RequestInfo, flag, proxied_path
+from podfit.net.wire import Identity, Request
+
+_PROXIES: dict[str, type[PodProxyOptions | ServiceProxyOptions | NodeProxyOptions]] = {
+    "pods": PodProxyOptions,
+    "services": ServiceProxyOptions,
+    "nodes": NodeProxyOptions,
+}
+_STREAMS = ("stdin", "stdout", "stderr", "tty")
+
+
+async def admitted(chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Any:
+    """The options of the connection as admission leaves them. Raises ApiError when it refuses."""
+    assert target.info is not None
+    attributes = Attributes(
+        operation=CONNECT,
+        info=target.info,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=False,
+    )
+    options = await chain.mutate(attributes, _options(target, request))
+    await chain.validate(attributes, options)
+    return options
+
+
+def _options(target: RequestInfo, request: Request) -> Object:
+    """As the query says them. Raises 400 for a port that is no number."""
+    if target.subresource == "proxy":
+        return _PROXIES[target.resource](path=proxied_path(request.path))
+    if target.subresource == "portforward":
+        return PodPortForwardOptions(ports=tuple(map(whole_number, request.query.get("ports", ()))))
+    streams: dict[str, Any] = {name: flag(request, name) for name in _STREAMS}
+    if target.subresource == "attach":
+        return PodAttachOptions(container=request.param("container"), **streams)
+    command = request.query.get("command") or None
+    return PodExecOptions(container=request.param("container"), command=command, **streams)
