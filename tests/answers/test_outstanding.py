@@ -182,9 +182,11 @@ async def test_more_memory_is_no_danger_however_little() -> None:
 )
 async def test_amounts_that_are_hardly_meant(memory: str, note: str) -> None:
     found = await Reader(Conversation(36, pod()).client, "shop").read(Target(POD, "web"))
-    notes = plan(found, ResizeRequest({"memory": parse_amount("--memory", memory)})).notes
-    assert any(told.startswith(note) for told in notes), notes
-    assert not plan(found, ResizeRequest({"memory": parse_amount("--memory", "256Mi")})).notes
+    answer = plan(found, ResizeRequest({"memory": parse_amount("--memory", memory)}))
+    assert any(told.startswith(note) for told in answer.doubts), answer
+    assert (answer.good, answer.advisable) == (False, False)
+    meant = plan(found, ResizeRequest({"memory": parse_amount("--memory", "256Mi")}))
+    assert (meant.doubts, meant.notes, meant.good) == ((), (), True)
 
 
 # ------------------------------------------------------------------ no node, and no more

@@ -13,7 +13,7 @@ from kubelet.harness import IDENTITY, Node
 from podfit.answers.budgets import read_budgets
 from podfit.answers.export import export
 from podfit.answers.plan import plan
-from podfit.answers.plan_result import PodPlan
+from podfit.answers.plan_result import DEFERRED, PodPlan
 from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.room_notice import Room, read_room
 from podfit.answers.snapshot import Reader, Snapshot
@@ -330,10 +330,13 @@ async def test_why_nobody_gives_is_told(world: World) -> None:
     await world.add("web", {"cpu": "1500m"}, klass="vip")
     await world.add("batch", {"cpu": "1500m"}, minimum="cpu=1")
     await world.add("odd", {"cpu": "500m"}, minimum="cpu:lots")
+    promised = await world.plan("web", "3")
     await world.resize("web", cpu="3")
     said = await world.heard("web", "NoRoomToMake")
     found = await world.why("web")
     assert f"no room can be made: {said}" in found.room
+    assert (promised.verdict, promised.room) == (DEFERRED, found.room), "the plan says it before"
+    assert (await world.plan("web", "3", mode="")).room == ()
     assert any(
         room.startswith("default/odd is not shrunk: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
         for room in found.room

@@ -89,6 +89,8 @@ def objection(plan: Plan, options: Options) -> tuple[str, str]:
     ended = sorted({name for pod in plan.pods for name in pod.ends})
     protected = [pod for pod in plan.pods if pod.protected]
     template, allow = plan.template, "to do it all the same, add:  --allow-disruption"
+    if plan.doubts:
+        return plan.doubts[0], "write what is meant, such as 128Mi"
     if template is not None and template.verdict == TEMPLATE_REFUSED:
         return f"the template of {template.target} cannot be changed: {template.text}", template.fix
     if ended and not options.disrupt:

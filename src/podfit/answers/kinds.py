@@ -7,6 +7,7 @@ each; `tests/answers/test_kinds.py` compares the two.
 from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
@@ -33,6 +34,7 @@ VALIDATING = known(
     ValidatingWebhookConfiguration, "validatingwebhookconfigurations", namespaced=False, group=_ADMISSION
 )
 BUDGETS = known(PodDisruptionBudget, "poddisruptionbudgets", group="policy")
+HPAS = known(HorizontalPodAutoscaler, "horizontalpodautoscalers", group="autoscaling", version="v2")
 SERVICES = known(Service, "services")
 REPLICA_SETS = known(ReplicaSet, "replicasets", group="apps")
 STATEFUL_SETS = known(StatefulSet, "statefulsets", group="apps")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.checks import checks_of
-from podfit.answers.effects import Effects
+from podfit.answers.effects import Effects, doubts
 from podfit.answers.live_node import live_node
 from podfit.answers.making_room import maker_of
 from podfit.answers.plan_notes import notes
@@ -66,16 +66,24 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
         pods=pods,
         order=tuple(planner.granted),
         template=template,
+        doubts=tuple(doubtful(requests)),
         notes=tuple(
             notes(
                 snapshot,
                 [(wanted.pod, wanted.asked) for wanted in requests],
                 planner.quotas,
                 pods,
+                planner.resized(),
                 also_template=template is not None,
             )
         ),
     )
+
+
+def doubtful(requests: Iterable[PodRequest]) -> dict[str, None]:
+    """Amounts that somebody typed and hardly meant, each once."""
+    typed = [wanted for wanted in requests if not wanted.asked.undo]
+    return dict.fromkeys(text for wanted in typed for text in doubts(apply(wanted.asked, wanted.pod), wanted.pod))
 
 
 class PlannedPod(msgspec.Struct, frozen=True):
@@ -118,6 +126,14 @@ class _Planner:
     def planned(self, turn: PlannedPod) -> PodPlan:
         """How it stands with a pod that was asked for, once all were."""
         return replace(self.verdicts.of(self._asked[turn.pod.metadata.uid]), replaces=self.replaces(turn))
+
+    def resized(self) -> dict[str, Pod]:
+        """By UID the pods that the API would store anew."""
+        return {
+            uid: checked.outcome.new
+            for uid, checked in self._asked.items()
+            if isinstance(checked.outcome, Resize) and not checked.repeated
+        }
 
     def ask(self, request: PlannedPod) -> None:
         self._asked[request.pod.metadata.uid] = self._ask(request)

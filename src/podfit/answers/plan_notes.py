@@ -1,13 +1,13 @@
 """Notes of a plan: quotas that it touches, warnings, and what could not be read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from podfit.answers.autoscaler_notes import autoscaler_notes
 from podfit.answers.container_problems import troubles
-from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
 from podfit.answers.plan_result import DEFERRED, PodPlan
 from podfit.answers.readable import readable_amount
-from podfit.answers.resize_request import ResizeRequest, apply, apply_to_template, can_undo, staying
+from podfit.answers.resize_request import ResizeRequest, apply_to_template, can_undo, staying
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
@@ -20,10 +20,11 @@ def notes(
     asked: Sequence[tuple[Pod, ResizeRequest]],
     charged: Sequence[ResourceQuota],
     pods: Sequence[PodPlan],
+    resized: Mapping[str, Pod],
     *,
     also_template: bool,
 ) -> Iterator[str]:
-    """`charged` are the quotas as they stand after it, `pods` what is planned."""
+    """`charged` are the quotas as they stand after it, `pods` what is planned, `resized` by UID how pods would be."""
     if snapshot.age.caveat:
         yield snapshot.age.caveat
     if any(pod.shrink for pod in pods) and snapshot.usage is None:
@@ -34,7 +35,6 @@ def notes(
     )
     yield from dict.fromkeys(text for pod in pods for text in _for_good(pod))
     typed = [(pod, request) for pod, request in asked if not request.undo]
-    yield from dict.fromkeys(text for pod, request in typed for text in doubts(apply(request, pod), pod))
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
     if template is not None and any(_undone(template, request) for _, request in typed):
@@ -42,6 +42,8 @@ def notes(
         sizes = f"vpa/{autoscalers[0]} gives new pods their sizes" if autoscalers else _when_it_counts(snapshot.pods)
         yield f"the template is not changed: {sizes}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
+    own = next((request.autoscaler for _, request in asked if request.autoscaler), "")
+    yield from autoscaler_notes(snapshot.autoscalers, snapshot.pods, resized, snapshot.limit_ranges, own)
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if any(pod.verdict == DEFERRED for pod in pods) and snapshot.room.problem:
         yield f"whether this cluster makes room is not known: {snapshot.room.problem}"

@@ -26,6 +26,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     `changes` are the amounts that become others, `sizes` have request and limit beside each other.
     `gifts` are what other pods give first, where the cluster makes room.
     `protected` says which budget does not allow the restart that it needs; empty otherwise.
+    `room` says why none is made for a pod that waits, on a cluster that makes room.
     `shrink` says what is known of memory usage when a memory limit is lowered; empty otherwise.
     """
 
@@ -48,6 +49,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     replaces: bool = False
     protected: str = ""
     gifts: tuple[ShrunkPod, ...] = ()
+    room: tuple[str, ...] = ()
 
     @property
     def gives(self) -> bool:
@@ -69,7 +71,8 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know;
+    """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know,
+    `doubts` amounts that are hardly meant, and
     `template` what becomes of the workload's own sizes, where that was asked.
     """
 
@@ -78,6 +81,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     pods: tuple[PodPlan, ...]
     order: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     template: TemplatePlan | None = None
 
     @property
@@ -88,11 +92,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     @property
     def good(self) -> bool:
         template = self.template is None or self.template.good
-        return template and bool(self.pods) and all(pod.good for pod in self.pods)
+        return template and not self.doubts and bool(self.pods) and all(pod.good for pod in self.pods)
 
     @property
     def advisable(self) -> bool:
         """Whether a resize is the next step: something would change, and nothing is known to be in the way."""
         pods = [pod for pod in self.pods if not pod.good]
         known = all(pod.verdict == NOT_KNOWN for pod in pods) and (self.template is None or self.template.good)
-        return known and any(pod.verdict in (FITS, NOT_KNOWN) for pod in self.pods)
+        return known and not self.doubts and any(pod.verdict in (FITS, NOT_KNOWN) for pod in self.pods)

@@ -97,7 +97,8 @@ class Verdicts(msgspec.Struct, frozen=True):
         uid = pod.metadata.uid
         planned = self._decided(planned, model, uid)
         if planned.verdict == DEFERRED:
-            planned = replace(planned, text=model.message(uid))
+            room = tuple(self.makers[planned.node].why_not(new)) if self.snapshot.room.mode else ()
+            planned = replace(planned, text=model.message(uid), room=room)
         return self._risks(planned, effects)
 
     def _guarded(self, planned: PodPlan, pod: Pod) -> PodPlan:

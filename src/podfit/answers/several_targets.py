@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podfit.answers.autoscalers import Autoscalers
 from podfit.answers.budgets import Budgets
 from podfit.answers.drift import manifest_of
 from podfit.answers.plan import PodRequest, plan_requests, requests_of
@@ -132,6 +133,12 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
         cluster=next(clusters, None),
         room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
         foreign_checks=first.foreign_checks,
+        autoscalers=Autoscalers(
+            _once(snapshot.autoscalers.vpas for snapshot in snapshots),
+            _once(snapshot.autoscalers.hpas for snapshot in snapshots),
+            {uid: chain for snapshot in snapshots for uid, chain in snapshot.autoscalers.workloads.items()},
+            next((snapshot.autoscalers.read_at for snapshot in snapshots if snapshot.autoscalers.read_at), None),
+        ),
         budgets=Budgets(
             _once(snapshot.budgets.known for snapshot in snapshots),
             next((snapshot.budgets.problem for snapshot in snapshots if snapshot.budgets.problem), ""),

@@ -12,6 +12,7 @@ import msgspec
 
 from podfit.answers.admission_reader import ForeignChecks, read_foreign_checks
 from podfit.answers.ages import Age, age_of
+from podfit.answers.autoscalers import Autoscalers, read_autoscalers
 from podfit.answers.budgets import Budgets, read_budgets
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
@@ -50,7 +51,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     those of the nodes' kubelets. `unscheduled` are pods that wait for a node, when the question is about one, and
     `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room.
     `budgets` are those of the pods' namespaces, for a plan, and of the neighbours', where it may evict.
-    `foreign_checks` are what others than the API server check of a resize, for a plan.
+    `foreign_checks` are what others than the API server check of a resize, and `autoscalers` who may take it back, for
+    a plan.
     """
 
     age: Age
@@ -72,6 +74,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     room: Room = Room()
     budgets: Budgets = Budgets()
     foreign_checks: ForeignChecks = ForeignChecks()
+    autoscalers: Autoscalers = Autoscalers()
 
 
 class _Workload(msgspec.Struct, rename="camel"):
@@ -138,6 +141,7 @@ class Reader:
             cluster=await read_cluster(self._client, homeless, self._unread) if homeless else None,
             room=room,
             foreign_checks=foreign,
+            autoscalers=await self._autoscalers(pods) if usage else Autoscalers(),
             budgets=await self._budgets(pods if usage else (), on_nodes if room.mode == PREEMPT else ()),
             unread=tuple(self._unread),
         )
@@ -267,6 +271,9 @@ class Reader:
     async def _budgets(self, pods: Iterable[Pod], victims: Iterable[Pod]) -> Budgets:
         """Of pods that a resize may restart, and of those that may be evicted."""
         return await read_budgets(self._client, {pod.metadata.namespace for pod in (*pods, *victims)})
+
+    async def _autoscalers(self, pods: tuple[Pod, ...]) -> Autoscalers:
+        return await read_autoscalers(self._client, self._namespace, pods, self._clock.now(), self._unread.append)
 
     async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}

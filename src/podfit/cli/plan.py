@@ -143,7 +143,7 @@ def show(answer: Plan, *, wide: bool = False, read_only: bool = True) -> None:
         _explain(pod)
     if answer.template is not None:
         _template(answer.template)
-    for note in answer.notes:
+    for note in (*answer.doubts, *answer.notes):
         render.say(note)
 
 
@@ -160,6 +160,8 @@ def _explain(pod: PodPlan) -> None:
         render.say(f"  tried after {', '.join(pod.after)}")
     if pod.blocked_by:
         render.say(f"  the room is held by {', '.join(pod.blocked_by[:5])}")
+    for text in pod.room:
+        render.say(f"  {text}")
     if pod.ends:
         render.say(f"  would end {', '.join(pod.ends)} to make room")
 

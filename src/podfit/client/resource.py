@@ -32,9 +32,11 @@ def dynamic(group: str, version: str, resource: str, *, namespaced: bool = True)
     return Resource(info, dict)
 
 
-def known(kind: type[Typed], resource: str, *, namespaced: bool = True, group: str = "") -> Resource[Typed]:
+def known(
+    kind: type[Typed], resource: str, *, namespaced: bool = True, group: str = "", version: str = "v1"
+) -> Resource[Typed]:
     """A built-in kind by its path, for a program that has no use for the whole table of kinds."""
-    info = ResourceInfo(type=kind, group=group, resource=resource, singular="", namespaced=namespaced)
+    info = ResourceInfo(type=kind, group=group, version=version, resource=resource, singular="", namespaced=namespaced)
     return Resource(info, kind)
 
 
