@@ -6,8 +6,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, KubeconfigError, default_paths, find, load
-from podfit.client.kubeconfig_edit import _block, merge, remove, standalone
+from podfit.client.kubeconfig_edit import merge, remove, standalone
+from podfit.client.kubeconfig_text import block
 
 OURS = Access("https://127.0.0.1:6443", b"ca", b"cert", b"key")
 THEIRS = {
@@ -35,22 +37,22 @@ def test_the_current_context_is_resolved_with_files_relative_to_its_own(theirs: 
 
 
 def test_merging_leaves_everything_else_alone(theirs: Path) -> None:
-    merge(theirs, "podfit", Access("https://old"))
-    merge(theirs, "podfit", OURS)
+    merge(theirs, "podfit", Access("https://old"), owner="us")
+    merge(theirs, "podfit", OURS, owner="us")
     assert load([theirs], context="podfit") == OURS
     document = yaml.safe_load(theirs.read_text())
     assert document["current-context"] == "work"
     assert document["preferences"] == {"colors": True}
     assert [entry["name"] for entry in document["contexts"]] == ["work", "podfit"]
     assert theirs.stat().st_mode & 0o777 == 0o600
-    remove(theirs, "podfit")
+    remove(theirs, "podfit", owner="us")
     assert yaml.safe_load(theirs.read_text()) == THEIRS
     assert os.listdir(theirs.parent).count("config.lock") == 0
 
 
 def test_merging_makes_a_file_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / ".kube" / "config"
-    merge(path, "podfit", OURS)
+    merge(path, "podfit", OURS, owner="us", switch=False)
     assert load([path], context="podfit") == OURS
     with pytest.raises(KubeconfigError, match="no current context"):
         load([path])
@@ -59,22 +61,22 @@ def test_merging_makes_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_link_stays_a_link(theirs: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(theirs)
-    merge(link, "podfit", OURS)
+    merge(link, "podfit", OURS, owner="us")
     assert link.is_symlink()
     assert load([theirs], context="podfit") == OURS
 
 
 def test_removing_what_is_not_there_writes_nothing(theirs: Path) -> None:
     before = theirs.stat()
-    remove(theirs, "podfit")
+    remove(theirs, "podfit", owner="us")
     assert theirs.stat() == before
 
 
-def test_a_removed_context_is_current_no_more(theirs: Path) -> None:
-    merge(theirs, "podfit", OURS)
+def test_where_a_removed_context_was_current_the_one_before_is_again(theirs: Path) -> None:
+    merge(theirs, "podfit", OURS, owner="us")
     theirs.write_text(theirs.read_text().replace("current-context: work", "current-context: podfit"))
-    remove(theirs, "podfit")
-    assert yaml.safe_load(theirs.read_text())["current-context"] == ""
+    remove(theirs, "podfit", owner="us")
+    assert yaml.safe_load(theirs.read_text())["current-context"] == "work"
 
 
 def test_a_standalone_file_is_complete(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ DOCUMENTS = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["name", "data-x", "k"]), DOCUMENTS, min_size=1, max_size=3))
 def test_what_is_written_by_hand_is_read_by_the_library(document: dict[str, object]) -> None:
-    assert yaml.safe_load("".join(f"{line}\n" for line in _block(document))) == document
+    assert yaml.safe_load("".join(f"{line}\n" for line in block(document))) == document
 
 
 def test_the_first_of_several_files_counts(theirs: Path, tmp_path: Path) -> None:
@@ -192,10 +194,11 @@ def test_what_cannot_be_used_is_named(theirs: Path, change: tuple[str, str], mes
         load([theirs])
 
 
-def test_a_file_somebody_else_is_writing_is_left_alone(theirs: Path) -> None:
+def test_a_file_somebody_else_is_writing_is_left_alone(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubeconfig_edit, "_PATIENCE", 0.1)
     (theirs.parent / "config.lock").touch()
     with pytest.raises(KubeconfigError, match="being written by somebody else"):
-        merge(theirs, "podfit", OURS)
+        merge(theirs, "podfit", OURS, owner="us")
     assert yaml.safe_load(theirs.read_text()) == THEIRS
 
 
@@ -212,5 +215,5 @@ def test_a_context_becomes_current_only_where_there_is_none(before: str | None, 
     path = tmp_path / "config"
     if before is not None:
         path.write_text(yaml.safe_dump({**THEIRS, "current-context": before}))
-    merge(path, "podfit", OURS, current=True)
+    merge(path, "podfit", OURS, owner="us")
     assert yaml.safe_load(path.read_text())["current-context"] == after

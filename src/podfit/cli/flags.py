@@ -62,8 +62,8 @@ class ApiServerFlags:
         Path | None,
         Parameter(
             name=["--write-kubeconfig", "--kubeconfig"],
-            help="Where to write an administrator's. [default: `up`: context podfit in your own, current if none was; "
-            "`apiserver`: DATA/admin.kubeconfig]",
+            help="File to add an administrator's context to, as the current one; what is in it stays. [default: `up`: "
+            "your own, current if none was; `apiserver`: DATA/admin.kubeconfig]",
         ),
     ] = None
     tls_cert_file: Annotated[Path | None, Parameter(help="Certificate to serve with. [default: issued]")] = None

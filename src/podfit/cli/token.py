@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig
 from podfit.client import kubeconfig_edit
-from podfit.client.kubeconfig import Access, find
+from podfit.client.kubeconfig import Access, contexts, find
 from podfit.net.addresses import is_loopback_url
 from podfit.net.files import write_atomic
 from podfit.net.system import SystemClock
@@ -18,6 +18,7 @@ from podfit.process.bootstrap import bootstrap_access, create_token
 from podfit.process.errors import UsageError
 
 LONGEST_HOURS = 24 * 365
+NAME = "bootstrap"
 
 
 def create(
@@ -39,6 +40,8 @@ def create(
 
     if not 0 < ttl <= LONGEST_HOURS:
         raise UsageError(f"--ttl {ttl:g}: must be above 0 and at most {LONGEST_HOURS} hours")
+    if out is not None and any(name != NAME for name in contexts(out)):
+        raise UsageError(f"--out {out} has contexts already; name a file of its own, for it goes to another machine")
     access = find(os.environ, kubeconfig, context=context)
 
     async def make() -> Access:
@@ -50,7 +53,7 @@ def create(
             await client.close()
 
     joining = asyncio.run(make())
-    content = kubeconfig_edit.standalone("bootstrap", joining)
+    content = kubeconfig_edit.standalone(NAME, joining)
     if out is not None:
         write_atomic(out, content)
     else:

@@ -226,14 +226,36 @@ def _named(
 def read_document(path: Path) -> Document:
     """The file as it is; empty when there is none."""
     try:
-        document = yaml.load(read_given(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return document_of(path, read_given(path))
     except FileNotFoundError:
         return {}
-    except (OSError, yaml.YAMLError) as error:
+    except OSError as error:
         raise KubeconfigError(f"the kubeconfig {path} {misread(error)}") from error
+
+
+def contexts(path: Path) -> list[str]:
+    """The names of the contexts in a file; none where there is no file."""
+    return [str(entry.get("name", "")) for entry in read_document(path).get("contexts") or []]
+
+
+def document_of(path: Path, content: bytes) -> Document:
+    """What the content of a kubeconfig says. Raises KubeconfigError."""
+    try:
+        return parsed(content)
+    except yaml.YAMLError as error:
+        raise KubeconfigError(f"the kubeconfig {path} {misread(error)}") from error
+    except RecursionError:
+        raise KubeconfigError(f"the kubeconfig {path} is not understood: it is nested too deeply") from None
+    except ValueError as error:
+        raise KubeconfigError(f"{path} is not a kubeconfig") from error
+
+
+def parsed(content: bytes) -> Document:
+    """Raises YAMLError, RecursionError, and ValueError for YAML that is no kubeconfig."""
+    document = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if document is None:
         return {}
     sections = [document.get(section) or [] for section in SECTIONS] if isinstance(document, dict) else [None]
     if not all(isinstance(entries, list) and all(isinstance(e, dict) for e in entries) for entries in sections):
-        raise KubeconfigError(f"{path} is not a kubeconfig")
+        raise ValueError("not a kubeconfig")
     return document  # type: ignore[no-any-return]  # YAML; checked as far as it is used

@@ -18,13 +18,14 @@ LARGEST_GIVEN = 8 << 20
 """Bytes of a kubeconfig, a certificate or a configuration: real ones have a few KiB, so this one is none."""
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, keep_owner: bool = False) -> None:
     """Replace `path` durably: after the return the new content survives the machine losing power.
 
     The content goes to a neighbour that is renamed over `path`, so a reader never sees a half of it. Missing parent
-    directories are made. Raises OSError, and then leaves no neighbour behind.
+    directories are made. With `keep_owner` a file that root writes stays its owner's. Raises OSError, and then leaves
+    no neighbour behind.
     """
-    _replace(path, data, mode, durable=True)
+    _replace(path, data, mode, durable=True, keep_owner=keep_owner)
     sync_directory(path.parent)
 
 
@@ -43,12 +44,14 @@ def write_whole(path: Path, data: bytes) -> None:
             file.truncate()
 
 
-def _replace(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
+def _replace(path: Path, data: bytes, mode: int, *, durable: bool, keep_owner: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, neighbour = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            if keep_owner and os.geteuid() == 0 and path.exists():
+                os.fchown(file.fileno(), path.stat().st_uid, path.stat().st_gid)
             os.fchmod(file.fileno(), mode)
             file.flush()
             if durable:

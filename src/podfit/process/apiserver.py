@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, nullcontext
 from podfit import __version__
 from podfit.apiserver.context import Context, NodeConnection, Services, unreached
 from podfit.apiserver.server import ApiServer
-from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
 from podfit.core.os_errors import plainly
@@ -26,7 +25,7 @@ from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
 from podfit.process import data_state
-from podfit.process.access import CONTEXT, admin_access, write_given
+from podfit.process.access import CONTEXT, admin_access, publish, write_own
 from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
 from podfit.process.data_version import take_over
@@ -230,13 +229,16 @@ class ApiServerProcess:
     def _write_kubeconfigs(self, access: Access) -> str:
         """An administrator's, and one each for the components that run apart."""
         data = self.options.data
-        where = self.options.kubeconfig or data.kubeconfig
-        write_given(where, kubeconfig_edit.standalone(CONTEXT, access))
+        if self.options.kubeconfig is None:
+            write_own(data.kubeconfig, CONTEXT, access)
+            where = str(data.kubeconfig)
+        else:
+            where = str(publish(access, data, self.options.kubeconfig))
         for name, user in COMPONENTS.items():
             pair = self._api.authority.client(name, user=user)
             own = Access(self.server, access.authorities, pair.certificate, pair.key)
-            write_given(data.component_kubeconfig(name), kubeconfig_edit.standalone(name, own))
-        return str(where)
+            write_own(data.component_kubeconfig(name), name, own)
+        return where
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of it."""

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import Certificate
 
+from podfit.client.kubeconfig import KubeconfigError, read_document
 from podfit.net.files import misread, read_given
 from podfit.net.tls import KeyPair
 from podfit.process.errors import MachineError, UsageError
@@ -74,8 +75,9 @@ def check_kubeconfig(path: Path) -> None:
         raise UsageError(f"--kubeconfig: {path} is a directory; name the file to write")
     if found := _in_the_way(path.parent):
         raise UsageError(f"--kubeconfig: {found} is not a directory; name a file that can be written")
-    if why := _unwritable(path.parent):
+    if why := _unwritable(Path(os.path.realpath(path)).parent):
         raise MachineError(f"--kubeconfig: {path} cannot be written ({why})", fix=("name another file",))
+    _check_mergeable(path)
 
 
 def check_own_kubeconfig(path: Path) -> None:
@@ -88,6 +90,18 @@ def check_own_kubeconfig(path: Path) -> None:
             f"the context podfit cannot be added to {path}: {target.parent} cannot be written ({why})",
             fix=("write a kubeconfig of its own:  podfit up --kubeconfig FILE",),
         )
+    _check_mergeable(path)
+
+
+def _check_mergeable(path: Path) -> None:
+    """A context can only be added to what is understood. MachineError for a damaged file, which is left as it is."""
+    try:
+        read_document(path)
+    except KubeconfigError as error:
+        raise MachineError(
+            f"{error}; the context podfit cannot be added to it, and it is left as it is",
+            fix=("correct it, or name another file with --kubeconfig",),
+        ) from error
 
 
 def _in_the_way(directory: Path) -> Path | None:

@@ -124,9 +124,9 @@ class KubeletProcess:
         prepared = _prepared(options, clock)
         access = await node_access(options.name, options.kubeconfig, options.bootstrap_kubeconfig, clock, announce)
         self._server = access.server
-        node_client = NodeClient(access, options.kubeconfig)
+        node_client = NodeClient(options.name, access, options.kubeconfig)
         self._closing.push_async_callback(node_client.close)
-        if renewal := node_client.renewal(options.name, clock):
+        if renewal := node_client.renewal(clock):
             self._supervisor.run(renewal.run(), name="client certificate")
         port = await self._listen(address, self._client_authorities(access.authorities))
         self._backend = (

@@ -17,7 +17,6 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE, NODE_CLIENT, NODES
 from podfit.net.certificate_requests import Names, Pair, life_of
-from podfit.net.files import write_atomic
 from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context, show
 from podfit.process.access import CONTEXT
@@ -58,7 +57,7 @@ async def node_access(name: str, kubeconfig: Path, bootstrap: Path | None, clock
     finally:
         await client.close()
     access = replace(first, certificate=pair.certificate, key=pair.key, token="", token_file=None, plugin=None)
-    keep(kubeconfig, access)
+    keep(name, kubeconfig, access)
     return access
 
 
@@ -70,18 +69,18 @@ def names_of(name: str) -> Names:
     return Names(NODE + name, (NODES,))
 
 
-def keep(kubeconfig: Path, access: Access) -> None:
-    """With mode 0600: it holds the node's key."""
-    write_atomic(kubeconfig, kubeconfig_edit.standalone(CONTEXT, access))
+def keep(name: str, kubeconfig: Path, access: Access) -> None:
+    """As the current context, beside whatever else the file holds; with mode 0600, for it holds the node's key."""
+    kubeconfig_edit.merge(kubeconfig, CONTEXT, access, owner=names_of(name).user, switch=True)
 
 
 class NodeClient:
     """The node's client of the API. `renewal` keeps its certificate good, where it has one."""
 
-    def __init__(self, access: Access, kubeconfig: Path) -> None:
+    def __init__(self, name: str, access: Access, kubeconfig: Path) -> None:
         if access.plugin is not None:
             raise KubeconfigError(f"{kubeconfig}: a node signs in with a certificate or a token, not with exec")
-        self.access, self._kubeconfig = access, kubeconfig
+        self.access, self._name, self._kubeconfig = access, name, kubeconfig
         self._tls: ssl.SSLContext = client_context(
             authorities=access.authorities, certificate=access.certificate, key=access.key, verify=access.verify
         )
@@ -89,7 +88,7 @@ class NodeClient:
         self._http = HttpsClient(access.server, self._tls, token=token, reach=access.reach, dead_after=DEAD_SECONDS)
         self.client = Client(Https(self._http), user_agent="kubelet")
 
-    def renewal(self, name: str, clock: Clock) -> CertificateManager | None:
+    def renewal(self, clock: Clock) -> CertificateManager | None:
         """None for a node that shows no certificate."""
         if self.access.certificate is None or self.access.key is None:
             return None
@@ -98,7 +97,7 @@ class NodeClient:
             clock,
             signer=NODE_CLIENT,
             use="client",
-            names=names_of(name),
+            names=names_of(self._name),
             pair=Pair(self.access.certificate, self.access.key),
             changed=self._changed,
         )
@@ -106,7 +105,7 @@ class NodeClient:
     async def _changed(self, pair: Pair) -> None:
         """Connections that were opened with the old certificate end; whoever used them asks again."""
         self.access = replace(self.access, certificate=pair.certificate, key=pair.key)
-        keep(self._kubeconfig, self.access)
+        keep(self._name, self._kubeconfig, self.access)
         show(self._tls, pair.certificate, pair.key)
         await self._http.close()
 

@@ -12,7 +12,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from podfit.client.kubeconfig_edit import remove
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
@@ -20,6 +19,7 @@ from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+from podfit.process.access import take_back
 from podfit.process.cri_runtime import cri_runtime
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError
@@ -50,8 +50,8 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
         return
     with exclusive(data):
         await _take_down(data, left, clock)
-        if left is not None and left.context:
-            remove(Path(left.kubeconfig), left.context)
+        if left is not None and left.kubeconfig and not left.joined:
+            take_back(Path(left.kubeconfig), data)
         data.state.unlink(missing_ok=True)
     await traces.verify(clock)
     who = f"an earlier podfit (pid {left.pid})" if left is not None else "an earlier podfit"

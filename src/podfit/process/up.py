@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from podfit import __version__
 from podfit.client.kubeconfig import load
-from podfit.client.kubeconfig_edit import remove
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
@@ -25,7 +24,7 @@ from podfit.net.certificates import hosts_of
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
-from podfit.process.access import Published, keep, publish
+from podfit.process.access import Published, keep, publish, take_back, user_file
 from podfit.process.apiserver import ApiServerComponent, place_of_store
 from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
@@ -54,7 +53,7 @@ class Cluster:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
         self._began, self._ready = format_time(clock.now()), False
-        self.access = Published(options.data.kubeconfig, "", "")
+        self.access = Published(user_file(options.api.kubeconfig))
         self._clock, self._random = clock, random
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
@@ -126,7 +125,7 @@ class Cluster:
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
         loops = hold(self._control_loops(node_names(choice, options.nodes)), name="start of the controllers")
-        published = hold(asyncio.to_thread(publish, access, options.api.kubeconfig), name="kubeconfig")
+        published = hold(asyncio.to_thread(publish, access, options.data, options.api.kubeconfig), name="kubeconfig")
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
@@ -248,7 +247,7 @@ class Cluster:
         if pods:
             self.options.data.state.unlink(missing_ok=True)
             if self.access.context:
-                remove(self.access.path, self.access.context)
+                take_back(self.access.path, self.options.data)
         for failure in stopped:
             if isinstance(failure, BaseException):
                 raise failure
