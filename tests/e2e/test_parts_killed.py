@@ -112,14 +112,15 @@ class Record:
         self.kills: list[str] = begun.get("kills", [])
         self.seconds: list[float] = begun.get("seconds", [])
         self.resizes, self.writes = begun.get("resizes", 0), begun.get("writes", 0)
-        self.forced, self.before = begun.get("forced", 0), len(self.kills)
+        self.forced, self.set_aside = begun.get("forced", 0), begun.get("set_aside", 0)
+        self.before = len(self.kills)
 
     def add(self, part: str, seconds: float) -> None:
         self.kills.append(part)
         self.seconds.append(seconds)
 
     def save(self) -> None:
-        told = {name: getattr(self, name) for name in ("kills", "seconds", "resizes", "writes", "forced")}
+        told = {name: getattr(self, name) for name in ("kills", "seconds", "resizes", "writes", "forced", "set_aside")}
         self._path.write_text(json.dumps(told))
 
     def drop(self) -> None:
@@ -149,6 +150,7 @@ def test_two_hundred_kills(tmp_path: Path, pytestconfig: pytest.Config, figure: 
     figure("acknowledged resizes", record.resizes)
     figure("other acknowledged writes", record.writes)
     figure("pods deleted by force", record.forced)
+    figure("pods set aside", record.set_aside)
     figure("seconds", round(sum(record.seconds)))
     figure("lost or left", 0)
     record.drop()
@@ -175,6 +177,7 @@ def _kill_all(root: Path, kind: str, parts: list[str], seed: int, record: Record
             record.save()
             began = monotonic()
         course.rest()
+        record.set_aside += course.churn.set_aside
         recommended = ("-o", "jsonpath={.status.recommendation.containerRecommendations}")
         what = "the VPA recommends"
         eventually(lambda: made.up.ok("get", "vpa", "busy", *recommended), within=SECONDS, what=what)

@@ -20,8 +20,8 @@ from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from support.eventually import eventually_async
-from support.up import Up, manifest, resources
+from support.eventually import eventually, eventually_async
+from support.up import Up, manifest, resources, running
 
 LABEL = "churn"
 PATIENCE = 90.0  # seconds for one write while the API server is away
@@ -34,6 +34,7 @@ class Churn:
         self.notes: set[str] = set()
         self.pods: dict[str, str] = {}  # UIDs by name
         self.gone: set[str] = set()
+        self.set_aside = 0
         self._number = 0
 
     @property
@@ -65,10 +66,21 @@ class Churn:
         assert not self.gone & pods.keys(), "a pod that was deleted is there"
 
     def settle(self) -> None:
-        """Every pod runs; one whose shim was killed runs again."""
-        names = [f"pod/{name}" for name in self.pods]
-        if names:
-            self._up.ok("wait", "--for=condition=Ready", *names, "--timeout=90s", timeout=120)
+        """Every pod runs, also one whose shim was killed, or the kubelet has set it aside: it was killed twice while it
+        worked on that pod, the second time on it alone. Those are deleted by force.
+        """
+        what = "every pod of the churn runs"
+        pods = eventually(self._pods, lambda pods: all(map(_settled, pods)), within=PATIENCE, what=what)
+        aside = [pod["metadata"]["name"] for pod in pods if _aside(pod)]
+        self.set_aside += len(aside)
+        for name in aside:
+            self._up.ok("delete", "pod", name, "--force", "--grace-period=0")
+            del self.pods[name]
+            self.gone.add(name)
+
+    def _pods(self) -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = json.loads(self._up.ok("get", "pods", "-l", LABEL, "-o", "json"))["items"]
+        return listed
 
     def any_pod(self) -> str:
         """The UID of a pod that runs."""
@@ -126,3 +138,11 @@ class Churn:
             return None
 
         return await eventually_async(answered, within=PATIENCE, what="acknowledged", told=lambda: str(refusals[-3:]))
+
+
+def _settled(pod: dict[str, Any]) -> bool:
+    return running(pod) or _aside(pod)
+
+
+def _aside(pod: dict[str, Any]) -> bool:
+    return bool(pod["status"].get("reason") == "SetAside")

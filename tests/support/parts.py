@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.runtime import labels
@@ -139,11 +140,12 @@ class Together:
     """`podfit up`, its parts in one process but for containerd."""
 
     def __init__(self, root: Path) -> None:
-        self.up, self.name = Up(root / "data"), ""
+        self.up, self.name, self._port = Up(root / "data"), "", 0
         self.node = self.up.root
 
     def start(self) -> None:
         self.up.start()
+        self._port = urlsplit(self.up.state()["server"]).port or 0
         self.name = self.up.ok("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
 
     def kill(self, part: str) -> None:
@@ -152,7 +154,7 @@ class Together:
             return
         assert part == "up"
         os.kill(int(self.up.state()["pid"]), signal.SIGKILL)
-        self.up.start()
+        self.up.start(port=self._port)
 
     def keep(self) -> None:
         """It keeps its own."""

@@ -23,6 +23,7 @@ KNOWN: Mapping[str, Gate] = MappingProxyType(
         ),
         "PodLevelResources": Gate(True, "BETA"),
         "NodeDeclaredFeatures": Gate(True, "BETA"),
+        "ExtendWebSocketsToKubelet": Gate(True, "BETA"),
         "InPlacePodVerticalScalingExclusiveCPUs": Gate(False, "ALPHA", requires=(_IPPVS,)),
         "InPlacePodVerticalScalingExclusiveMemory": Gate(False, "ALPHA", requires=(_IPPVS,)),
         "PodLevelResourceManagers": Gate(False, "ALPHA", requires=("PodLevelResources",)),

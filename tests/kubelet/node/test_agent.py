@@ -25,6 +25,7 @@ async def test_a_node_registers_with_what_it_has(node: Node) -> None:
     assert status["allocatable"] == {"cpu": "4", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
     assert status["nodeInfo"]["containerRuntimeVersion"] == "fake://1"
     assert status["declaredFeatures"] == [
+        "ExtendWebSocketsToKubelet",
         "InPlacePodLevelResourcesVerticalScaling",
         "InPlacePodVerticalScalingInitContainers",
     ]
@@ -137,7 +138,8 @@ async def test_new_labels_count_at_once(node: Node) -> None:
 
 def test_features_are_declared_by_their_gates() -> None:
     gates = FeatureGates({"InPlacePodVerticalScalingInitContainers": False})
-    assert declared_features(gates) == ("InPlacePodLevelResourcesVerticalScaling",)
+    declared = ("ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling")
+    assert declared_features(gates) == declared
 
 
 def test_the_machine_has_a_size(tmp_path: Path) -> None:

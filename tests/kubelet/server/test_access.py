@@ -8,7 +8,7 @@ import pytest
 
 from podfit.client.delegated import LONGEST_TOKEN, MOST_AT_ONCE, MOST_REMEMBERED, TTL_SECONDS, DelegatedAccess
 from podfit.core.errors import ApiError
-from podfit.kubelet.server.access import NodeAccess, subresources
+from podfit.kubelet.server.access import NodeAccess, subresources, verb_of
 from podfit.net.authority import Authority
 from podfit.net.wire import Identity, Request, Response
 from support.access import grant, rule, send
@@ -126,7 +126,7 @@ async def test_a_right_to_one_node_and_one_subresource_is_that_and_no_more(serve
 async def test_the_api_servers_own_client_may_and_needs_no_masters(server: Server, tmp_path: Path) -> None:
     client = der(tmp_path, "kube-apiserver-kubelet-client")
     check = access(server, Asked())
-    for path in ("/containerLogs/a/b/c", "/metrics", "/healthz", "/stats/summary", "/logs/x"):
+    for path in ("/containerLogs/a/b/c", "/metrics", "/healthz", "/stats/summary", "/logs/x", "/exec/a/b/c"):
         assert (await check(Request("GET", path, peer_certificate=client))).status == 200
     asked = {"user": "kube-apiserver-kubelet-client", "resourceAttributes": {"verb": "get", "resource": "secrets"}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -207,3 +207,20 @@ async def test_without_the_api_server_nobody_is_let_through(tmp_path: Path) -> N
     )
     assert (await check(Request("GET", "/metrics", headers={"authorization": "Bearer x"}))).status == 401
     assert behind.requests == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"),
+    [
+        ("GET", "/exec/default/p/c", "create"),
+        ("POST", "/exec/default/p/c", "create"),
+        ("GET", "/attach/default/p/c", "create"),
+        ("GET", "/portForward/default/p", "create"),
+        ("GET", "/execute", "get"),
+        ("GET", "/containerLogs/default/p/c", "get"),
+        ("GET", "/pods", "get"),
+    ],
+)
+def test_a_session_needs_the_right_to_create_whatever_its_method(method: str, path: str, verb: str) -> None:
+    """A WebSocket begins with a GET."""
+    assert verb_of(method, path) == verb

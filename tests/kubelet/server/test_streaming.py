@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.fake_streaming import FakeStreaming, streaming
 from kubelet.harness import IDENTITY, Node
-from podfit.net.wire import Request, Response
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.net.wire import Identity, Request, Response
 from support.websocket import HANDSHAKE, Pipe, frame
 
 EXEC, ATTACH, FORWARD = "/exec/default/web/c1", "/attach/default/web/c1", "/portForward/default/web"
@@ -153,3 +155,103 @@ async def test_a_streaming_server_that_is_not_there(node: Node) -> None:
         pipe = Pipe()
         await answer.upgrade(pipe)
         assert b"the runtime's streaming server" in pipe.sent
+
+
+SPDY = {"upgrade": "SPDY/3.1", "connection": "Upgrade", "x-stream-protocol-version": "v4.channel.k8s.io"}
+
+
+class Untouched:
+    """A runtime of which nothing may be asked."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"the runtime was asked: {name}")
+
+
+@pytest.mark.parametrize("path", [EXEC, ATTACH, FORWARD])
+async def test_who_is_refused_costs_the_runtime_nothing(node: Node, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps a URL for each that it is asked for, and only so many."""
+    node.add()
+    await node.runs()
+    server = node.kubelet.handler
+    monkeypatch.setattr(server, "_runtime", Untouched())
+    monkeypatch.setattr(server._streaming, "_runtime", Untouched())
+    query = {"command": ("x",), "output": ("1",)}
+    answer = await server(Request("GET", path, query, SPDY, identity=IDENTITY))
+    assert answer.status == 400
+    assert "not a WebSocket handshake" in (await answer.read()).decode()
+
+
+async def test_a_session_that_is_agreed_on_asks_the_runtime_when_it_begins(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.add()
+    await node.runs()
+    asked: list[str] = []
+
+    async def refused(*_: object) -> str:
+        asked.append("exec")
+        raise CRIError("no such thing")
+
+    monkeypatch.setattr(node.runtime, "exec_url", refused)
+    answer = await node.kubelet.handler(request(EXEC, V5, command="x", output="1"))
+    assert (answer.status, asked) == (101, [])
+    assert answer.upgrade is not None
+    pipe = Pipe()
+    await answer.upgrade(pipe)
+    assert asked == ["exec"]
+    assert b"no such thing" in pipe.sent
+
+
+async def test_sessions_are_bounded_on_a_node_and_for_one_user(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podfit.kubelet.server.streaming.MOST_OF_ONE", 1)
+    monkeypatch.setattr("podfit.kubelet.server.streaming.MOST_SESSIONS", 2)
+    async with session(node) as (pipe, _, _serving):
+        pipe.give(frame(b"\x00x"))
+        await pipe.until(b"\x01x")
+        again = await node.kubelet.handler(request(EXEC, V5, command="cat", output="1"))
+        assert (again.status, "limit of one user" in (await again.read()).decode()) == (429, True)
+        others = [replace(request(EXEC, V5, command="cat", input="1"), identity=Identity(name)) for name in "ab"]
+        begun = [await node.kubelet.handler(other) for other in others]
+        assert [answer.status for answer in begun] == [101, 101], "neither has begun"
+        pipes = [Pipe(), Pipe()]
+        assert begun[0].upgrade is not None
+        assert begun[1].upgrade is not None
+        serving = asyncio.ensure_future(begun[0].upgrade(pipes[0]))
+        await node.rest()
+        await asyncio.wait_for(begun[1].upgrade(pipes[1]), 10)
+        assert b"this node has 2 streams open" in pipes[1].sent
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+ADDED = {"user-agent": "kubectl/v1.36.2", "accept-encoding": "gzip", "x-forwarded-for": "127.0.0.1"}
+RECORDED = {
+    "kubectl-command": "kubectl exec",
+    "kubectl-session": "5b9c8a1e-0000-4000-8000-000000000000",
+    "sec-websocket-key": HANDSHAKE["sec-websocket-key"],
+    "sec-websocket-version": "13",
+    "upgrade": "websocket",
+    "connection": "Upgrade",
+}
+"""What kubectl 1.36 was recorded to send, and what upstream's API server adds when it hands the request on unchanged,
+as it does to nodes that declare ExtendWebSocketsToKubelet."""
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "protocols", "agreed"),
+    [
+        (EXEC, {"command": ("echo", "hi"), "error": ("1",), "output": ("1",)}, V5, V5),
+        (EXEC, {"command": ("cat",), "error": ("1",), "input": ("1",), "output": ("1",)}, V5, V5),
+        (ATTACH, {"error": ("1",), "output": ("1",)}, V5, V5),
+        (FORWARD, {"port": ("80",)}, TUNNEL, TUNNEL),
+    ],
+)
+async def test_upstreams_api_server_may_ask_as_it_was_asked(
+    node: Node, path: str, query: dict[str, tuple[str, ...]], protocols: str, agreed: str
+) -> None:
+    node.add()
+    await node.runs()
+    headers = {**RECORDED, **ADDED, "sec-websocket-protocol": protocols}
+    answer = await node.kubelet.handler(Request("GET", path, query, headers, identity=IDENTITY))
+    assert answer.status == 101
+    assert answer.headers["sec-websocket-protocol"] == agreed

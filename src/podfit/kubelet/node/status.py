@@ -23,7 +23,12 @@ from podfit.kubelet.node.machine import architecture, system_info
 from podfit.kubelet.runtime.types import Image, Version
 
 SIMULATED = "podfit.dev/simulated"
-DECLARED = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
+DECLARED = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+)
+"""Without the first one upstream's API server speaks SPDY to a kubelet, which this one does not understand."""
 MAX_IMAGES = 50
 
 _CALM = {

@@ -8,7 +8,10 @@
     /logs and below     nodes/log
     all else            nodes/proxy        /containerLogs/NAMESPACE/POD/CONTAINER too
 
-The rules and the texts are those of upstream's kubelet with the gate KubeletFineGrainedAuthz, which is on since 1.33.
+The verb is that of the method, but `create` for exec, attach and port-forward: a WebSocket begins with a GET, and who
+may read a node may not act in its containers for that. Upstream's kubelet asks for `get` there (its API server asks
+for `create` since 1.35). Else the rules and the texts are those of upstream's kubelet with the gate
+KubeletFineGrainedAuthz, which is on since 1.33.
 """
 
 import logging
@@ -25,7 +28,13 @@ log = logging.getLogger(__name__)
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _EXACT = (("/metrics", "metrics"), ("/stats", "stats"), ("/logs", "log"), ("/checkpoint", "checkpoint"))
 _FINE = (("/healthz", "healthz"), ("/configz", "configz"), ("/pods", "pods"), ("/runningpods", "pods"))
+_SESSIONS = ("/exec", "/attach", "/portForward", "/run")
 PROXY = "proxy"
+
+
+def verb_of(method: str, path: str) -> str:
+    """The verb of the right that a request needs."""
+    return "create" if any(_below(path, prefix) for prefix in _SESSIONS) else _VERBS.get(method, "")
 
 
 def subresources(path: str) -> tuple[str, ...]:
@@ -55,7 +64,7 @@ class NodeAccess:
         who = await self._access.identify(request)
         if who is None:
             return _text(401, "Unauthorized")
-        verb, wanted = _VERBS.get(request.method, ""), subresources(request.path)
+        verb, wanted = verb_of(request.method, request.path), subresources(request.path)
         try:
             for subresource in wanted:
                 right = ResourceAttributes(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from podfit.api.core.v1.pods.container_status import ContainerStatus as ContainerStatusTold
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.core.clock import Clock
@@ -30,6 +31,7 @@ from podfit.net.wire import Request, Response
 
 _LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
 _STREAMS = re.compile(r"^/(?:(exec|attach)/([^/]+)/([^/]+)/([^/]+)|portForward/([^/]+)/([^/]+))$")
+NOT_FOUND = 'unable to upgrade connection: container not found ("{}")\n'
 _WAITS_FOR_IMAGE = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 _TRUE = ("1", "true", "True", "t")
 
@@ -101,16 +103,22 @@ class NodeServer:
         if pod is None:
             return _text(404, f'pod "{name}" does not exist\n')
         try:
+            hands = self._streaming.agree(request, verb)
+        except ApiError as error:  # kubectl repeats by SPDY what was refused, and shows that answer
+            if verb and not _runs(pod, container):
+                return _text(404, NOT_FOUND.format(container))
+            return _text(error.code, f"{error.message}\n")
+        try:
             facts = await observe(self._runtime, pod.metadata.uid)
             if not verb:
                 if facts.sandbox is None:
                     return _text(404, f'pod "{name}" has no sandbox that is ready\n')
-                return await self._streaming.port_forward(request, facts.sandbox.id)
+                return self._streaming.port_forward(request, hands, facts.sandbox.id)
             running = next((instance.id for instance in facts.running if instance.name == container), "")
             if not running:
-                return _text(404, f'unable to upgrade connection: container not found ("{container}")\n')
+                return _text(404, NOT_FOUND.format(container))
             begin = self._streaming.exec if verb == "exec" else self._streaming.attach
-            return await begin(request, running)
+            return begin(request, hands, running)
         except ApiError as error:
             return _text(error.code, f"{error.message}\n")
         except CRIError as error:
@@ -188,14 +196,21 @@ class NodeServer:
             return instances[1] if len(instances) > 1 else text
         if instances:
             return instances[0]
-        known = (
-            *pod.status.container_statuses,
-            *pod.status.init_container_statuses,
-            *pod.status.ephemeral_container_statuses,
-        )
+        known = _statuses(pod)
         reason = next((s.state.waiting.reason for s in known if s.name == container and s.state.waiting), "")
         text = f'container "{container}" in pod "{pod.metadata.name}" is waiting to start: '
         return text + (_WAITS_FOR_IMAGE.get(reason) or reason or "no logs available")
+
+
+def _runs(pod: Pod, container: str) -> bool:
+    """By its last status, which costs nothing."""
+    return any(status.name == container and status.state.running is not None for status in _statuses(pod))
+
+
+def _statuses(pod: Pod) -> tuple[ContainerStatusTold, ...]:
+    """Of all its containers."""
+    status = pod.status
+    return (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
 
 
 def _options(request: Request, now: datetime) -> LogOptions:

@@ -6,9 +6,14 @@
 
 The first byte of a message is its channel; 255 (v5) ends the one that it names. Nothing is gathered: who does not read
 is not read from either, and what ends on one side ends on the other.
+
+The runtime is asked for a session once the client has its 101, so what it refuses is told inside of the WebSocket: it
+holds only so many sessions that nobody has come for (containerd 1,000, for a minute), and who is refused costs none.
 """
 
 import json
+import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -19,12 +24,15 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded
 from podfit.kubelet.runtime.types import SandboxState, Streams
 from podfit.net.raw_streams import Dialled, until_one_is_over
-from podfit.net.websocket import Part, WebSocket, shake_hands
+from podfit.net.websocket import Handshake, Part, WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response, Upgrade
+
+log = logging.getLogger(__name__)
 
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
-MOST_SESSIONS = 1000
+MOST_SESSIONS, MOST_OF_ONE = 1000, 800
+"""Of a node, and of one identity there. The API server is one; it bounds its users by itself."""
 LOOK_SECONDS = 5.0  # between two looks at whether the pod of a port-forward is still there
 _CHANNELS: tuple[Channel, ...] = ("stdin", "stdout", "stderr", "error", "resize")
 _STDIN, _RESIZE = _CHANNELS.index("stdin"), _CHANNELS.index("resize")
@@ -45,24 +53,29 @@ class Streaming:
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._runtime, self._clock = runtime, clock
-        self.sessions = 0
+        self._by_user: Counter[str] = Counter()
 
-    async def exec(self, request: Request, container_id: str) -> Response:
+    @property
+    def sessions(self) -> int:
+        return self._by_user.total()
+
+    def agree(self, request: Request, verb: str) -> Handshake:
+        """On a WebSocket for `exec`, `attach`, or a port-forward where it is empty. Asks nobody."""
+        return shake_hands(request, (V5, V4, V1) if verb else (TUNNEL,))
+
+    def exec(self, request: Request, hands: Handshake, container_id: str) -> Response:
         wanted, command = streams_of(request), request.query.get("command", ())
         if not command:
             raise ApiError(400, "BadRequest", "you must specify at least 1 command")
-        return await self._command(request, wanted, partial(self._runtime.exec_url, container_id, command, wanted))
+        return self._command(request, hands, wanted, partial(self._runtime.exec_url, container_id, command, wanted))
 
-    async def attach(self, request: Request, container_id: str) -> Response:
+    def attach(self, request: Request, hands: Handshake, container_id: str) -> Response:
         wanted = streams_of(request)
-        return await self._command(request, wanted, partial(self._runtime.attach_url, container_id, wanted))
+        return self._command(request, hands, wanted, partial(self._runtime.attach_url, container_id, wanted))
 
-    async def port_forward(self, request: Request, sandbox_id: str) -> Response:
-        url = await self._runtime.port_forward_url(sandbox_id)
-        hands = shake_hands(request, (TUNNEL,))
-
+    def port_forward(self, request: Request, hands: Handshake, sandbox_id: str) -> Response:
         async def serve(duplex: Duplex) -> None:
-            remote = await upgraded(url, PORT_FORWARD)
+            remote = await upgraded(await self._runtime.port_forward_url(sandbox_id), PORT_FORWARD)
             try:
                 socket = WebSocket(duplex)
                 await until_one_is_over(_there(socket, remote), _back(socket, remote), self._while_ready(sandbox_id))
@@ -70,37 +83,50 @@ class Streaming:
             finally:
                 remote.close()
 
-        return self._begin(hands.headers, serve)
+        return self._begin(request, hands, serve)
 
-    async def _command(self, request: Request, wanted: Streams, find: Callable[[], Awaitable[str]]) -> Response:
+    def _command(
+        self, request: Request, hands: Handshake, wanted: Streams, find: Callable[[], Awaitable[str]]
+    ) -> Response:
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             raise ApiError(400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
-        url = await find()  # before: kubectl repeats what was refused by SPDY, and shows that answer
-        hands = shake_hands(request, (V5, V4, V1))
 
         async def serve(duplex: Duplex) -> None:
-            remote = await run(url, wanted)
+            remote = await run(await find(), wanted)
             try:
                 await _converse(WebSocket(duplex), remote, wanted, hands.protocol)
             finally:
                 remote.close()
 
-        return self._begin(hands.headers, serve)
+        return self._begin(request, hands, serve)
 
-    def _begin(self, headers: dict[str, str], serve: Upgrade) -> Response:
-        if self.sessions >= MOST_SESSIONS:
-            raise ApiError(429, "TooManyRequests", f"this node has {MOST_SESSIONS} streams open, which is the limit")
+    def _begin(self, request: Request, hands: Handshake, serve: Upgrade) -> Response:
+        user = request.identity.user if request.identity is not None else ""
+        if problem := self._too_many(user):
+            raise ApiError(429, "TooManyRequests", problem)
 
         async def counted(duplex: Duplex) -> None:
-            self.sessions += 1
+            if problem := self._too_many(user):  # others have begun since
+                await _refused(WebSocket(duplex), problem, hands.protocol)
+                return
+            self._by_user[user] += 1
             try:
                 await serve(duplex)
             except CRIError as error:
-                await _refused(WebSocket(duplex), str(error))
+                await _refused(WebSocket(duplex), str(error), hands.protocol)
             finally:
-                self.sessions -= 1
+                self._by_user[user] -= 1
+                self._by_user += Counter()  # forgets who has none
 
-        return Response(101, headers, upgrade=counted)
+        return Response(101, hands.headers, upgrade=counted)
+
+    def _too_many(self, user: str) -> str:
+        """Why no more may begin; empty when they may."""
+        if self.sessions >= MOST_SESSIONS:
+            return f"this node has {MOST_SESSIONS} streams open, which is the limit"
+        if self._by_user[user] >= MOST_OF_ONE:
+            return f"{user} has {MOST_OF_ONE} streams open on this node, which is the limit of one user"
+        return ""
 
     async def _while_ready(self, sandbox_id: str) -> None:
         while True:
@@ -140,7 +166,7 @@ async def _converse(socket: WebSocket, remote: RemoteCommand, wanted: Streams, p
 
     await until_one_is_over(listen(), tell())
     if not told:
-        await _refused(socket, "the container runtime has ended the connection")
+        await _refused(socket, "the container runtime has ended the connection", protocol)
     await socket.close()
 
 
@@ -173,11 +199,15 @@ class _Ear:
             await self._remote.write("resize", self._message)
 
 
-async def _refused(socket: WebSocket, text: str) -> None:
-    """Tell a client that has its 101 already. It reads the status only if the WebSocket ends well."""
+async def _refused(socket: WebSocket, text: str, protocol: str) -> None:
+    """Tell a client that has its 101 already. It reads the status only if the WebSocket ends well. A tunnel, whose
+    messages are SPDY, is closed.
+    """
+    log.info("streaming refused protocol=%s error=%s", protocol, text)
     status = ApiError(500, "InternalError", text).status()
     try:
-        await socket.send(b"\x03", json.dumps(status).encode())
+        if protocol != TUNNEL:
+            await socket.send(b"\x03", json.dumps(status).encode())
         await socket.close()
     except ConnectionError:
         return
