@@ -10,8 +10,10 @@ from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.storage.v1.types import StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
 from podfit.client.rest import MERGE_PATCH
+from podfit.core.errors import ApiError
+from podfit.decide.placement.volumes import SELECTED_NODE
 from podfit.testing.cluster import Cluster
 
 TWO = 2
@@ -59,6 +61,50 @@ def test_the_class_local_is_the_default(cluster: Cluster) -> None:
     (found,) = cluster.run(cluster.client.list(StorageClass)).items
     assert (found.metadata.name, found.volume_binding_mode) == ("local", "WaitForFirstConsumer")
     assert found.metadata.annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+
+
+ASKS = {"volume.kubernetes.io/storage-provisioner": "podfit.dev/local", SELECTED_NODE: "simulated-1"}
+"""What a claim says that the provisioner is to make a directory for; whoever makes the claim can write it."""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec"),
+    [
+        ({}, {"storageClassName": "other"}),
+        ({CLASS_ANNOTATION: "other"}, {}),
+        ({CLASS_ANNOTATION: "other"}, {"storageClassName": "local"}),
+        ({CLASS_ANNOTATION: "missing"}, {"storageClassName": "local"}),
+        ({}, {"storageClassName": ""}),
+    ],
+)
+def test_a_claim_of_another_class_gets_no_directory_whatever_it_says(
+    cluster: Cluster, annotations: dict[str, str], spec: dict[str, str]
+) -> None:
+    """The quota of the class `local` is not for claims of other classes, nor are its volumes."""
+    hard = {"local.storageclass.storage.k8s.io/persistentvolumeclaims": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    other = {"kind": "StorageClass", "metadata": {"name": "other"}, "provisioner": "example.org/other"}
+    cluster.apply(quota, {"apiVersion": "storage.k8s.io/v1", **other})
+    with pytest.raises(ApiError, match="exceeded quota"):
+        cluster.apply(claim())
+    made = claim(**spec)
+    made["metadata"]["annotations"] = ASKS | annotations
+    cluster.apply(made)
+    cluster.clock.advance(10)
+    assert (found(cluster).status.phase, volumes(cluster)) == ("Pending", [])
+
+
+def test_a_claim_of_a_class_of_the_same_provisioner_gets_a_directory(cluster: Cluster) -> None:
+    """Also when the claim is there before the class."""
+    made = claim(storageClassName="mine")
+    made["metadata"]["annotations"] = ASKS
+    cluster.apply(made)
+    cluster.clock.advance(5)
+    assert found(cluster).status.phase == "Pending"
+    mine = {"kind": "StorageClass", "metadata": {"name": "mine"}, "provisioner": "podfit.dev/local"}
+    cluster.apply({"apiVersion": "storage.k8s.io/v1", **mine})
+    cluster.clock.advance(10)
+    assert found(cluster).status.phase == "Bound"
 
 
 def test_a_directory_where_the_first_pod_goes_and_gone_with_the_claim(cluster: Cluster, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from podfit.api.core.v1.pods.affinity import NodeSelector, NodeSelectorRequireme
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.storage.v1.columns import DEFAULT_CLASS, is_default
-from podfit.api.storage.v1.types import StorageClass
+from podfit.api.storage.v1.types import StorageClass, class_of
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -32,8 +32,9 @@ from podfit.controllers.base import Controller
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.placement.volumes import HOSTNAME, SELECTED_NODE, WAITS, is_bound
-from podfit.decide.workload.volume_binding import PROVISIONER, STORAGE, class_of
+from podfit.decide.placement.volumes import HOSTNAME, SELECTED_NODE, WAITS
+from podfit.decide.workload.unbound_claims import is_asked
+from podfit.decide.workload.volume_binding import STORAGE
 
 NAME, COMPONENT = "podfit.dev/local", "podfit.dev/local"
 CLASS = "local"
@@ -75,12 +76,18 @@ class LocalVolumes(Controller[LocalKey]):
         self._classes = informers.of(StorageClass)
         super().__init__(clock, self._claims, self._volumes, self._classes)
         self._claims.add_handler(add=self._claim_seen, update=lambda _, new: self._claim_seen(new))
+        self._classes.add_handler(add=self._class_seen)
         self._volumes.add_handler(add=self._volume_seen, update=lambda _, new: self._volume_seen(new))
 
     def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
-        annotations = claim.metadata.annotations
-        if annotations.get(PROVISIONER) == NAME and SELECTED_NODE in annotations and not is_bound(claim):
+        if is_asked(NAME, claim, self._classes.get(class_of(claim))):
             self.queue.add(WaitingClaim(claim.metadata.namespace, claim.metadata.name))
+
+    def _class_seen(self, storage: StorageClass) -> None:
+        """A claim may have been there before its class."""
+        for claim in self._claims.list():
+            if is_asked(NAME, claim, storage) and class_of(claim) == storage.metadata.name:
+                self._claim_seen(claim)
 
     def _volume_seen(self, volume: PersistentVolume) -> None:
         if volume.status.phase == "Released" and volume.metadata.annotations.get(BY) == NAME:
@@ -94,14 +101,12 @@ class LocalVolumes(Controller[LocalKey]):
             return None
         claim = self._claims.get(key.name, key.namespace)
         storage = self._classes.get(class_of(claim)) if claim is not None else None
-        if claim is not None and storage is not None and not is_bound(claim):
+        if claim is not None and storage is not None and is_asked(NAME, claim, storage):
             await self._provide(claim, storage)
         return None
 
     async def _provide(self, claim: PersistentVolumeClaim, storage: StorageClass) -> None:
-        node = claim.metadata.annotations.get(SELECTED_NODE, "")
-        if not node:
-            return
+        node = claim.metadata.annotations[SELECTED_NODE]
         if node not in self._nodes or claim.spec.volume_mode == "Block":
             why = "has no such directories" if node not in self._nodes else "gives directories, not block devices"
             self._recorder.event(claim, WARNING, "ProvisioningFailed", f"node {node} {why}: {NAME} cannot provide it")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.storage.v1.types import StorageClass
+from podfit.api.storage.v1.types import StorageClass, class_of
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -23,7 +23,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.placement.volumes import SELECTED_NODE, is_bound, is_for
 from podfit.decide.workload.unbound_claims import Binds, Waits, unbound
-from podfit.decide.workload.volume_binding import bind, bound_claim, class_of
+from podfit.decide.workload.volume_binding import bind, bound_claim
 
 COMPONENT = "persistentvolume-controller"
 AGAIN = 15.0

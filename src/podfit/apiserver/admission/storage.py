@@ -8,7 +8,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.columns import is_default
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass, class_of
 from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
@@ -22,7 +22,7 @@ class DefaultStorageClass(Passive):
     concern = PluginScope(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if obj.spec.storage_class_name is not None:
+        if obj.spec.storage_class_name is not None or CLASS_ANNOTATION in obj.metadata.annotations:
             return obj
         found = [storage_class for storage_class in await self.context.all(StorageClass) if is_default(storage_class)]
         if not found:
@@ -53,8 +53,8 @@ class ClaimResize(Passive):
         raise forbidden("persistentvolumeclaims", attributes.name, text)
 
     async def _may_grow(self, claim: PersistentVolumeClaim, before: PersistentVolumeClaim) -> bool:
-        name = _class(claim)
-        if not name or name != _class(before):
+        name = class_of(claim)
+        if not name or name != class_of(before):
             return False
         found = await self.context.find(StorageClass, name)
         return found is not None and bool(found.allow_volume_expansion)
@@ -62,11 +62,6 @@ class ClaimResize(Passive):
 
 def _size(claim: PersistentVolumeClaim) -> Quantity | None:
     return claim.spec.resources.requests.get("storage")
-
-
-def _class(claim: PersistentVolumeClaim) -> str:
-    """The annotation comes before the field, as in older clusters."""
-    return claim.metadata.annotations.get(CLASS_ANNOTATION) or claim.spec.storage_class_name or ""
 
 
 class StorageInUseProtection(Passive):

@@ -15,6 +15,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import ResourceList
+from podfit.api.storage.v1.types import class_of
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native
@@ -36,7 +37,6 @@ _SERVICE_NAMES = frozenset(("count/services", "services", "services.nodeports", 
 _CLAIM_NAMES = frozenset(("count/persistentvolumeclaims", "persistentvolumeclaims", "requests.storage"))
 _CLASS = ".storageclass.storage.k8s.io/"
 _CLASS_NAMES = (f"{_CLASS}requests.storage", f"{_CLASS}persistentvolumeclaims")
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class Evaluator(msgspec.Struct, frozen=True):
@@ -128,8 +128,7 @@ def _claim_usage(claim: PersistentVolumeClaim, _gates: FeatureGates, _now: datet
     if storage is not None:
         allocated = claim.status.allocated_resources.get("storage")
         storage = usage["requests.storage"] = _whole_bytes(max(storage, allocated) if allocated else storage)
-    name = (claim.metadata.annotations or {}).get(_CLASS_ANNOTATION, claim.spec.storage_class_name)
-    if name:
+    if name := class_of(claim):
         usage[f"{name}{_CLASS}persistentvolumeclaims"] = ONE
         if storage is not None:
             usage[f"{name}{_CLASS}requests.storage"] = storage

@@ -10,7 +10,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.api.meta.selectors import holds, requirements
-from podfit.api.storage.v1.types import StorageClass
+from podfit.api.storage.v1.types import StorageClass, class_of
 from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import term_matches
 from podfit.decide.placement.view import NodeInfo, Refusal
@@ -118,7 +118,7 @@ class VolumeRules(msgspec.Struct, frozen=True):
         return True
 
     def _is_made(self, claim: PersistentVolumeClaim, node: Node) -> bool:
-        storage = self.claims.storage_class(claim.spec.storage_class_name or "")
+        storage = self.claims.storage_class(class_of(claim))
         if storage is None:
             return False
         if storage.provisioner == NO_PROVISIONER:
@@ -186,7 +186,7 @@ def may_take(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     return (
         spec.claim_ref is None
         and volume.status.phase == "Available"
-        and spec.storage_class_name == (wanted.storage_class_name or "")
+        and spec.storage_class_name == class_of(claim)
         and (spec.volume_mode or "Filesystem") == (wanted.volume_mode or "Filesystem")
         and set(wanted.access_modes) <= set(spec.access_modes)
         and spec.capacity.get("storage", ZERO) >= wanted.resources.requests.get("storage", ZERO)
@@ -196,7 +196,7 @@ def may_take(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 def _binds_later(claim: PersistentVolumeClaim, claims: ClaimLookup) -> bool:
     """Whether it is bound only when a pod with it has its node."""
-    storage = claims.storage_class(claim.spec.storage_class_name or "")
+    storage = claims.storage_class(class_of(claim))
     return storage is not None and storage.volume_binding_mode == WAITS
 
 

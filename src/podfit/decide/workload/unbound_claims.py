@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.storage.v1.types import StorageClass
-from podfit.decide.placement.volumes import NO_PROVISIONER, SELECTED_NODE, WAITS, is_for
+from podfit.api.storage.v1.types import StorageClass, class_of
+from podfit.decide.placement.volumes import NO_PROVISIONER, SELECTED_NODE, WAITS, is_bound, is_for
 from podfit.decide.workload.events import NORMAL, WARNING, WorkloadEvent
-from podfit.decide.workload.volume_binding import OLD_PROVISIONER, PROVISIONER, best, class_of
+from podfit.decide.workload.volume_binding import OLD_PROVISIONER, PROVISIONER, best
 
 
 class Binds(msgspec.Struct, frozen=True):
@@ -50,6 +50,16 @@ def _named(claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]) ->
     if volume is None or not (volume.spec.claim_ref is None or is_for(volume, claim)):
         return Waits()
     return Binds(volume)
+
+
+def is_asked(provisioner: str, claim: PersistentVolumeClaim, storage: StorageClass | None) -> bool:
+    """Whether this provisioner is to make a volume for the claim, on the node that the scheduler has selected.
+
+    The class has to be the provisioner's own: everybody who makes a claim can write the annotations of one.
+    """
+    annotations = claim.metadata.annotations
+    asked = annotations.get(PROVISIONER) == provisioner and bool(annotations.get(SELECTED_NODE))
+    return asked and not is_bound(claim) and storage is not None and storage.provisioner == provisioner
 
 
 def _nobody_provides(claim: PersistentVolumeClaim, storage: StorageClass | None) -> WorkloadEvent:

@@ -25,10 +25,6 @@ class Bound(msgspec.Struct, frozen=True):
     claim: PersistentVolumeClaim | None
 
 
-def class_of(claim: PersistentVolumeClaim) -> str:
-    return claim.spec.storage_class_name or ""
-
-
 def best(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
 ) -> PersistentVolume | None:

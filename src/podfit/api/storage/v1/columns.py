@@ -8,7 +8,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim, P
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, PersistentVolumeSpec
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.api.registry import Column
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, CSINode, StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, CSINode, StorageClass, class_of
 
 UNSET = "<unset>"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -41,7 +41,7 @@ def claim_row(claim: PersistentVolumeClaim, now: str) -> list[Any]:
         spec.volume_name,
         str(status.capacity["storage"]) if bound and "storage" in status.capacity else "0" if bound else "",
         _modes(status.access_modes) if bound else "",
-        claim.metadata.annotations.get(CLASS_ANNOTATION, spec.storage_class_name or ""),
+        class_of(claim),
         _attributes(spec),
         age(claim, now),
         spec.volume_mode or UNSET,
