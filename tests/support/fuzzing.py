@@ -117,6 +117,12 @@ ACCEPTS = ("application/json",) * 6 + (
 )
 PATCHES = (MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH, APPLY_PATCH)
 KINDS = 3
+NOT_THERE = (
+    b"cannot be reached from this API server",  # a node that has no kubelet
+    b"no endpoints available for service",
+    b"no service port",
+    b"error trying to reach service",
+)
 PATIENCE = 20.0  # seconds until a request counts as one that hangs
 
 
@@ -284,7 +290,7 @@ async def checked(
     except TimeoutError:
         raise AssertionError(f"no answer: {said}") from None
     early = answer.status == 504 and b"Too large resource version" in text
-    away = answer.status == 503 and b"cannot be reached from this API server" in text  # a node that has no kubelet
+    away = answer.status == 503 and any(why in text for why in NOT_THERE)
     assert answer.status < 500 or early or away, f"{answer.status} to {said}\n{text.decode(errors='replace')}"
     if text and answer.headers.get("content-type") == "application/json":
         document = json.loads(text)
