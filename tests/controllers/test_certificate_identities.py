@@ -1,5 +1,6 @@
 """Who a certificate makes of its bearer: exactly who asked for it, read by the server that later lets them in."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -222,6 +223,18 @@ async def test_no_node_gets_a_certificate_for_the_api_server(tmp_path: Path, kin
             assert is_undecided(await outcome(server, clock, N9, asked, NODE_SERVING)), name
         right = Asked(plain(NINE).names, extensions=[alternatives(dns("n9"), address("0a000009"))])
         assert (await outcome(server, clock, N9, right, NODE_SERVING)).status.certificate
+
+
+async def test_while_the_api_server_does_not_tell_its_names_nothing_is_approved(tmp_path: Path) -> None:
+    clock, told = FakeClock(SystemClock().now()), asyncio.Event()
+    asked = Asked(plain(NINE).names, extensions=[alternatives(dns("n9"), address("0a000009"))])
+    async with cluster(tmp_path, clock, told=told) as server:
+        await register(server.as_identity(N9), "n9", "10.0.0.9")
+        waiting = await outcome(server, clock, N9, asked, NODE_SERVING)
+        assert is_undecided(waiting)
+        told.set()
+        await clock.advance(60)
+        assert (await server.client.get(CertificateSigningRequest, waiting.metadata.name)).status.certificate
 
 
 async def _course(tmp_path: Path, seed: int, count: int) -> Counter[str]:

@@ -56,7 +56,11 @@ def clock() -> FakeClock:
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as made:
         authority = Authority.load(tmp_path / "pki", clock=clock)
-        signing = Signing(authority.ends, authority.sign)
+
+        async def served() -> frozenset[str]:
+            return authority.served()
+
+        signing = Signing(authority.ends, authority.sign, served)
         informers = Informers(made.as_identity(Identity(MANAGER)), clock)
         every = controllers(made.as_identity, informers, clock, ca="CERTIFICATE", signing=signing)
         quotas = QuotaController(

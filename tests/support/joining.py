@@ -1,5 +1,6 @@
 """An API server with the controller of certificates, and nodes that join it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from podfit.client.informers import Informers
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.controllers.certificates import CertificateController, Signing
 from podfit.net.authority import Authority
+from podfit.net.reachability import Unreachable
 from podfit.net.wire import Identity
 from podfit.process.bootstrap import create_token
 from podfit.process.identities import MANAGER, controller
@@ -20,17 +22,23 @@ from support.server import Server, running_server
 
 
 @asynccontextmanager
-async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    """An API server with the controller of certificates, each as itself."""
+async def cluster(tmp_path: Path, clock: FakeClock, *, told: asyncio.Event | None = None) -> AsyncIterator[Server]:
+    """An API server with the controller of certificates, each as itself. Its names are told once `told` is set."""
     async with running_server(tmp_path, clock=clock) as server:
         await server.api.publish("https://192.0.2.1:6443")
         authority = Authority.load(tmp_path / "pki", clock=clock)
+
+        async def served() -> frozenset[str]:
+            if told is not None and not told.is_set():
+                raise Unreachable("https://api.example.com: nobody there")
+            return authority.served()
+
         informers = Informers(server.as_identity(Identity(MANAGER)), clock)
         approver = CertificateController(
             server.as_identity(controller("certificate-controller")),
             informers=informers,
             clock=clock,
-            signing=Signing(authority.ends, authority.sign, authority.served),
+            signing=Signing(authority.ends, authority.sign, served),
         )
         async with beside(approver.run(), informers.run()):
             yield server

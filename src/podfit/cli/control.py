@@ -1,5 +1,6 @@
 """`podfit controllers` and `podfit scheduler`: the two components that watch and act, each in a process of its own."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,15 @@ from msgspec.structs import replace
 
 from podfit.cli import exits, logs, render
 from podfit.cli.flags import Controllers, ControllersFlags, Gates, Log, LogFlags
+from podfit.client.kubeconfig import find, load
 from podfit.core.features import FeatureGates
 from podfit.net import event_loop
 from podfit.net.authority import Authority
 from podfit.net.certificates import Damaged
 from podfit.net.metrics import Metrics
+from podfit.net.served_names import names_served
 from podfit.net.system import SystemClock
+from podfit.net.tls import client_context
 from podfit.process.control_files import Common, read_controllers, read_scheduler
 from podfit.process.control_process import ClientOf, ControlOptions, ControlProcess, Loops
 from podfit.process.controllers import Loop, controller_loops
@@ -90,10 +94,18 @@ def controllers(
             f"the cluster's authority cannot be used: {damage}", fix=("name the API server's directory with --data",)
         ) from damage
 
-    def loops(client_of: ClientOf, _: Metrics) -> Iterator[Loop]:
-        return controller_loops(client_of, wanted, gates, clock, authority=authority)
+    options = control.options("controllers", common, secure_port)
 
-    return run_process(control.options("controllers", common, secure_port), loops, log or LogFlags())
+    async def served() -> frozenset[str]:
+        access = load([options.kubeconfig]) if options.kubeconfig is not None else find(os.environ)
+        tls = client_context(authorities=access.authorities, verify=access.verify)
+        asked = await names_served(access.server, tls, server_name=access.reach.server_name)
+        return authority.served() | asked
+
+    def loops(client_of: ClientOf, _: Metrics) -> Iterator[Loop]:
+        return controller_loops(client_of, wanted, gates, clock, authority=authority, served=served)
+
+    return run_process(options, loops, log or LogFlags())
 
 
 def scheduler(

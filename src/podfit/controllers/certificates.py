@@ -10,7 +10,7 @@ person, and is looked at again when the Node changes. What names nobody, or says
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import msgspec
@@ -59,7 +59,7 @@ class Signing(msgspec.Struct, frozen=True):
 
     ends: Callable[[], datetime]
     sign: Callable[[bytes, tuple[str, ...], datetime, datetime], bytes]
-    served: Callable[[], frozenset[str]] = frozenset
+    served: Callable[[], Awaitable[frozenset[str]]]
 
 
 class CertificateController(Controller[str]):
@@ -124,14 +124,16 @@ class CertificateController(Controller[str]):
                 return
 
     async def _approve_serving(self, request: CertificateSigningRequest, asked: RequestedNames) -> None:
-        if why := serving_objection(request, asked, self._nodes.list(), self._reserved()):
+        if why := serving_objection(request, asked, self._nodes.list(), await self._reserved()):
             log.info("serving certificate is not approved request=%s reason=%s", request.metadata.name, why)
             return
         approved = with_condition(request, APPROVED, "AutoApproved", SERVING_MESSAGE)
         await self._client.update(approved, subresource="approval")
 
-    def _reserved(self) -> frozenset[str]:
-        """Where the API server and services are reached: names and addresses that are no node's."""
+    async def _reserved(self) -> frozenset[str]:
+        """Where the API server and services are reached: names and addresses that are no node's. Raises ConnectionError
+        where the server does not tell; then nothing is approved, and it is tried again.
+        """
         subset_addresses = (
             address.ip
             for endpoints in filter(None, (self._endpoints.get("kubernetes", "default"),))
@@ -144,7 +146,7 @@ class CertificateController(Controller[str]):
             for address in (service.spec.cluster_ip, *service.spec.cluster_ips)
             if address not in ("", HEADLESS)
         )
-        return frozenset(map(canonical, (*self._signing.served(), *subset_addresses, *of_services)))
+        return frozenset(map(canonical, (*await self._signing.served(), *subset_addresses, *of_services)))
 
     async def _may(self, request: CertificateSigningRequest, subresource: str) -> bool:
         asked, access = (

@@ -188,6 +188,11 @@ def hosts_of(file: Path) -> tuple[str, ...]:
         return ()
 
 
+def hosts_of_der(der: bytes) -> tuple[str, ...]:
+    """DNS names and IP addresses of a certificate. Raises ValueError for what is none."""
+    return _hosts(x509.load_der_x509_certificate(der))
+
+
 def _hosts(certificate: "x509.Certificate") -> tuple[str, ...]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -1,6 +1,6 @@
 """The controllers of `podfit up` and `podfit controllers`, each a client of the API like any other."""
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 from podfit.api.core.v1.config.types import ServiceAccount
@@ -39,10 +39,10 @@ def controller_loops(
     clock: Clock,
     *,
     authority: Authority,
-    served: frozenset[str] = frozenset(),
+    served: Callable[[], Awaitable[frozenset[str]]],
 ) -> Iterator[Loop]:
-    """Those that `options` want, each as itself. `authority` signs certificates; `served` are names of the API server
-    that no certificate in its directory tells."""
+    """Those that `options` want, each as itself. `authority` signs certificates; `served` tells what the API
+    server is called in its certificate."""
     accounts: list[str] = []
 
     def noted(identity: Identity) -> Client:
@@ -55,7 +55,7 @@ def controller_loops(
         noted(controller("resourcequota-controller")), informers=informers, clock=clock, gates=gates
     )
     made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
-    signing = Signing(authority.ends, authority.sign, lambda: authority.served() | served)
+    signing = Signing(authority.ends, authority.sign, served)
     made |= controllers(noted, informers, clock, ca=authority.certificate.decode(), signing=signing)
     yield from (loop.run() for name, loop in made.items() if options.runs(name))
     for name, loops in workloads(noted, informers, clock).items():

@@ -156,7 +156,7 @@ class Cluster:
                 options.gates,
                 clock,
                 authority=self._api.authority,
-                served=frozenset(hosts_of(options.api.tls.certificate_file)) if options.api.tls else frozenset(),
+                served=self._served,
             ),
             scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
         )
@@ -173,6 +173,10 @@ class Cluster:
             await self._autoscale()
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
+
+    async def _served(self) -> frozenset[str]:
+        given = self.options.api.tls
+        return self._api.authority.served() | frozenset(hosts_of(given.certificate_file) if given else ())
 
     async def _autoscale(self) -> None:
         """Returns when VPAs can be made."""
