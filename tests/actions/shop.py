@@ -13,6 +13,7 @@ from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.client.rest import Client
 from podfit.core.quantity import Quantity
 from support.server import Server
 
@@ -61,9 +62,11 @@ class Shop:
         """Plan it and carry it out while time moves on by `moves` seconds."""
         return await self.carried_out(promise(await self.snapshot(*names), request), how, moves)
 
-    async def carried_out(self, promised: Planned, how: Options, moves: float) -> list[Outcome]:
+    async def carried_out(
+        self, promised: Planned, how: Options, moves: float, client: Client | None = None
+    ) -> list[Outcome]:
         async def act() -> list[Outcome]:
-            return [outcome async for outcome in carry_out(self.client, promised, how, self.node.clock)]
+            return [outcome async for outcome in carry_out(client or self.client, promised, how, self.node.clock)]
 
         task = asyncio.create_task(act())
         for _ in range(60):
