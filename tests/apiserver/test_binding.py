@@ -106,6 +106,10 @@ async def test_a_node_binds_nothing_whatever_roles_it_has(server: Server) -> Non
     assert await node_of(server) == ""
 
 
+UNLIKE = (
+    'Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, Key: /registry/pods/default/p, '
+    "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed:"
+)
 BINDINGS = PODS.removesuffix("pods") + "bindings"
 
 
@@ -118,10 +122,21 @@ BINDINGS = PODS.removesuffix("pods") + "bindings"
         ({"metadata": {"name": "absent"}} | TARGET, 404, 'pods "absent" not found'),
         ({"metadata": {"name": "p"}}, 422, "target.name: Required value"),
         ({"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n1"}}, 422, "target.kind: Unsupported value"),
-        ({"metadata": {"name": "p", "uid": "other"}} | TARGET, 409, "the pod is not the one that was scheduled"),
+        (
+            {"metadata": {"name": "p", "uid": "other"}} | TARGET,
+            409,
+            f"{UNLIKE} UID in precondition: other, UID in object",
+        ),
+        (
+            {"metadata": {"name": "p", "resourceVersion": "1"}} | TARGET,
+            409,
+            f"{UNLIKE} ResourceVersion in precondition: 1",
+        ),
+        ({"metadata": {"name": "p", "namespace": "z"}} | TARGET, 400, "the namespace of the provided object does not"),
+        ({"kind": "Pod", "apiVersion": "v1"}, 400, 'Pod in version "v1" cannot be handled as a Binding: converting'),
         ({"metadata": {}} | TARGET, 400, "Name parameter required."),
         (TARGET, 400, "Name parameter required."),
-        ({"metadata": {"name": "p"}, "target": 1}, 400, ""),
+        ({"metadata": {"name": "p"}, "target": 1}, 400, "Go struct field Binding.target of type v1.ObjectReference"),
     ],
 )
 async def test_a_binding_that_names_its_pod(server: Server, body: dict[str, Any], code: int, said: str) -> None:

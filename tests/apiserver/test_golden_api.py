@@ -28,7 +28,6 @@ from support.replay import (
 from support.server import Server
 
 _COMPACTED = "the recorded server had compacted its history, a new one has not"
-_OWN = "code and reason agree, the text is ours"
 _FAULT = "upstream answers 500 to what is the client's mistake or the node's absence"
 _VERSION = "the server says what it is"
 _RECORDED_ON = "made by a controller of the recorded cluster"
@@ -63,7 +62,6 @@ DEVIATIONS = {
 }
 
 OWN_TEXT = {
-    "create-delete-wrong-kind": _OWN,
     "create-delete-precond-rv": "the recorded message names that server's revisions",
     "mp-wrong-type": _QUOTED,
     "mp-number-string": _QUOTED,

@@ -231,3 +231,72 @@ def _version(stored: dict[str, Any]) -> str:
 async def test_a_runtime_class_is_created_by_its_name(server: Server) -> None:
     body = {"metadata": {"name": "u"}, "handler": "h"}
     assert (await asked(server, "PUT", f"{CLASSES}/u", body)).code == 201
+
+
+OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27"
+NO_KIND = "couldn't get version/kind; json parse error:"
+NO_MAP = 'into Go value of type struct { APIVersion string "json:'
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"not json", f"{NO_KIND} invalid character 'o' in literal null (expecting 'u')"),
+        (b"{", f"{NO_KIND} unexpected end of JSON input"),
+        (b"[]", f"{NO_KIND} json: cannot unmarshal array {NO_MAP}"),
+        (b'{"kind":5}', f"{NO_KIND} json: cannot unmarshal number into Go struct field .kind of type string"),
+        (
+            b'{"kind":"Pod","apiVersion":"v1"}',
+            f'no kind "Pod" is registered for version "v1" in scheme "{OPTIONS_SCHEME}"',
+        ),
+        (
+            b'{"dryRun":"All"}',
+            "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string",
+        ),
+    ],
+)
+async def test_bodies_of_deletions_that_are_no_options(server: Server, body: bytes, said: str) -> None:
+    await _begin(server)
+    answer = await asked(server, "DELETE", f"{CONFIGMAPS}/a", body)
+    assert (answer.code, answer.reason) == (400, "BadRequest")
+    assert answer.message.startswith(said)
+    assert (await asked(server, "GET", f"{CONFIGMAPS}/a")).code == 200
+
+
+UNKNOWN = 'strict decoding error: unknown field "foo"'
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "code", "said"),
+    [
+        ({"metadata": {"name": "p", "namespace": "z"}}, "", 400, "the namespace of the provided object does not match"),
+        ({"metadata": {"name": "q"}}, "", 400, "name in URL does not match name in Eviction object"),
+        (
+            {"apiVersion": "v1", "kind": "Pod"},
+            "",
+            400,
+            'Pod in version "v1" cannot be handled as a Eviction: converting (v1.Pod) to (policy.Eviction)',
+        ),
+        (
+            {"apiVersion": "policy/v2", "kind": "Eviction"},
+            "",
+            400,
+            'Eviction in version "v2" cannot be handled as a Eviction: no kind "Eviction" is registered for version',
+        ),
+        (
+            {"metadata": {"name": "p"}, "foo": 1},
+            "&fieldValidation=Strict",
+            400,
+            f'Eviction in version "v1" cannot be handled as a Eviction: {UNKNOWN}',
+        ),
+        ({"metadata": 5}, "", 400, 'Eviction in version "v1" cannot be handled as a Eviction: json: cannot unmarshal'),
+        ({"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "p"}}, "", 201, ""),
+        ({"metadata": {"name": "p"}, "foo": 1}, "", 201, ""),
+    ],
+)
+async def test_bodies_of_evictions(server: Server, body: Any, query: str, code: int, said: str) -> None:
+    """They are read as those of other creations."""
+    await _begin(server)
+    answer = await asked(server, "POST", f"{PODS}/p/eviction?dryRun=All{query}", body)
+    assert answer.code == code, answer.message
+    assert answer.message.startswith(said)

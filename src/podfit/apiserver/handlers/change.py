@@ -14,7 +14,7 @@ import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object
-from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.v1.types import ObjectMeta, Preconditions
 from podfit.api.meta.validation.metadata import validate_any_update
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
@@ -181,13 +181,22 @@ def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Object, old
 
 def check_uid(info: ResourceInfo, target: RequestInfo, meta: ObjectMeta, old: ObjectMeta) -> None:
     """Who replaces an object and says which one means no other of its name. Raises 409."""
-    if meta.uid and meta.uid != old.uid:
-        where = _upstreams_key(info, target)
-        text = (
-            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.uid}"
-        )
-        raise conflict(info.resource, target.name, text, group=info.group)
+    check_stored(info, target, Preconditions(uid=meta.uid or None), old)
+
+
+def check_stored(info: ResourceInfo, target: RequestInfo, wanted: Preconditions, old: ObjectMeta) -> None:
+    """Conditions of a write that upstream's store looks at. Raises 409."""
+    for name, asked, known in (
+        ("UID", wanted.uid, old.uid),
+        ("ResourceVersion", wanted.resource_version, old.resource_version),
+    ):
+        if asked is not None and asked != known:
+            text = (
+                f"StorageError: invalid object, Code: 4, Key: {_upstreams_key(info, target)}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: {name} in precondition: {asked}, "
+                f"{name} in object meta: {known}"
+            )
+            raise conflict(info.resource, target.name, text, group=info.group)
 
 
 def _upstreams_key(info: ResourceInfo, target: RequestInfo) -> str:

@@ -39,7 +39,7 @@ async def create(context: Context, chain: Chain, target: RequestInfo, request: R
     obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
     if is_large(request):
         await yield_turn()
-    _placed(obj, target)
+    placed(obj, target)
     if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     obj, repeated = with_owners_once(obj, SENT)
@@ -60,7 +60,7 @@ async def create_object(
     """Store a new object; `entries` are the managers of its fields where they are known already."""
     info = target.info
     assert info is not None
-    obj = _placed(obj, target)
+    obj = placed(obj, target)
     strategy, dry, large = strategy_of(info.type), dry_run(request), is_large(request)
     for attempt in range(ATTEMPTS):
         now = format_time(context.clock.now())
@@ -87,7 +87,7 @@ async def create_object(
             admitted, repeated = with_owners_once(admitted, ADMITTED)
             attributes.rounds.warnings += repeated
             # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
-            admitted = strategy.prepare_create(info, _placed(admitted, target), context.gates)
+            admitted = strategy.prepare_create(info, placed(admitted, target), context.gates)
             if large:
                 await yield_turn()
             admitted, deprecated = strategy.complete(admitted, identity)
@@ -129,7 +129,7 @@ async def _store(
     return record_response(attributes.info, record, status=201, warnings=warnings)
 
 
-def _placed(obj: ObjectT, target: RequestInfo) -> ObjectT:
+def placed(obj: ObjectT, target: RequestInfo) -> ObjectT:
     """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
     if meta.namespace == target.namespace:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.apiserver.request.bodies import document, typed
+from podfit.apiserver.request.bodies import read_options
 from podfit.apiserver.request.request_info import asks_to_watch, flag
 from podfit.apiserver.request.write_options import DRY, dry_run_errors, options_kind
 from podfit.core.errors import bad_request
@@ -151,13 +151,7 @@ def dry_run(request: Request) -> bool:
 
 def delete_options(request: Request) -> DeleteOptions:
     """From the body, else from the query."""
-    if request.body:
-        value = document(request)[0]
-        options = typed({} if value is None else value, DeleteOptions)
-        if options.kind not in ("", "DeleteOptions"):
-            raise bad_request(f'no kind "{options.kind}" is registered for version "{options.api_version}" as options')
-    else:
-        options = _queried(request)
+    options = read_options(request, DeleteOptions) if request.body else _queried(request)
     _check(options)
     return options
 

@@ -203,17 +203,35 @@ def read_object(
     return apply_defaults(obj, gates), warnings
 
 
+def read_options(request: Request, kind: type[T]) -> T:
+    """The body as options of the request, in whatever version; null is none. Raises 400, in the decoder's own words."""
+    media = _known_type(request)
+    value = _scanned(media, request, decoder_messages.no_kind)[0]
+    value = {} if value is None else value
+    if why := decoder_messages.no_options(value, kind.__name__):
+        raise bad_request(why)
+    try:
+        return codec.convert(canonical(value, kind), kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise bad_request(decoder_messages.misfit(str(error), kind, value)) from error
+
+
 def _object_of(media: str, request: Request, wanted: type[Object]) -> tuple[Any, list[str]]:
-    """As `_decoded`; what is no JSON is refused in the words of upstream's scanner."""
+    """The document and its problems; what is none is refused in the words of upstream's scanner."""
     body = request.body
     if media == protobuf.MEDIA_TYPE and not body.startswith(protobuf.MAGIC):
         raise bad_request(decoder_messages.unrecognized(protobuf.WITHOUT_PREFIX, body, wanted.__name__, json=False))
+    return _scanned(media, request, lambda why: decoder_messages.unrecognized(why, body, wanted.__name__))
+
+
+def _scanned(media: str, request: Request, words: Callable[[str], str]) -> tuple[Any, list[str]]:
+    """As `_decoded`; what is no JSON is refused in these words around those of upstream's scanner."""
     try:
         return _decoded(media, request)
     except ApiError as error:
-        if error.code == 413 or media != JSON or (why := syntax_error(body)) is None:
+        if error.code == 413 or media != JSON or (why := syntax_error(request.body)) is None:
             raise
-        raise bad_request(decoder_messages.unrecognized(why, body, wanted.__name__)) from error
+        raise bad_request(words(why)) from error
 
 
 def _is_name(value: object) -> bool:

@@ -11,7 +11,10 @@ from podfit.api.registry import resources
 from podfit.apiserver.request.type_errors import JSON_KINDS, first_misfit
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+OPTIONS = "pkg/apis/meta/internalversion/scheme/register.go:27"
 HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_TODAY = {("policy/v1beta1", "Eviction"): "policy/v1"}
+"""Kinds that are read in an older version, too, where they are the same."""
 QUOTED = 30  # bytes of a body that is not understood
 
 
@@ -25,9 +28,9 @@ def other_kind(document: dict[str, Any], kind: type[Object]) -> str:
     declared = kind()
     wanted = (declared.api_version, declared.kind)
     if odd := _not_named(document):
-        return f"couldn't get version/kind; json parse error: {odd}"
+        return no_kind(odd)
     version, name = document.get("apiVersion") or wanted[0], document.get("kind") or wanted[1]
-    if (version, name) == wanted:
+    if (_TODAY.get((version, name), version), name) == wanted:
         return ""
     if _exists(version, name):
         package = wanted[0].rpartition("/")[0].partition(".")[0] or "core"
@@ -44,6 +47,21 @@ def handled_as(document: dict[str, Any], kind: type[Object], why: str) -> str:
 
 def _short(version: str) -> str:
     return version.rpartition("/")[2]
+
+
+def no_kind(why: str) -> str:
+    """Why nobody knows what a document is."""
+    return f"couldn't get version/kind; json parse error: {why}"
+
+
+def no_options(value: object, kind: str) -> str:
+    """Why a body is not the options that it should be; empty where it is. They go by their kind in any version."""
+    if not isinstance(value, dict):
+        return no_kind(f"json: cannot unmarshal {_json_kind(value)} into Go value of type {HEAD}")
+    if odd := _not_named(value):
+        return no_kind(odd)
+    version, named = value.get("apiVersion") or "meta.k8s.io/v1", value.get("kind") or kind
+    return "" if named == kind else f'no kind "{named}" is registered for version "{version}" in scheme "{OPTIONS}"'
 
 
 def _exists(version: str, kind: str) -> bool:

@@ -5,14 +5,17 @@ from functools import partial
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Binding, Pod, PodCondition
+from podfit.api.meta.v1.types import Preconditions
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.handlers.answers import success
+from podfit.apiserver.handlers.answers import success, told
+from podfit.apiserver.handlers.change import check_stored
+from podfit.apiserver.handlers.create import placed
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.write_attempts import until_unchanged
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.bodies import document, typed
+from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import refusal, required, unsupported
@@ -20,15 +23,16 @@ from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 
 BOUND = success({}, code=201)
+_BINDINGS = info_for(Binding)
 
 
 async def bind(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
     one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""
-    dry = dry_run(request)
-    asked = typed(document(request)[0], Binding)
+    asked, warnings = read_object(request, _BINDINGS, context.gates)
+    asked, dry = placed(asked, target), dry_run(request)
     if not target.subresource:
-        target = replace(target, name=asked.metadata.name)
+        target = replace(target, name=asked.metadata.name, subresource="binding")
     if not target.name:
         raise bad_request("Name parameter required.")
     attributes = Attributes(
@@ -43,7 +47,7 @@ async def bind(context: Context, chain: Chain, target: RequestInfo, request: Req
     binding = await chain.mutate(attributes, asked)
     _check_binding(target, binding)
     await chain.validate(attributes, binding)
-    return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
+    return await told(warnings, until_unchanged(partial(_bind_once, context, target, binding, dry=dry)))
 
 
 def _check_binding(target: RequestInfo, binding: Binding) -> None:
@@ -59,8 +63,9 @@ def _check_binding(target: RequestInfo, binding: Binding) -> None:
 async def _bind_once(context: Context, target: RequestInfo, binding: Binding, *, dry: bool) -> Response:
     pods: Stored[Pod] = Stored(context.store, info_for(Pod))
     pod = await pods.get(target.namespace, target.name)
-    if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:
-        raise conflict("pods/binding", target.name, "the pod is not the one that was scheduled")
+    meta = binding.metadata
+    meant = Preconditions(uid=meta.uid or None, resource_version=meta.resource_version or None)
+    check_stored(info_for(Pod), target, meant, pod.metadata)
     if pod.metadata.deletion_timestamp:
         raise conflict("pods/binding", target.name, f"pod {target.name} is being deleted, cannot be assigned to a host")
     if pod.spec.node_name:

@@ -10,18 +10,20 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.api.meta.base import Document, Object
 from podfit.api.meta.v1.types import DeleteOptions
+from podfit.api.policy.v1.resources import EVICTION
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
-from podfit.api.registry import info_for
+from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.handlers.answers import success
+from podfit.apiserver.handlers.answers import success, told
+from podfit.apiserver.handlers.create import placed
 from podfit.apiserver.handlers.delete import remove
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.write_attempts import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.removal import check_preconditions
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.bodies import Strictness, document, typed
+from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request, forbidden
 from podfit.core.times import format_time
@@ -29,7 +31,9 @@ from podfit.decide.workload.disruption import Evict, Refuse, Wait, covers, evict
 from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Identity, Request, Response
 
-_VERSIONS = ("policy/v1", "policy/v1beta1", "")
+_EVICTIONS = ResourceInfo(
+    type=Eviction, group="policy", resource="evictions", singular="eviction", verbs=EVICTION.verbs
+)
 _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 _LEAVING = ("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")
 
@@ -39,7 +43,8 @@ async def evict_pod(
 ) -> Response:
     """201 when the pod goes, 429 when a budget is in the way for now."""
     info = info_for(Pod)
-    eviction = _read(request)
+    eviction, warnings = read_object(request, _EVICTIONS, context.gates)
+    eviction = placed(eviction, target)
     if eviction.metadata.name != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     dry = _is_dry(request, eviction.delete_options or DeleteOptions())
@@ -54,18 +59,13 @@ async def evict_pod(
     )
     eviction = await chain.mutate(attributes, eviction)
     await chain.validate(attributes, eviction)
-    options = eviction.delete_options or DeleteOptions()
+    return await told(warnings, _evicted(context, target, eviction.delete_options or DeleteOptions(), dry=dry))
+
+
+async def _evicted(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> Response:
     await until_unchanged(partial(_charge, context, target, options, dry=dry))
     await until_unchanged(partial(_remove, context, target, options, dry=dry))
     return success({}, code=201)
-
-
-def _read(request: Request) -> Eviction:
-    value, problems = document(request)
-    if isinstance(value, dict) and (value.get("apiVersion") or "") not in _VERSIONS:
-        raise bad_request(f'no kind "Eviction" is registered for version "{value["apiVersion"]}"')
-    Strictness.of(request).check(problems, bad_request)
-    return typed(value, Eviction)
 
 
 def _is_dry(request: Request, options: DeleteOptions) -> bool:
