@@ -175,3 +175,15 @@ async def test_conditions_read_the_options(server: Server, hooks: Hooks) -> None
     stdout = {"stdout": ("1",)}
     assert (await connect(server, f"{NS}/pods/p/exec", {"command": ("id",), **stdout}))[0] == 101
     assert (await connect(server, f"{NS}/pods/p/exec", {"command": ("sh",), **stdout}))[0] == 400
+
+
+async def test_what_a_webhook_warns_of_reaches_the_client(server: Server, hooks: Hooks) -> None:
+    hooks.answers["/v"] = lambda request: {"warnings": [f"{request['name']} is watched"]}
+    await register(server, "validating", hooks.webhook("/v", "*/*"))
+    await running_pod(server, "p")
+    query = {"command": ("id",), "stdout": ("1",)}
+    for path, headers in ((f"{NS}/pods/p/exec", HANDSHAKE), ("/api/v1/nodes/n1/proxy/x", {})):
+        answer = await server.api.handler(Request("GET", path, query, headers, identity=ADMIN))
+        assert "is watched" in answer.headers["warning"]
+        if answer.upgrade is not None:
+            await answer.upgrade(Pipe())

@@ -118,10 +118,10 @@ class Resources:
     async def _proxied(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
         if request.method not in PROXIED_METHODS:
             raise method_not_allowed()
-        path = (await admitted(self._chain, target, request, identity)).path
+        options, warnings = await admitted(self._chain, target, request, identity)
         if target.resource == "nodes":
-            return await node_proxy(self._context, target, request, path)
-        return await self._proxy.answer(target, request, identity, path)
+            return await told(warnings, node_proxy(self._context, target, request, options.path))
+        return await told(warnings, self._proxy.answer(target, request, identity, options.path))
 
     async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
         if target.sub is None:
@@ -138,8 +138,8 @@ class Resources:
             case "exec" | "attach" | "portforward":
                 if target.verb != "create":  # who may only read may not speak to a process
                     await self._authorizer.check(identity, replace(target, verb="create"), request)
-                options = await admitted(self._chain, target, request, identity)
-                return await connect_pod(self._context, target, request, options)
+                options, warnings = await admitted(self._chain, target, request, identity)
+                return await told(warnings, connect_pod(self._context, target, request, options))
             case "log":
                 return await pod_log(self._context, target, request)
             case "eviction":

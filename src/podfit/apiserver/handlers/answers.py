@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
@@ -48,7 +49,7 @@ async def told(texts: Sequence[str], answer: Awaitable[Response]) -> Response:
     if not texts:
         return found
     said = ", ".join(filter(None, (*map(warning, texts), found.headers.get("warning", ""))))
-    return Response(found.status, {**found.headers, "warning": said}, found.body)
+    return replace(found, headers={**found.headers, "warning": said})
 
 
 def warning(text: str) -> str:

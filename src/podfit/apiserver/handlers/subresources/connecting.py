@@ -4,6 +4,7 @@ Webhooks are asked before the pod, service or node is looked for, as upstream do
 options is what is then done. Built-in plugins have no say: none of upstream's that podfit has is about CONNECT.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.core.v1.connect_options import (
@@ -19,6 +20,7 @@ from podfit.apiserver.admission.chain import CONNECT, Chain
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.request.request_info import RequestInfo, flag, proxied_path
+from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request
 
 _PROXIES: dict[str, type[PodProxyOptions | ServiceProxyOptions | NodeProxyOptions]] = {
@@ -29,8 +31,10 @@ _PROXIES: dict[str, type[PodProxyOptions | ServiceProxyOptions | NodeProxyOption
 _STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
-async def admitted(chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Any:
-    """The options of the connection as admission leaves them. Raises ApiError when it refuses."""
+async def admitted(
+    chain: Chain, target: RequestInfo, request: Request, identity: Identity
+) -> tuple[Any, Sequence[str]]:
+    """The options of the connection as admission leaves them, and what it warns of. Raises ApiError when it refuses."""
     assert target.info is not None
     attributes = Attributes(
         operation=CONNECT,
@@ -41,9 +45,13 @@ async def admitted(chain: Chain, target: RequestInfo, request: Request, identity
         identity=identity,
         dry_run=False,
     )
-    options = await chain.mutate(attributes, _options(target, request))
-    await chain.validate(attributes, options)
-    return options
+    try:
+        options = await chain.mutate(attributes, _options(target, request))
+        await chain.validate(attributes, options)
+    except ApiError as error:
+        error.warnings = (*attributes.rounds.warnings, *error.warnings)
+        raise
+    return options, attributes.rounds.warnings
 
 
 def _options(target: RequestInfo, request: Request) -> Object:
