@@ -63,6 +63,8 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "a path of a printer column": "test_doubling.py::test_the_most_that_a_request_brings",
+    "selectors of an aggregated": "test_doubling.py::test_the_most_that_a_request_brings",
     "a record of the store": "store/test_damaged_records.py::test_bytes_that_are_others",
     "what a controller decides": "controllers/test_many_objects.py::test_a_service_of_many_pods",
     "addresses in one Endpoints object": "controllers/test_many_objects.py::test_a_service_of_many_pods",

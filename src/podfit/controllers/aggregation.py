@@ -10,7 +10,8 @@ from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.aggregated_roles import aggregated_rules
+from podfit.decide.aggregated_roles import aggregated_rules, comparisons
+from podfit.net.loop_turns import beside
 
 
 class AggregationController(Controller[str]):
@@ -29,7 +30,8 @@ class AggregationController(Controller[str]):
         role = self._roles.get(key)
         if role is None or role.aggregation_rule is None:
             return None
-        rules = aggregated_rules(role, self._roles.list())
+        roles = self._roles.list()
+        rules = await beside(comparisons(role, roles), aggregated_rules, role, roles)
         if rules == (role.rules or ()):
             return None
         at = {"resourceVersion": role.metadata.resource_version}

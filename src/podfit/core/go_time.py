@@ -113,6 +113,8 @@ def is_in_utc(text: str, layout: str) -> bool:
 
 
 def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     letters = []
     for byte in text.encode():
         if byte in b'"\\':

@@ -11,6 +11,12 @@ from typing import Any
 from podfit.core.bounded_cache import cached_where_short
 
 Step = Callable[[Iterable[Any]], list[Any]]
+LONGEST = 1024
+"""Letters of a path. Upstream has no bound; each object of a list is asked with each path."""
+MOST_BROAD = 4
+"""Steps of a path that lead to many values: `..`, `*`, slices, filters; within a filter there is none."""
+MOST_VALUES = 20_000
+"""To which a step may lead; a path that comes to more leads nowhere."""
 
 _TOKEN = re.compile(
     r"""(?P<deep>\.\.)(?P<deepname>[\w\\.-]+?(?=[.\[]|$)|\*)?
@@ -22,6 +28,7 @@ _TOKEN = re.compile(
     |\[(?P<names>'[^']*'(?:,'[^']*')*|"[^"]*"(?:,"[^"]*")*)\]""",
     re.VERBOSE,
 )
+_BROAD = re.compile(r"\.\.|\*|\[\?|\[-?\d*:")
 _FILTER = re.compile(r"""\s*+(?P<left>@[^=!<>~\s]*+)\s*+(?:(?P<op>==|!=|<=|>=|<|>)(?P<right>.+))?""")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
@@ -32,7 +39,11 @@ class PathError(ValueError):
 
 @cached_where_short(1024, longest=1024)
 def parse(path: str) -> tuple[Step, ...]:
-    """Raises PathError that says where."""
+    """Raises PathError that says where, or which bound is exceeded."""
+    if len(path) > LONGEST:
+        raise PathError(f"is an invalid path: it is longer than {LONGEST} characters")
+    if len(_BROAD.findall(path)) > MOST_BROAD:
+        raise PathError(f"is an invalid path: more than {MOST_BROAD} of its steps are `..`, `*`, slices or filters")
     text = path.removeprefix("{").removesuffix("}") if path.startswith("{") else path
     text = text.removeprefix("$")
     if text == ".":
@@ -51,11 +62,21 @@ def parse(path: str) -> tuple[Step, ...]:
 
 
 def find(document: Any, path: str) -> list[Any]:
-    """Everything that the path leads to."""
+    """Everything that the path leads to. What two ways lead to is there once."""
     found = [document]
     for step in parse(path):
         found = step(found)
+        if len(found) > MOST_VALUES:
+            return []
     return found
+
+
+def led_to(document: Any, path: str) -> list[Any]:
+    """As `find`; nothing by a path of a definition that was taken when there were no bounds."""
+    try:
+        return find(document, path)
+    except PathError:
+        return []
 
 
 def _steps(token: re.Match[str]) -> list[Step]:
@@ -104,13 +125,18 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _descend(nodes: Iterable[Any]) -> list[Any]:
-    return [inner for node in nodes for inner in _below(node)]
+    seen = set[int]()
+    return [inner for node in nodes for inner in _below(node, seen)]
 
 
-def _below(value: Any) -> Iterator[Any]:
+def _below(value: Any, seen: set[int]) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
     yield value
     for inner in _inside(value):
-        yield from _below(inner)
+        yield from _below(inner, seen)
 
 
 def _filtered(text: str) -> Step:
@@ -118,6 +144,8 @@ def _filtered(text: str) -> Step:
     if parts is None:
         raise PathError(f"is an invalid path: the filter {text!r} cannot be read")
     left = parts["left"][1:]
+    if _BROAD.search(left):
+        raise PathError(f"is an invalid path: the filter {text!r} compares with more than one value of an item")
     if left:
         parse(left)
     if parts["op"] and not parts["right"].strip():

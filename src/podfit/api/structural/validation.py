@@ -8,7 +8,7 @@ from podfit.api.meta import codec
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import standard_finalizer, validate_any_meta, validate_successor
 from podfit.api.structural.custom import Custom
-from podfit.api.structural.jsonpath import PathError, find
+from podfit.api.structural.jsonpath import PathError, find, led_to
 from podfit.api.structural.lists import embedded_errors, list_errors
 from podfit.api.structural.rules import NOWHERE, has_rules, rule_errors
 from podfit.api.structural.values import value_errors
@@ -85,7 +85,7 @@ def _untouched(document: Any, before: Any, field: str) -> bool:
 
 def _scale(document: Any, scale: CustomResourceSubresourceScale, *, spec: bool) -> Iterator[FieldError]:
     for path in (scale.spec_replicas_path, scale.status_replicas_path)[0 if spec else 1 :]:
-        found = find(document, path)
+        found = led_to(document, path)
         if not found:
             continue
         value = found[0]

@@ -8,7 +8,7 @@ from podfit.api.apiextensions.v1.types import CustomResourceSubresourceScale
 from podfit.api.autoscaling.v1.types import Scale, ScaleSpec, ScaleStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import Custom
-from podfit.api.structural.jsonpath import find
+from podfit.api.structural.jsonpath import led_to
 from podfit.apiserver.registry.apply.sets import Tree
 from podfit.core.errors import ApiError
 
@@ -19,7 +19,7 @@ def custom_scale(obj: Custom, meta: ObjectMeta) -> Scale:
     wanted = _number(obj, paths.spec_replicas_path)
     if wanted is None:
         raise ApiError(404, "NotFound", f'the spec replicas field "{paths.spec_replicas_path}" does not exist', {})
-    selector = find(obj.rest, paths.label_selector_path) if paths.label_selector_path else []
+    selector = led_to(obj.rest, paths.label_selector_path) if paths.label_selector_path else []
     status = ScaleStatus(
         replicas=_number(obj, paths.status_replicas_path) or 0,
         selector=selector[0] if selector and isinstance(selector[0], str) else "",
@@ -56,7 +56,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _number(obj: Custom, path: str) -> int | None:
-    found = find(obj.rest, path)
+    found = led_to(obj.rest, path)
     return found[0] if found and isinstance(found[0], int) and not isinstance(found[0], bool) else None
 
 

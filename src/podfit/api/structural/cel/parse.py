@@ -1,5 +1,6 @@
 """The CEL parser: operator precedence, macros as folds, and at most `DEEPEST` levels."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from podfit.api.structural.cel.syntax import (
@@ -19,6 +20,7 @@ from podfit.api.structural.cel.syntax import (
     tokens,
 )
 from podfit.core.bounded_cache import cached_within
+from podfit.core.loop_slices import spend
 
 _RANKS = {"==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "in": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 _MACROS = {
@@ -76,9 +78,16 @@ def parsed(source: str) -> Parsed:
     return Parsed(source, root, parser.count, frozenset(parser.names))
 
 
+def _spent(given: Iterator[Token]) -> Iterator[Token]:
+    """Each is a unit of the turn, and another for what is made of it."""
+    for token in given:
+        spend(2)
+        yield token
+
+
 class _Parser:
     def __init__(self, source: str) -> None:
-        self.tokens = list(tokens(source))
+        self.tokens = [*_spent(tokens(source))]
         self.at = 0
         self.count = 0
         self.depth = 0

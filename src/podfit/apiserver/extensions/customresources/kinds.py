@@ -21,7 +21,7 @@ from podfit.api.columns import NAME, since
 from podfit.api.meta import codec
 from podfit.api.registry import STATUS, Column, ResourceInfo
 from podfit.api.structural.custom import Custom, Declared, custom_type
-from podfit.api.structural.jsonpath import find
+from podfit.api.structural.jsonpath import led_to
 
 _AGE = CustomResourceColumnDefinition(name="Age", type="date", json_path=".metadata.creationTimestamp")
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -113,7 +113,7 @@ def _column(column: CustomResourceColumnDefinition) -> Column:
 def _row(columns: tuple[CustomResourceColumnDefinition, ...]) -> Callable[[Custom, str], list[Any]]:
     def row(obj: Custom, now: str) -> list[Any]:
         document = codec.to_dict(obj)
-        return [obj.metadata.name, *(_cell(find(document, column.json_path), column.type, now) for column in columns)]
+        return [obj.metadata.name, *(_cell(led_to(document, column.json_path), column.type, now) for column in columns)]
 
     return row
 
@@ -155,7 +155,7 @@ def _printed(value: object) -> str:
 
 def _selected(path: str) -> Callable[[Custom], str]:
     def value(obj: Custom) -> str:
-        found = find(obj.rest, path)
+        found = led_to(obj.rest, path)
         return _printed(found[0]) if found and found[0] is not None else ""
 
     return value
