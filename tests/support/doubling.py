@@ -490,6 +490,7 @@ ELSEWHERE: Mapping[str, str] = {
     "apiserver.request.legacy_options:Legacy.parse": OPERATOR,
     "apiserver.request.protobuf.wire:read": MEASURED + "apiserver/test_protobuf_bounds.py",
     "client.decoding:decoded": "codec:decode of an answer",
+    "client.kubeconfig:parsed": OPERATOR,
     "client.kubeconfig:read_document": OPERATOR,
     "controllers.served_kinds:Served.decoded_as": "codec:decode of an object that the API server has taken",
     "core.features:FeatureGates.parse": OPERATOR,
