@@ -11,6 +11,7 @@ WAITING = {"support/eventually.py"}
 SLEEPING = {
     "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
     "e2e/test_crash.py": "so long containerd stands still",
+    "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",
     "e2e/test_shared_etcd.py": "so long the servers and the writers run between two kills",
     "support/attacks.py": "so long scheduler and kubelet have large pods, while their cost is measured",
     "support/bounded.py": "so long others have what an attack has left, while its cost is measured",

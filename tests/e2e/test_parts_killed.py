@@ -46,6 +46,7 @@ class Course:
         self.storm = Storm(made.up, seed=seed, pods=pods, resizes=resizes, node=made.node, stubborn=True)
         self.churn = Churn(made.up, self._chance)
         self.storm.begin()
+        self.churn.around(lambda: None)
 
     def kill(self, part: str) -> None:
         """In a storm of resizes, with pods deleted by force before and after."""

@@ -1,6 +1,7 @@
 """The kubelet dies and comes back: nothing is restarted, nothing is forgotten, nothing is left over."""
 
 import asyncio
+import random
 
 import pytest
 
@@ -72,27 +73,31 @@ async def test_a_pod_deleted_meanwhile_is_cleaned_up(node: Node) -> None:
     assert [path.name for path in node.config.log_root.iterdir()] == ["default_other_other"]
 
 
-async def test_a_pod_deleted_by_force_before_its_worker_begins_is_cleaned_up(node: Node) -> None:
-    """Its deletion is the first change that is taken, in the turn of the loop in which the workers may begin."""
-    node.add("web")
-    node.add("other")
-    await node.runs("web")
-    await node.runs("other")
+async def test_pods_deleted_by_force_while_the_kubelet_starts_are_cleaned_up(node: Node) -> None:
+    """Half of them in the turn of the loop in which their workers may begin, the others right after it."""
+    chance, names = random.Random(1109), [f"web-{number}" for number in range(12)]
+    for name in (*names, "stays"):
+        node.add(name)
+    await node.runs("stays")
     await node.crash()
+    chance.shuffle(names)
     allocation = node.kubelet._share.allocation
     ready = allocation.sources_ready
 
     async def deleted_meanwhile() -> None:
-        node.api.remove("pods", "web")
+        for name in names[:6]:
+            node.api.remove("pods", name)
         await node.rest()
         await ready()
 
     allocation.sources_ready = deleted_meanwhile  # type: ignore[method-assign]  # a moment made to last
     await node.start()
-    await node.until(lambda: node.kubelet._share.known.uids() == {"other"})
-    assert [box.uid for box, _ in node.runtime.boxes.values()] == ["other"]
-    assert [pod.uid for pod in node.cgroups.list_pods()] == ["other"]
-    assert [path.name for path in (node.config.root / "pods").iterdir()] == ["other"]
+    for name in names[6:]:
+        node.api.remove("pods", name)
+    await node.until(lambda: node.kubelet._share.known.uids() == {"stays"})
+    assert [box.uid for box, _ in node.runtime.boxes.values()] == ["stays"]
+    assert [pod.uid for pod in node.cgroups.list_pods()] == ["stays"]
+    assert [path.name for path in (node.config.root / "pods").iterdir()] == ["stays"]
 
 
 async def test_sandboxes_of_another_node_on_the_same_runtime_are_left_alone(node: Node) -> None:
