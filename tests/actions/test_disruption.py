@@ -100,3 +100,13 @@ async def test_a_second_restart_asks_the_budget_again_when_the_first_pod_is_back
     deeds = await shop.carried_out(promised, Options(), moves=60)
     assert [deed.state for deed in deeds] == states
     assert [(await shop.pod(name)).status.container_statuses[0].restart_count for name in "ab"] == [1, then]
+
+
+async def test_a_pod_that_never_was_ready_is_not_waited_for_to_be(shop: Shop) -> None:
+    never = [{"conditionType": "example.com/never"}]
+    for name in ("a", "b"):
+        await shop.add(name, "100m", policy="RestartContainer", labels={"app": "a"}, readinessGates=never)
+    await budget(shop, allowed=0, unhealthyPodEvictionPolicy="AlwaysAllow")
+    deeds = await shop.resize("a", "b", request=cpu("200m"), how=Options(wait=True), moves=30)
+    assert [deed.state for deed in deeds] == ["done", "done"]
+    assert deeds[0].seconds < 5

@@ -71,6 +71,8 @@ class Follower:
             log.debug("time is up pod=%s state=%s", pod.metadata.name, about.state)
         finally:
             timer.cancel()
+        if about.state == SETTLED:
+            return last, "done", ""
         state = "failed" if about.state == FAILING else "waits"
         return last, state, about.message or f"still {about.state} after {max(0.0, how.timeout):.3g} s"
 

@@ -37,6 +37,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.annotation import GAVE
 from podfit.decide.node.room.plan import allocated_form
+from podfit.decide.workload.pods import is_ready
 
 GIVING_SECONDS = 10.0
 """How long a pod that gives up room, or is restarted before another, is waited for when nobody asked to wait."""
@@ -256,7 +257,8 @@ class _Run:
         limit = options.timeout if options.wait else GIVING_SECONDS
         for earlier in self._restarting:
             if _key(earlier) not in self._over:
-                self._over[_key(earlier)] = await self._followed(earlier, limit, ready=True)
+                was_ready = is_ready(self._requests[_key(earlier)].pod)
+                self._over[_key(earlier)] = await self._followed(earlier, limit, ready=was_ready)
         until = self._clock.monotonic() + limit
         while text := (await read_budgets(self._client, {pod.metadata.namespace})).why_no_restart(pod):
             if self._clock.monotonic() >= until:
