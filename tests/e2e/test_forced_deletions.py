@@ -49,7 +49,6 @@ def test_five_hundred_pods_are_deleted_while_their_kubelet_starts(
             what = f"nothing is left after round {number}"
             eventually(lambda: remains(parts.node, parts.name), before.__eq__, within=SECONDS, what=what)
     figure("pods deleted by force", ROUNDS * MANY)
-    figure("left", 0)
 
 
 def _pod(name: str) -> dict[str, object]:
