@@ -72,6 +72,7 @@ BY_ITSELF = {
         "controllers/test_many_objects.py::test_selectors_of_many_requirements_cost_a_pod_nothing"
     ),
     "work of a controller": "client/test_workqueue.py::test_work_that_waits_for_nothing_keeps_nobody_waiting",
+    "owners above one another": "test_owner_chains.py::test_no_walk_over_owners_takes_a_turn_too_long",
     "pods of a StatefulSet": ("decide/workload/test_stateful.py::test_two_billion_replicas_are_made_some_at_once"),
     "rules of a pod about nodes": "scheduler/test_many_rules.py::test_an_attempt_of_many_rules_holds_nobody_up",
     "requests that a controller": "client/test_transport.py::test_requests_side_by_side_do_not_begin_in_one_turn",

@@ -80,10 +80,10 @@ def child(kind: str, name: str, owner: Document, **labels: str) -> Document:
         case "Pod":
             made["spec"] = pod_template()["spec"] | {"nodeName": "simulated-1"}
         case "ReplicaSet":
-            template = pod_template(**labels)
-            made["spec"] = {"replicas": 5, "selector": {"matchLabels": LABELS | labels}, "template": template}
+            selector = {"matchLabels": LABELS | FORGED | labels}
+            made["spec"] = {"replicas": 5, "selector": selector, "template": pod_template(**FORGED, **labels)}
         case "Job":
-            template = pod_template()
+            template = pod_template(**FORGED)
             template["spec"]["restartPolicy"] = "Never"
             made["spec"] = {"template": template, "suspend": True}
         case "ControllerRevision":
