@@ -80,6 +80,7 @@ LACKS = [
     (without(seccomp=False), "kernel", "seccomp", ""),
     (without(overlay=False), "overlay", "no overlay", "modprobe overlay"),
     (disk(kind="overlay"), "overlay", "overlay file system itself", "podfit up --data DIRECTORY"),
+    (without(hosts_file=False), "hosts", "no /etc/hosts", "echo 127.0.0.1 localhost >/etc/hosts"),
     (disk(error="read-only"), "disk", "cannot be written: read-only", "podfit up --data DIRECTORY"),
     (disk(free=GIB - 1), "disk", "at least 1 GiB", "podfit up --data DIRECTORY"),
     (disk(free_inodes=10), "disk", "10 inodes", "podfit up --data DIRECTORY"),

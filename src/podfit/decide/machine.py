@@ -69,6 +69,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: int = 0  # the effective set, a bit each
     programs: Mapping[str, str] = {}
     static_busybox: bool = True
+    hosts_file: bool = True
     plugins: str = ""
     modules: frozenset[str] = frozenset()
     cgroups: Cgroups = Cgroups()
@@ -96,7 +97,7 @@ def node_checks(facts: Facts, *, private: bool = True) -> list[Check]:
         _extra(facts),
         _cgroups(facts),
         _kernel(facts),
-        *([_snapshots(facts)] if private else []),
+        *([_snapshots(facts), _hosts_file(facts)] if private else []),
     ]
 
 
@@ -224,6 +225,13 @@ def _snapshots(facts: Facts) -> Check:
         where = f"{facts.disk.path} is an overlay file system itself"
         return Check("overlay", State.LACKING, where, ELSEWHERE)
     return Check("overlay", State.OK, f"on {facts.disk.kind or 'the data directory'}")
+
+
+def _hosts_file(facts: Facts) -> Check:
+    """containerd begins each sandbox's own with it."""
+    if facts.hosts_file:
+        return Check("hosts", State.OK, "/etc/hosts")
+    return Check("hosts", State.LACKING, "there is no /etc/hosts", "echo 127.0.0.1 localhost >/etc/hosts")
 
 
 def _plugins(facts: Facts) -> Check:

@@ -36,6 +36,7 @@ def look(
         capabilities=int(status.get("CapEff", "0"), 16),
         programs=_programs(versions=versions),
         static_busybox=_has_static_busybox(),
+        hosts_file=Path("/etc/hosts").exists(),
         plugins=next((folder for folder in CNI_FOLDERS if os.access(f"{folder}/loopback", os.X_OK)), ""),
         modules=frozenset(name for name in ("grpc", "google.protobuf") if _importable(name)),
         cgroups=_cgroups(),
