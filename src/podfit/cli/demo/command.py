@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
@@ -92,4 +93,4 @@ async def _demo(options: UpOptions) -> None:
             await supervisor.stop()
             await client.close()
         render.line("\nall checks passed; stopping the cluster")
-    render.line("next: sudo .venv/bin/podfit up")
+    render.line(f"next: sudo {sys.argv[0]} up")
