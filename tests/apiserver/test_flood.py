@@ -4,7 +4,7 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding
-from podfit.apiserver.http.flow_control import FlowControl
+from podfit.apiserver.http.flow_control import LENT_SECONDS, FlowControl
 from podfit.apiserver.http.priority_levels import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
 from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
@@ -137,13 +137,63 @@ class Silent:
 
 async def test_streams_are_counted_until_they_are_closed() -> None:
     flow_control = FlowControl(FakeClock())
-    opened = [flow_control.streaming(CATCH_ALL, JANE, Response(body=Silent())) for _ in range(CATCH_ALL.watches)]
+    seat = flow_control.taken(Identity("jane"), None, Request("GET", "/"))
+    opened = [flow_control.streaming(seat, JANE, Response(body=Silent())) for _ in range(CATCH_ALL.watches)]
     with pytest.raises(ApiError, match="watches open"):
         flow_control.check_streams(CATCH_ALL, JANE)
     flow_control.check_streams(CATCH_ALL, JOHN)
     for _ in range(2):
         await opened[0].body.aclose()  # type: ignore[union-attr]  # every body that is streamed has it
     flow_control.check_streams(CATCH_ALL, JANE)
+
+
+class Caller:
+    """A connection whose client has taken nothing for so many seconds."""
+
+    def __init__(self, quiet: float) -> None:
+        self.quiet = quiet
+        self.sent: Callable[[], None] = lambda: None
+
+    def belongs_to(self, user: str) -> None:
+        """Nothing is counted here."""
+
+    def keep_until_sent(self, release: Callable[[], None]) -> None:
+        self.sent = release
+
+
+async def answered(flow_control: FlowControl, who: Identity, caller: Caller) -> None:
+    async with flow_control.taken(who, None, Request("GET", "/", caller=caller)) as seat:
+        flow_control.streaming(seat, who, Response(body=b"a list"))
+
+
+async def test_an_answer_keeps_its_seat_until_it_is_sent() -> None:
+    clock = FakeClock()
+    flow_control = FlowControl(clock)
+    callers = [Caller(quiet=0.0) for _ in range(GLOBAL_DEFAULT.seats)]
+    await asyncio.gather(*(answered(flow_control, JANE, caller) for caller in callers))
+    other = asyncio.create_task(answered(flow_control, JOHN, Caller(quiet=0.0)))
+    await at_rest()
+    assert not other.done()
+    callers[0].sent()
+    await other
+    assert {name: rest[:2] for name, *rest in flow_control.counts()}["global-default"] == [GLOBAL_DEFAULT.seats, 0]
+
+
+async def test_who_does_not_read_lends_its_seat_to_those_who_wait() -> None:
+    clock = FakeClock()
+    flow_control = FlowControl(clock)
+    callers = [Caller(quiet=0.0) for _ in range(GLOBAL_DEFAULT.seats)]
+    await asyncio.gather(*(answered(flow_control, JANE, caller) for caller in callers))
+    other = asyncio.create_task(answered(flow_control, JOHN, Caller(quiet=0.0)))
+    await at_rest()
+    assert not other.done()
+    for caller in callers:
+        caller.quiet = LENT_SECONDS
+    await clock.advance(LENT_SECONDS)
+    await other
+    for caller in callers:
+        caller.sent()
+    assert {name: rest[:2] for name, *rest in flow_control.counts()}["global-default"] == [1, 0]
 
 
 # ---------------------------------------------------------------------- the flood

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from podfit.apiserver import deferred
-from podfit.apiserver.authn.authenticate import Authenticator, TokenReaders
+from podfit.apiserver.authn.authenticate import ANONYMOUS, Authenticator, TokenReaders
 from podfit.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.authn.impersonation import impersonated
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
@@ -42,7 +42,7 @@ from podfit.core.errors import ApiError, bad_request
 from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
 from podfit.net.websocket import is_websocket
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import SMALL_BODY, Identity, Request, Response
 from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
@@ -148,6 +148,11 @@ class ApiServer:
         if self._audit is not None:
             await self._audit.close()
 
+    async def identify(self, request: Request) -> str:
+        """Who sends a request, before its body is read; empty for nobody. Raises 401 for wrong credentials."""
+        who = await self._authenticator.identify(request)
+        return "" if who is ANONYMOUS else who.user
+
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
         target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
@@ -169,17 +174,21 @@ class ApiServer:
         _check_text(request)
         question = question_of(target, request)
         who = await self._authenticator.identify(request)
+        if request.caller is not None and who is not ANONYMOUS:
+            request.caller.belongs_to(who.user)
         if trail is not None:
             trail.known(who)
         identity = await impersonated(who, request, question, self._authorizer)
         if trail is not None:
             trail.acting_as(identity)
-        async with self._flow_control.taken(identity, target, request) as level:
+        async with self._flow_control.taken(identity, target, request) as seat:
             streams = target is not None and (target.verb == "watch" or target.subresource == "proxy")
             if streams or is_websocket(request):
-                self._flow_control.check_streams(level, identity)
+                self._flow_control.check_streams(seat.level, identity)
             await self._authorizer.require(identity, question)
-            answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))
+            if request.unread:
+                raise _too_large_of_nobody()
+            answer = self._flow_control.streaming(seat, identity, await self._served(request, target, identity))
         return in_legacy_form(self._context.legacy, target, request, identity, answer)
 
     async def _served(self, request: Request, target: RequestInfo | None, identity: Identity) -> Response:
@@ -231,3 +240,8 @@ def _check_text(request: Request) -> None:
         "".join(texts).encode()
     except UnicodeEncodeError:
         raise bad_request("the request's path, query or content type is not valid UTF-8") from None
+
+
+def _too_large_of_nobody() -> ApiError:
+    text = f"Request entity is too large: limit is {SMALL_BODY} without authentication"
+    return ApiError(413, "RequestEntityTooLarge", text)

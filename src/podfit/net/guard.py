@@ -26,4 +26,7 @@ def internal_error() -> ApiError:
 
 def status_response(error: ApiError) -> Response:
     """The answer that carries an `ApiError` to the client."""
-    return Response(error.code, {"Content-Type": "application/json"}, json.dumps(error.status()).encode())
+    headers = {"Content-Type": "application/json"}
+    if "retryAfterSeconds" in error.details:
+        headers["Retry-After"] = str(error.details["retryAfterSeconds"])
+    return Response(error.code, headers, json.dumps(error.status()).encode())

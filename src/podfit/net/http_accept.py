@@ -18,8 +18,10 @@ import socket
 import ssl
 from collections import deque
 
+from podfit.net.heap import give_back
 from podfit.net.http_connection import Answering, Connection
 from podfit.net.http_intake import READ, Intake
+from podfit.net.memory_budget import MemoryBudget
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,10 @@ OF_FILES = 0.75  # no more than this part of the files that the process may open
 ACCEPTED = 64  # in one turn of the loop
 HANDSHAKES = 4  # begun in one turn of the loop
 BACKLOG = 1024
+ENDED, GIVE_BACK_SECONDS = 256, 3.0  # connections, and how long after so many of them memory is given back
+RECEIVED_IN_KERNEL = 32 * 1024  # bytes: what comes at once, which TLS keeps room for as long as the connection lasts
+UNSENT_IN_KERNEL = 128 * 1024  # bytes that the kernel takes before it can send them
+TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; the module socket has no name for it
 SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # what the machine may have no more of
 RETRY_SECONDS = 1.0  # until accepting is tried again then
 STEP_SECONDS, GONE_STEPS = 0.005, 10
@@ -39,8 +45,9 @@ STEP_SECONDS, GONE_STEPS = 0.005, 10
 class Connections:
     """All connections of a server; makes one for each socket."""
 
-    def __init__(self, answering: Answering, tls: ssl.SSLContext) -> None:
+    def __init__(self, answering: Answering, tls: ssl.SSLContext, budget: MemoryBudget) -> None:
         self.answering = answering
+        self.budget = budget
         self.alive: set[Connection] = set()
         """Those whose handshake is over."""
         self.waiting: dict[Intake, None] = {}
@@ -52,6 +59,7 @@ class Connections:
         self.buffer = memoryview(bytearray(READ))
         self._tls = tls
         self._most = min(MOST_CONNECTIONS, int(OF_FILES * resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+        self._ended = 0
         self._to_begin: deque[Arriving] = deque()
 
     def accepted(self, sock: socket.socket) -> None:
@@ -62,6 +70,17 @@ class Connections:
             self._refuse(next(iter(self.arriving)))
         elif len(self.arriving) + len(self.alive) > self._most:
             self._make_room(newest)
+
+    def ended(self, connection: Connection) -> None:
+        """It is gone. What many have left in the heap is given back a moment later."""
+        self.alive.discard(connection)
+        self._ended += 1
+        if self._ended == ENDED:
+            asyncio.get_running_loop().call_later(GIVE_BACK_SECONDS, self._give_back)
+
+    def _give_back(self) -> None:
+        self._ended = 0
+        asyncio.get_running_loop().run_in_executor(None, give_back)
 
     def handshake_begins(self, arriving: "Arriving") -> None:
         """Its client has begun a handshake, which has its turn."""
@@ -135,6 +154,8 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._retry: asyncio.TimerHandle | None = None
         sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_IN_KERNEL)  # connections inherit these
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
         self._listen()
 
     def close(self) -> None:

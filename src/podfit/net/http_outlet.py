@@ -11,8 +11,10 @@ from functools import lru_cache
 from podfit.net.http_syntax import http_date, phrase
 from podfit.net.wire import Response
 
-SLICE = 128 * 1024  # large bodies reach TLS in slices: one huge write costs more than twice the CPU
-ONE_WRITE = 64 * 1024  # below this, joining head and body costs less than a second write
+SLICE = (
+    64 * 1024
+)  # large bodies reach TLS in slices: one huge write costs more than twice the CPU, and TLS keeps its room
+ONE_WRITE = 32 * 1024  # below this, joining head and body costs less than a second write
 LONGEST_KEPT = 4096
 """Letters of an answer's headers; longer ones are written anew every time."""
 OURS = frozenset(("connection", "content-length", "date", "transfer-encoding"))  # what another server said of its own
@@ -22,10 +24,12 @@ LAST_CHUNK = b"0\r\n\r\n"
 class Outlet:
     """Raises ConnectionResetError, where it can wait, when the client has left."""
 
-    __slots__ = ("_full", "_loop", "_transport", "_waiter", "chunked")
+    __slots__ = ("_full", "_loop", "_transport", "_waiter", "chunked", "written")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.chunked = False
+        self.written = 0
+        """Bytes since the connection looked how much of it has left."""
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._full = False
@@ -58,6 +62,7 @@ class Outlet:
     def write(self, data: bytes) -> None:
         """A piece of the stream. What nobody will read any more is dropped."""
         if self._transport is not None and data:
+            self.written += len(data)
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
 
     async def drained(self) -> None:
@@ -82,7 +87,9 @@ class Outlet:
         head = _head(response, length, keep=keep)
         if method == "HEAD" or not body:
             transport.write(head)
-        elif len(body) <= ONE_WRITE:
+            return
+        self.written += len(body)
+        if len(body) <= ONE_WRITE:
             transport.write(head + body)
         else:
             transport.write(head)

@@ -26,6 +26,10 @@ class BadRequest(Exception):
         self.error = error
 
 
+class NoRoom(BadRequest):
+    """The rest of the request is not even waited for, because there is no room for it."""
+
+
 def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     """Path and query of a request target.
 

@@ -24,12 +24,27 @@ class Identity(msgspec.Struct, frozen=True):
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
+class Caller(Protocol):
+    """The connection that a request came on, as who answers sees it."""
+
+    def belongs_to(self, user: str) -> None:
+        """Who asks, as soon as it is known: what the connection holds in memory is counted for them from then on."""
+
+    def keep_until_sent(self, release: Callable[[], None]) -> None:
+        """Have it called when the answer to this request has left, or the connection has ended."""
+
+    @property
+    def quiet(self) -> float:
+        """Seconds in which its client has sent and taken nothing worth mentioning."""
+
+
 class Request(msgspec.Struct, frozen=True):
     """One request. Header names are lower case; `query` keeps repeated keys in order. Of a header that was sent several
     times `headers` has the values joined by commas, and `repeated` has them as they came.
 
     `peer_certificate` is the DER of a client certificate that the server has verified. `identity` is set only by an
-    in-process transport, where it stands in for authentication.
+    in-process transport, where it stands in for authentication. `caller` is there when it came over a socket. With
+    `unread` its body is not here, because nobody knew who sends it: the handler refuses it, if not for something else.
     """
 
     method: str
@@ -41,6 +56,8 @@ class Request(msgspec.Struct, frozen=True):
     remote: str = ""
     identity: Identity | None = None
     repeated: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    caller: Caller | None = None
+    unread: bool = False
 
     def values_of(self, header: str) -> tuple[str, ...]:
         """The values of a header as they were sent: a comma inside of one separates nothing."""
@@ -85,31 +102,50 @@ class SelfWriting(Protocol):
         """Until the end of the stream."""
 
 
-class Pieces:
-    """A whole body that is too large to be put together at once: parts, joined to pieces only as they are sent."""
+SMALL_BODY = 64 * 1024
+"""Bytes: the largest body of who is nobody, and of servers that are only asked for something."""
 
-    def __init__(self, parts: Iterable[bytes], *, piece: int = 256 * 1024) -> None:
+
+LARGEST_JOINED = 8 * 2**20
+"""Bytes of `Pieces` that are put together where something needs them whole."""
+
+
+class Shared(bytes):
+    """A body that somebody keeps anyway, so that an answer with it costs no memory of its own."""
+
+
+class Pieces:
+    """A whole body that is not put together at once: parts, joined to pieces, or cut into them, only as they are sent.
+    `size` is about how many bytes it has in all."""
+
+    def __init__(self, parts: Iterable[bytes], *, size: int = 0, piece: int = 64 * 1024) -> None:
+        self.size = size
         self._parts = iter(parts)
         self._piece = piece
+        self._rest = memoryview(b"")
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
         await asyncio.sleep(0)  # a receiver with much room would take all of it in one turn of the loop
-        joined, size = list[bytes](), 0
-        for part in self._parts:
-            joined.append(part)
-            size += len(part)
-            if size >= self._piece:
-                break
-        if not joined:
-            raise StopAsyncIteration
-        return b"".join(joined)
+        if not self._rest:
+            joined, size = list[bytes](), 0
+            for part in self._parts:
+                joined.append(part)
+                size += len(part)
+                if size >= self._piece:
+                    break
+            if not joined:
+                raise StopAsyncIteration
+            self._rest = memoryview(joined[0] if len(joined) == 1 else b"".join(joined))
+        piece, self._rest = self._rest[: self._piece], self._rest[self._piece :]
+        return bytes(piece)
 
     def joined(self) -> bytes:
         """What is left of it, which is nothing then."""
-        return b"".join(self._parts)
+        rest, self._rest = self._rest, memoryview(b"")
+        return b"".join((rest, *self._parts))
 
 
 Body: TypeAlias = bytes | AsyncIterator[bytes]
@@ -136,6 +172,8 @@ class Response(msgspec.Struct, frozen=True):
         if isinstance(self.body, bytes):
             return self.body
         if limit is None:
+            if isinstance(self.body, Pieces) and self.body.size <= LARGEST_JOINED:
+                return self.body.joined()
             return b"".join([chunk async for chunk in self.body])
         parts, size = [], 0
         async for chunk in self.body:

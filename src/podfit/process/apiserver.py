@@ -143,7 +143,7 @@ class ApiServerComponent:
             ask_later=self._services is not None,
         )
         try:
-            await self._serve(api, HttpsServer(api.handler, tls, clients=trusted))
+            await self._serve(api, HttpsServer(api.handler, tls, clients=trusted, identify=api.identify))
         except StoreError as error:
             raise MachineError(str(error)) from error
         return admin_access(authority, self.server)

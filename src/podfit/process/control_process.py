@@ -33,7 +33,7 @@ from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context, server_context
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import SMALL_BODY, Identity, Request, Response
 from podfit.process.errors import MachineError
 from podfit.process.foreground import start_or_stop
 from podfit.process.identities import account_of, agent
@@ -131,7 +131,9 @@ class ControlProcess:
         clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
         server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)
-        https = HttpsServer(server, self_signed(options.address), clients=access.authorities or b"")
+        https = HttpsServer(
+            server, self_signed(options.address), clients=access.authorities or b"", body_limit=SMALL_BODY
+        )
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")
         announce(f"podfit {__version__}: {options.name}")

@@ -32,7 +32,7 @@ from podfit.net.certificate_requests import Names, Pair, read_pair
 from podfit.net.http_server import HttpsServer
 from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, server_context, show
-from podfit.net.wire import Handler, Request, Response
+from podfit.net.wire import SMALL_BODY, Handler, Request, Response
 from podfit.process import flag_files
 from podfit.process.data_dir import DataDir
 from podfit.process.data_version import take_over
@@ -156,7 +156,7 @@ class KubeletProcess:
 
     async def _listen(self, address: str, authorities: bytes) -> int:
         options = self.options
-        https = HttpsServer(self._answer, self._tls, clients=authorities)
+        https = HttpsServer(self._answer, self._tls, clients=authorities, body_limit=SMALL_BODY)
         self._closing.push_async_callback(https.close)
         where = options.address or address
         return await listen(https, (where,), options.port, options.data.command("kubelet", "--port", "0"))

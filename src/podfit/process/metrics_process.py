@@ -21,6 +21,7 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, client_context, server_context
+from podfit.net.wire import SMALL_BODY
 from podfit.process.control_process import self_signed
 from podfit.process.errors import UsageError
 from podfit.process.foreground import start_or_stop
@@ -77,7 +78,7 @@ class MetricsServerProcess:
         told, delegated = await believed(client), DelegatedAccess(client, self._clock)
         door = Outside(server, FrontProxyAccess(told, delegated), delegated, self.metrics)
         tls = server_context(options.tls) if options.tls is not None else self_signed(options.address)
-        https = HttpsServer(door, tls, clients=told.everybody)
+        https = HttpsServer(door, tls, clients=told.everybody, body_limit=SMALL_BODY)
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, "podfit metrics-server --secure-port 0")
         if options.register_as:

@@ -175,7 +175,7 @@ COURSES = (
     Course("nonsense on connections", ("headers",), nonsense),
     Course("slow clients", ("handshake", "first request", "idle connection", "body"), slow, long=True),
     Course("answers that nobody reads", ("an answer or a watch",), unread_answers, stored_mib=60, long=True),
-    Course("large lists", ("a list of more than 8 MiB",), large_lists, stored_mib=20),
+    Course("large lists", ("a list of more than 128 KiB",), large_lists, stored_mib=20),
     Course("watches", ("what a watch begins with", "history that a watch"), watches, stored_mib=20),
     Course("a watcher behind", ("a watcher that does not keep up",), behind, stored_mib=60),
     Course("deletions together", ("deletecollection",), deletions, stored_mib=30),

@@ -8,7 +8,7 @@ import yaml
 from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.representations import wanted_media
 from podfit.core.errors import ApiError
-from podfit.net.wire import Pieces, Request, Response
+from podfit.net.wire import LARGEST_JOINED, Pieces, Request, Response
 
 TOO_LARGE = "the list is too large for YAML; ask for JSON, or for parts of it by limit"
 _READERS = ("curl", "Wget", "Mozilla/5.0")
@@ -23,10 +23,12 @@ async def presented(request: Request, answer: Response) -> Response:
     if not of_yaml and not indented and not _pretty(request):
         return answer
     body = answer.body
+    if isinstance(body, Pieces) and body.size <= LARGEST_JOINED:
+        body = body.joined()
     if of_yaml and isinstance(body, Pieces):
         raise ApiError(406, "NotAcceptable", TOO_LARGE)
     if not isinstance(body, bytes) or not body or not answer.headers.get("content-type", "").startswith(JSON):
-        return answer
+        return answer if body is answer.body else Response(answer.status, answer.headers, body)
     if of_yaml:
         text = await asyncio.to_thread(_yaml, body)
         return Response(answer.status, {**answer.headers, "content-type": YAML}, text)

@@ -7,12 +7,15 @@ when that moment has been compacted away the client gets 410 and begins anew.
 import asyncio
 import base64
 import string
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON, object_response, record_response
@@ -20,7 +23,7 @@ from podfit.apiserver.handlers.options import ListOptions, revision_of
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.tables import included, list_table, table, table_row
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.list_cache import ListCache
+from podfit.apiserver.registry.list_cache import LONG, ListCache
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.representations import (
     WHOLE,
@@ -35,7 +38,7 @@ from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.fields import go_value
 from podfit.core.go_json import syntax_error
 from podfit.core.times import format_time
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Pieces, Request, Response
 from podfit.store.protocol import Compacted, FutureRevision, Record
 from podfit.store.protocol import Page as StorePage
 
@@ -52,6 +55,7 @@ _LAST = "~"  # behind what a name can go on with
 COMPARED = 100_000  # labels or fields that are compared in one turn of the event loop
 BYTES_OF_ONE = 128  # of an object, whose decoding takes as long as a comparison
 TURN_BYTES, DECODED = 512 * 1024, 1024  # of objects decoded in one turn; what an object adds, however small
+PIECE_BYTES = 128 * 1024  # of objects decoded for a piece of a long list
 BATCH = 500  # records looked at at once when a selector thins them out
 
 
@@ -112,11 +116,43 @@ async def list_(context: Context, target: RequestInfo, request: Request) -> Resp
     if representation == WHOLE:
         return page.response(context.lists)
     if representation.shape is Shape.PARTIAL_LIST:
-        objects = [stored.decoded(page.info, record) async for record in _in_turns(page.records)]
-        return object_response(partial_list(objects, page.metadata(), representation))
+        whole = partial_list([], page.metadata(), representation)
+        return await _list_response(
+            whole, "items", page, lambda record: partial(_decoded(page, record), representation)
+        )
     now, include = _now(context), included(request)
-    made = [table_row(page.info, record, now, include, representation) async for record in _in_turns(page.records)]
-    return object_response(table(page.info, made, page.metadata(), representation))
+    whole = table(page.info, [], page.metadata(), representation)
+    return await _list_response(
+        whole, "rows", page, lambda record: table_row(page.info, record, now, include, representation)
+    )
+
+
+async def _list_response(whole: Document, name: str, page: Page, item: Callable[[Record], Document]) -> Response:
+    """The document with an item for each record under `name`, its last member; a long one is made as it is sent."""
+    size = sum(len(record.value) for record in page.records)
+    if size <= LONG:
+        whole[name] = [item(record) async for record in _in_turns(page.records)]
+        return object_response(whole)
+    opening = codec.encode(whole)
+    assert opening.endswith(b"[]}"), f"{name} is not the last member"
+    return Response(200, JSON, Pieces(chain((opening[:-2],), _encoded(page.records, item), (b"]}\n",)), size=size))
+
+
+def _encoded(records: Sequence[Record], item: Callable[[Record], Document]) -> Iterator[bytes]:
+    """The items of a list without its brackets, a few together."""
+    comma = b""
+    some, size = list[Document](), 0
+    for index, record in enumerate(records, 1):
+        some.append(item(record))
+        size += len(record.value) + DECODED
+        if size > PIECE_BYTES or index == len(records):
+            yield comma + codec.encode(some)[1:-1]
+            some, size, comma = [], 0, b","
+
+
+def _decoded(page: Page, record: Record) -> ObjectMeta:
+    decoded: Object = stored.decoded(page.info, record)
+    return decoded.metadata
 
 
 async def _in_turns(records: Sequence[Record]) -> AsyncIterator[Record]:

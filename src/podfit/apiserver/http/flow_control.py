@@ -1,8 +1,10 @@
 """Flow control: queues requests by `apiserver.http.priority_levels`.
 
-A request of a limited level takes a seat before it is looked at and gives it back when it is answered; a watch or a
-followed log when its stream begins. Who finds none waits in the queue of their flow, and each turn of the event loop
-lets the next few in, one of each flow in turn. What comes from the sockets between two turns is thereby never kept
+A request of a limited level takes a seat before it is looked at and gives it back when its answer has left the machine;
+a watch or a followed log when its stream begins. A client that takes nothing of its answer lends its seat to those who
+wait for one: who does not read keeps nobody waiting (what its connection holds is bounded in `net.memory_budget`). Who
+finds none waits in the queue of their flow, and each turn of the event loop lets the next few in, one of each flow in
+turn. What comes from the sockets between two turns is thereby never kept
 waiting for more than those few.
 """
 
@@ -19,9 +21,10 @@ from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.streams import ClosingStream
-from podfit.net.wire import Duplex, Identity, Pieces, Request, Response, Upgrade
+from podfit.net.wire import Caller, Duplex, Identity, Pieces, Request, Response, Upgrade
 
 RETRY_SECONDS = 1
+LENT_SECONDS = 0.05  # without a byte taken of an answer, after which its seat is lent
 
 
 class _LevelState(msgspec.Struct):
@@ -32,6 +35,8 @@ class _LevelState(msgspec.Struct):
     started: int = 0
     refused: int = 0
     queues: OrderedDict[str, deque[asyncio.Future[None]]] = msgspec.field(default_factory=OrderedDict)
+    sending: "dict[_Seat, Caller]" = msgspec.field(default_factory=dict)
+    """The seats of answers that have not left, which are `under_way` as well."""
 
     def waiting(self, flow: str) -> int:
         return len(self.queues.get(flow, ()))
@@ -39,6 +44,14 @@ class _LevelState(msgspec.Struct):
     def start(self) -> None:
         self.under_way += 1
         self.started += 1
+
+    def lend(self) -> None:
+        """The seats of those who take nothing of their answers, when there is no other."""
+        if self.under_way < self.level.seats:
+            return
+        for seat in [seat for seat, caller in self.sending.items() if caller.quiet >= LENT_SECONDS]:
+            del self.sending[seat]
+            self.under_way -= 1
 
     def next(self) -> asyncio.Future[None] | None:
         """Who has waited longest in the flow whose turn it is; that flow goes to the end of the line."""
@@ -65,7 +78,7 @@ class FlowControl:
     def taken(self, identity: Identity, target: RequestInfo | None, request: Request) -> "_Seat":
         """A seat for the request. Raises 429 when too many wait already, or it has waited too long."""
         level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
-        return _Seat(self, level, identity.user)
+        return _Seat(self, level, identity.user, request.caller)
 
     async def acquire(self, level: Level, user: str) -> None:
         if level is not EXEMPT:
@@ -76,11 +89,24 @@ class FlowControl:
             self._levels[level].under_way -= 1
             self._turn()
 
-    def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
+    def keep(self, level: Level, seat: "_Seat", caller: Caller) -> None:
+        """The seat is given back when what is being answered has left."""
+        self._levels[level].sending[seat] = caller
+        caller.keep_until_sent(partial(self._sent, level, seat))
+
+    def _sent(self, level: Level, seat: "_Seat") -> None:
+        if self._levels[level].sending.pop(seat, None) is not None:
+            self.release(level)
+
+    def streaming(self, seat: "_Seat", identity: Identity, answer: Response) -> Response:
         """The answer, counted while it streams. What it streams has begun already, so nothing is refused any more."""
+        level = seat.level
         if answer.upgrade is not None and level.watches:
             return replace(answer, upgrade=partial(self._changed, identity.user, answer.upgrade))
-        if isinstance(answer.body, bytes | Pieces) or not level.watches:
+        if isinstance(answer.body, bytes | Pieces):
+            seat.until_sent = True
+            return answer
+        if not level.watches:
             return answer
         user = identity.user
         self._streams[user] = self._streams.get(user, 0) + 1
@@ -111,6 +137,8 @@ class FlowControl:
             yield level.name, state.under_way, sum(map(len, state.queues.values())), state.refused
 
     async def _admit(self, state: _LevelState, flow: str) -> None:
+        if state.sending:
+            state.lend()
         waiting = state.waiting(flow) or (1 if state.queues else 0)
         turn = judge(
             state.level, under_way=state.under_way, started=state.started, waiting=waiting, urgent=self._urgent()
@@ -158,6 +186,8 @@ class FlowControl:
             state.started = 0
             if not state.queues:
                 continue
+            if state.sending:
+                state.lend()
             while self._has_room(state) and (waiting := state.next()):
                 state.start()
                 waiting.set_result(None)
@@ -168,22 +198,29 @@ class FlowControl:
         """A level that is full has its next turn when a seat is given back."""
         if state.started or state.under_way < state.level.seats:
             self._turn()
+        elif state.sending:
+            self._clock.call_later(LENT_SECONDS, self._turn)
 
 
 class _Seat:
-    """Taken for as long as the block lasts; a class, because a generator costs every request several times as much."""
+    """Taken for as long as the block lasts, or `until_sent`; a class, because a generator costs every request several
+    times as much."""
 
-    __slots__ = ("_flow_control", "_level", "_user")
+    __slots__ = ("_caller", "_flow_control", "_user", "level", "until_sent")
 
-    def __init__(self, flow_control: FlowControl, level: Level, user: str) -> None:
-        self._flow_control, self._level, self._user = flow_control, level, user
+    def __init__(self, flow_control: FlowControl, level: Level, user: str, caller: Caller | None) -> None:
+        self._flow_control, self.level, self._user, self._caller = flow_control, level, user, caller
+        self.until_sent = False
 
-    async def __aenter__(self) -> Level:
-        await self._flow_control.acquire(self._level, self._user)
-        return self._level
+    async def __aenter__(self) -> "_Seat":
+        await self._flow_control.acquire(self.level, self._user)
+        return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._flow_control.release(self._level)
+        if self.until_sent and self._caller is not None and self.level is not EXEMPT:
+            self._flow_control.keep(self.level, self, self._caller)
+        else:
+            self._flow_control.release(self.level)
 
 
 def _give_up(waiting: "asyncio.Future[None]") -> None:

@@ -5,7 +5,7 @@ items costs as much as sending them, so the joined items are kept. Whether they 
 themselves: a store hands out the same ones until they are written again, and comparing a thousand of those takes
 microseconds. So nothing has to be told of writes, and no answer is ever older than the store.
 
-What is too large to be kept is not joined at all: it is sent in pieces.
+What is too large to be kept, or kept for nobody else, is not joined at all: it is sent in pieces.
 """
 
 from collections import OrderedDict
@@ -16,11 +16,12 @@ import msgspec
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry import stored
-from podfit.net.wire import Pieces
+from podfit.net.wire import Pieces, Shared
 from podfit.store.protocol import Record
 
 KEPT = 16 * 2**20  # bytes, of all lists together
 LARGE = KEPT // 2  # bytes of the records of one list, which are kept twice
+LONG = 128 * 1024  # bytes of the records of a list that is not kept: what is longer is sent in pieces
 FEW = 32  # records; shorter lists are made anew more quickly than they are looked up
 
 
@@ -50,11 +51,11 @@ class ListCache:
                 self._kept.move_to_end(key)
                 return old.whole
             items = old.items
-        elif _is_large(records):
+        elif _size(records) > LARGE:
             return _joined(info, records, head)
         else:
             items = b"".join(stored.items(info, records))
-        new = _Kept(records, items, head, b"".join((head, items, b"]}\n")))
+        new = _Kept(records, items, head, Shared(b"".join((head, items, b"]}\n"))))
         self._keep(key, new)
         return new.whole
 
@@ -72,13 +73,13 @@ class ListCache:
 
 
 def _joined(info: ResourceInfo, records: Sequence[Record], head: bytes) -> bytes | Pieces:
-    if _is_large(records):
-        return Pieces(chain((head,), stored.each_item(info, records), (b"]}\n",)))
+    if (size := _size(records)) > LONG:
+        return Pieces(chain((head,), stored.each_item(info, records), (b"]}\n",)), size=size)
     return b"".join((head, *stored.items(info, records), b"]}\n"))
 
 
-def _is_large(records: Sequence[Record]) -> bool:
-    return sum(len(record.value) for record in records) > LARGE
+def _size(records: Sequence[Record]) -> int:
+    return sum(len(record.value) for record in records)
 
 
 def _weight(kept: _Kept) -> int:

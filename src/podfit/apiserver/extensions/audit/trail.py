@@ -23,7 +23,7 @@ from podfit.apiserver.request.audit_annotations import collecting
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.randomness import Random
 from podfit.net.streams import ClosingStream
-from podfit.net.wire import Identity, Pieces, Request, Response
+from podfit.net.wire import LARGEST_JOINED, Identity, Pieces, Request, Response
 
 AUDIT_ID = "audit-id"
 LONGEST_ID = 64
@@ -58,11 +58,16 @@ class Trail:
     def answered(self, answer: Response) -> Response:
         if self._wanted is None:
             self._judge()
+        if isinstance(answer.body, Pieces) and self._wants_answers() and answer.body.size <= LARGEST_JOINED:
+            answer = Response(answer.status, answer.headers, answer.body.joined())
         if isinstance(answer.body, bytes | Pieces):
             self._tell(COMPLETE, answer)
             return answer
         self._tell(STARTED, answer)
         return Response(answer.status, answer.headers, ClosingStream(answer.body, lambda: self._tell(COMPLETE, answer)))
+
+    def _wants_answers(self) -> bool:
+        return self._wanted is not None and self._wanted.level == REQUEST_RESPONSE
 
     def _judge(self) -> None:
         target, request = self._target, self._request
