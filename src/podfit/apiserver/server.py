@@ -7,6 +7,7 @@ handler directly.
 """
 
 import logging
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,7 +196,10 @@ class ApiServer:
         if registered := self._aggregation.find(request.path):
             return await self._aggregation.proxy(registered, request, identity)
         if target is None:
-            return self._pages.answer(request, ready=self.ready, stopping=self._stopping, address=self.address)
+            page = partial(self._pages.answer, ready=self.ready, stopping=self._stopping, address=self.address)
+            if request.path.startswith("/openapi/"):  # as much work as there are definitions
+                return await self._context.checks.beside(page, request)
+            return page(request)
         return await self._resources().answer(request, target, identity)
 
     def _backends(self) -> "Backends":

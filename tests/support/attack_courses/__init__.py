@@ -4,7 +4,7 @@ COURSES     against the API server of a `support.bounded.Victim` with a simulate
 APART       against a process of their own
 """
 
-from support.attack_courses import backends, connections, definitions, pods, processes, requests, workloads
+from support.attack_courses import backends, connections, definitions, pods, processes, requests, unreached, workloads
 from support.attack_courses.course import Course
 from support.attack_courses.processes import Apart
 
@@ -17,5 +17,6 @@ COURSES: tuple[Course, ...] = (
     *backends.COURSES,
     *connections.COURSES,
     *workloads.COURSES,
+    *unreached.COURSES,
 )
 APART: tuple[Apart, ...] = processes.APART

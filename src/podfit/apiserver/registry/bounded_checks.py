@@ -12,6 +12,7 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import Allowance, TooLong
 
 T = TypeVar("T")
+G = TypeVar("G")
 READERS = 2
 """Threads that decode bodies. Each may keep the loop waiting for 5 ms, Python's switch interval."""
 MOST = 20_000_000
@@ -32,7 +33,11 @@ class BoundedChecks:
 
     async def read(self, decode: Callable[[bytes], T], body: bytes) -> T:
         """What a body says, decoded beside the loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, decode, body)
+        return await self.beside(decode, body)
+
+    async def beside(self, work: Callable[[G], T], given: G) -> T:
+        """What pure work makes of something, in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work, given)
 
     async def run(self, check: Callable[[], T]) -> T:
         """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
