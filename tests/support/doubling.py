@@ -487,6 +487,7 @@ ELSEWHERE: Mapping[str, str] = {
     "apiserver.registry.service_allocation:ServiceRanges.parse": OPERATOR,
     "apiserver.registry.stored:decoded": "codec:decode of a record, kept",
     "apiserver.request.bodies:read_object": MEASURED + "apiserver/test_document_bounds.py, e2e/test_bounds.py",
+    "apiserver.request.bodies:read_options": "as read_object, of options",
     "apiserver.request.legacy_options:Legacy.parse": OPERATOR,
     "apiserver.request.protobuf.wire:read": MEASURED + "apiserver/test_protobuf_bounds.py",
     "client.decoding:decoded": "codec:decode of an answer",
