@@ -129,7 +129,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "doctor": ("0 API server and real node can run here", USAGE, "3 this machine lacks something"),
     "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
-    "resize": ("0 every pod has been resized", "1 not every one, or no pod runs", *_API),
+    "resize": ("0 every pod has been resized", "1 not every one, or one still waits, or no pod runs", *_API),
     "why": ("0 nothing waits or fails", "1 something does", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "token create": ("0 made", *_API),
