@@ -13,8 +13,11 @@ from typing import Literal
 import pytest
 import yaml
 
+from podfit.cli import status
+from podfit.cli.app import run
 from podfit.kubelet.runtime.containerd import Places
 from podfit.process.data_dir import DataDir
+from podfit.process.inspect import NodeReport, Report
 from support.terminal import podfit
 
 
@@ -84,7 +87,9 @@ def test_another_current_context_stays(home: Home) -> None:
 def test_a_crash_is_told_and_so_are_other_clusters(home: Home) -> None:
     _, first = home.up("one")
     _, second = home.up("two", "--kubeconfig", str(home.root / "two.yaml"))
-    assert f"also      a cluster runs on {second}\n" in home("status", "--data", first)
+    also = [line for line in home("status", "--data", first).splitlines() if line.startswith("  also ")]
+    assert len(also) == 1
+    assert second in also[0]
     kill(first)
     told = home("status", "--data", first, code=1)
     assert "crashed   podfit (pid " in told
@@ -122,3 +127,16 @@ def test_what_a_crash_left_is_listed(home: Home) -> None:
     finally:
         left.communicate()
     assert "  left " not in home("status", "--data", data, code=1)
+
+
+@pytest.mark.parametrize(("ready", "node", "code"), [(True, True, 0), (False, True, 1), (True, False, 1)])
+def test_a_cluster_that_is_not_ready_fails_a_health_check(
+    ready: bool, node: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def inspected(data: DataDir) -> Report:
+        nodes = (NodeReport("n1", "simulated", "no containers", node),)
+        return Report(running=True, data=str(data.root), ready=ready, nodes=nodes)
+
+    monkeypatch.setattr(status, "inspect", inspected)
+    assert run(["status", "--data", str(tmp_path)]) == code
+    assert run(["status", "--data", str(tmp_path), "-o", "json"]) == code

@@ -14,7 +14,7 @@ if [[ ${funcstack[1]} = _cyclopts_podfit ]]; then _cyclopts_podfit "$@"; else co
 
 def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="bash, zsh or fish")], /) -> int:
     """Print a script that completes command lines: `source <(podfit completion bash)` (fish: `| source`)."""
-    render.line(program().generate_completion(prog_name="podfit", shell=shell))
+    render.block(program().generate_completion(prog_name="podfit", shell=shell))
     if shell == "zsh":
-        render.line(ZSH_END)
+        render.block(ZSH_END)
     return exits.DONE

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import msgspec
 
+from podfit.cli.render import shown
+
 
 class LogFormat(StrEnum):
     TEXT = "text"
@@ -26,6 +28,17 @@ class _Json(logging.Formatter):
         return msgspec.json.encode(entry).decode()
 
 
+class _Text(logging.Formatter):
+    """What a cluster has said stands in one line, without codes for terminals (`render.shown`)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(shown, super().format(record).split("\n")))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        record.message = shown(record.message)
+        return super().formatMessage(record)
+
+
 class LogOptions(Protocol):
     @property
     def log_format(self) -> LogFormat: ...
@@ -36,7 +49,7 @@ class LogOptions(Protocol):
 def configure(options: LogOptions) -> None:
     """`verbose` 0 shows warnings, 1 what happens, 2 everything of podfit's own."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname).1s %(name)s %(message)s", "%H:%M:%S")
+    text = _Text("%(asctime)s %(levelname).1s %(name)s %(message)s", "%H:%M:%S")
     handler.setFormatter(_Json() if options.log_format is LogFormat.JSON else text)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(options.verbose, 2)]

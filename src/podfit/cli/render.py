@@ -3,6 +3,10 @@
 Facts go to stdout, one line each, so they can be piped and pasted; errors and progress go to stderr. An error has its
 cause, the evidence and a command that helps. In a pipe nothing is coloured or folded.
 
+Names and free text come from a cluster, where a container may write what it likes: a termination message, an event, a
+label. So all text goes through `shown`, and the only control codes that are printed are the line ends and colours made
+here.
+
     NO_COLOR        set and not empty: never colours
     FORCE_COLOR     set and neither empty nor 0: colours in a pipe too
     TERM=dumb       no colours
@@ -10,6 +14,7 @@ cause, the evidence and a command that helps. In a pipe nothing is coloured or f
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -47,6 +52,15 @@ WORDS = {
 """Verdicts, states of resizes and what became of them."""
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""C0 and C1 codes, which move the cursor and set titles; what turns text round or ends a line; surrogates."""
+
+
+def shown(text: str) -> str:
+    """The text with what would act on a terminal written as an escape: `\\x1b`, `\\r`, `\\u202e`."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
 def judged(word: str) -> Cell:
     """A verdict or state in the colour that it has everywhere."""
     return Cell(word, WORDS.get(word, ""))
@@ -77,8 +91,14 @@ _LEFT: list[TextIO] = []
 
 
 def line(text: str = "") -> None:
-    """A line on stdout as it is, such as a command to copy."""
-    _put(f"{text}\n", sys.stdout)
+    """A line on stdout, never folded, such as a command to copy."""
+    _put(f"{shown(text)}\n", sys.stdout)
+
+
+def block(text: str) -> None:
+    """Several lines on stdout, such as a file."""
+    for text_line in text.split("\n"):
+        line(text_line)
 
 
 def reader_left() -> bool:
@@ -110,7 +130,7 @@ def _to_nobody(stream: TextIO) -> None:
 
 def say(text: str) -> None:
     """A sentence on stdout, folded by words."""
-    for folded_line in folded(text, width=width_of(sys.stdout), hanging="  "):
+    for folded_line in folded(shown(text), width=width_of(sys.stdout), hanging="  "):
         line(folded_line)
 
 
@@ -120,18 +140,18 @@ def styled(*cells: str | Cell, then: str = "") -> None:
     In a terminal that is too narrow lines end with a piece, and the sentence has lines of its own.
     """
     width, paint = width_of(sys.stdout), coloured(sys.stdout)
-    shown: list[Span] = [[]]
-    for cell in (Cell(cell) if isinstance(cell, str) else cell for cell in cells):
-        taken = sum(len(word.text) for word in shown[-1])
-        if width and shown[-1] and taken + 2 + len(cell.text) > width:
-            shown.append([Cell(HANGING)])
+    then, spans = shown(then), list[Span]([[]])
+    for cell in map(_safe, cells):
+        taken = sum(len(word.text) for word in spans[-1])
+        if width and spans[-1] and taken + 2 + len(cell.text) > width:
+            spans.append([Cell(HANGING)])
             taken = 0
-        shown[-1] += [Cell("  "), cell] if taken else [cell]
-    if then and (not width or sum(len(word.text) for word in shown[-1]) + 2 + len(then) <= width):
-        shown[-1].append(Cell(f": {then}"))
+        spans[-1] += [Cell("  "), cell] if taken else [cell]
+    if then and (not width or sum(len(word.text) for word in spans[-1]) + 2 + len(then) <= width):
+        spans[-1].append(Cell(f": {then}"))
         then = ""
-    for span in shown:
-        line(_painted(span, paint))
+    for span in spans:
+        _put_line(span, paint)
     for folded_line in folded(HANGING + then, width=width) if then else ():
         line(folded_line)
 
@@ -144,7 +164,7 @@ def fact(label: str, text: str) -> None:
 def entry(name: str, text: str, label: int) -> None:
     """`  name   text` of a list, the text folded below itself."""
     width = width_of(sys.stdout)
-    first, *rest = folded(text, width=max(width - label - 2, 1) if width else 0)
+    first, *rest = folded(shown(text), width=max(width - label - 2, 1) if width else 0)
     line(f"  {name:<{label}}{first}")
     for following in rest:
         line(" " * (label + 2) + following)
@@ -152,24 +172,24 @@ def entry(name: str, text: str, label: int) -> None:
 
 def progress(text: str) -> None:
     """On stderr: what is not the answer itself."""
-    for line in folded(text, width=width_of(sys.stderr), hanging="  "):
+    for line in folded(shown(text), width=width_of(sys.stderr), hanging="  "):
         _put(f"{line}\n", sys.stderr)
 
 
 def advice(text: str) -> None:
     """On stderr, never folded: it ends with a command to copy."""
-    _put(f"{text}\n", sys.stderr)
+    _put(f"{shown(text)}\n", sys.stderr)
 
 
 def error(message: str, *, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> None:
     """The message and what is known of it, folded; commands that help as they are."""
     width = width_of(sys.stderr)
-    first, *rest = folded(f"error: {message}", width=width, hanging="  ")
+    first, *rest = folded(f"error: {shown(message)}", width=width, hanging="  ")
     label = _painted([Cell("error:", BAD)], coloured(sys.stderr))
     lines = [first.replace("error:", label, 1), *rest]
     for line in evidence:
-        lines += folded(f"  {line}", width=width, hanging="  ")
-    lines += (f"  {line}" for line in fix)
+        lines += folded(f"  {shown(line)}", width=width, hanging="  ")
+    lines += (f"  {shown(line)}" for line in fix)
     _put("".join(f"{line}\n" for line in lines), sys.stderr)
 
 
@@ -187,7 +207,12 @@ def document(value: Any, form: str) -> None:
 
         _put(yaml.safe_dump(plain, sort_keys=False), sys.stdout)
     else:
-        _put(f"{msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()}\n", sys.stdout)
+        text = msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+        _put("\n".join(_CONTROL.sub(_in_json, part) for part in text.split("\n")) + "\n", sys.stdout)
+
+
+def _in_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def table(header: Sequence[str], rows: Iterable[Row], *, indent: str = "", keys: int = 1) -> None:
@@ -196,8 +221,18 @@ def table(header: Sequence[str], rows: Iterable[Row], *, indent: str = "", keys:
     """
     width, paint = width_of(sys.stdout), coloured(sys.stdout)
     room = max(width - len(indent), 1) if width else 0
-    for span in laid_out(header, list(rows), width=room, keys=keys):
-        line(indent + _painted(span, paint))
+    safe = [[_safe(cell) for cell in row] for row in rows]
+    for span in laid_out(header, safe, width=room, keys=keys):
+        _put_line([Cell(indent), *span], paint)
+
+
+def _safe(cell: str | Cell) -> Cell:
+    return Cell(shown(cell)) if isinstance(cell, str) else Cell(shown(cell.text), cell.tone)
+
+
+def _put_line(span: Span, paint: bool) -> None:
+    """Of cells that are safe."""
+    _put(f"{_painted(span, paint)}\n", sys.stdout)
 
 
 def _painted(span: Span, paint: bool) -> str:

@@ -17,7 +17,7 @@ def status(
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
     output: NarrowOutputOption = Output.TEXT,
 ) -> int:
-    """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is running."""
+    """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is ready."""
 
     found = asyncio.run(inspect(DataDir.at(data)))
     if not output.for_people:
@@ -32,7 +32,12 @@ def status(
         render.fact("pods", ", ".join(f"{count} {phase}" for phase, count in found.pods.items()) or "none")
         render.fact("data", found.data)
         _others(found)
-    return exits.DONE if found.running else exits.REFUSED
+    return exits.DONE if _healthy(found) else exits.REFUSED
+
+
+def _healthy(report: Report) -> bool:
+    """As a health check sees it: the API server answers that it is ready, and so is every node of this process."""
+    return report.running and report.ready and all(node.ready for node in report.nodes)
 
 
 def _ended(report: Report, data: DataDir) -> None:
@@ -52,5 +57,6 @@ def _ended(report: Report, data: DataDir) -> None:
 
 
 def _others(report: Report) -> None:
-    for root in report.others:
-        render.fact("also", f"a cluster runs on {root}")
+    if report.others:
+        runs = "a cluster runs" if len(report.others) == 1 else f"{len(report.others)} clusters run"
+        render.fact("also", f"{runs} on {', '.join(report.others)}")

@@ -57,7 +57,7 @@ def create(
     if out is not None:
         write_atomic(out, content)
     else:
-        render.line(content.decode().rstrip("\n"))
+        render.block(content.decode().rstrip("\n"))
     render.progress(f"join a machine:  podfit kubelet --bootstrap-kubeconfig {out or 'FILE'}   (good for {ttl:g} h)")
     if is_loopback_url(joining.server):
         render.progress(

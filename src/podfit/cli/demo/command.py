@@ -92,5 +92,5 @@ async def _demo(options: UpOptions) -> None:
         finally:
             await supervisor.stop()
             await client.close()
-        render.line("\nall checks passed; stopping the cluster")
+        render.block("\nall checks passed; stopping the cluster")
     render.line(f"next: sudo {sys.argv[0]} up")
