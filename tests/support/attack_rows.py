@@ -63,6 +63,8 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "requests through `pods/proxy`": "apiserver/test_proxy.py::test_pods_that_do_not_answer_take_few_seats",
+    "answers through them": "apiserver/test_proxy.py::test_who_leaves_ends_the_connection",
     "a path of a printer column": "test_doubling.py::test_the_most_that_a_request_brings",
     "selectors of an aggregated": "test_doubling.py::test_the_most_that_a_request_brings",
     "a record of the store": "store/test_damaged_records.py::test_bytes_that_are_others",
