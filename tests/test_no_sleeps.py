@@ -9,6 +9,7 @@ CALLS = ("time.sleep(", "asyncio.sleep(", "SystemClock().sleep(")
 WAITING = {"support/eventually.py"}
 """Where waiting is done, once for all."""
 SLEEPING = {
+    "apiserver/test_protobuf_bounds.py": "the pace of a client, while others hold the server up",
     "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
     "e2e/test_crash.py": "so long containerd stands still",
     "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",

@@ -62,7 +62,7 @@ def test_replicaset_should_serve_a_basic_image_on_each_replica_with_a_public_ima
     cluster.apply({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "basic"}, "spec": spec})
     (pod,) = eventually(
         lambda: json.loads(cluster.ok("get", "pods", "-l", "app=basic", "-o", "json"))["items"],
-        lambda found: len(found) == 1 and running(found[0]),
+        lambda pods: len(pods) == 1 and running(pods[0]),
         within=30,
         what="the replica runs",
         told=cluster.log,
