@@ -33,7 +33,9 @@ OF_FILES = 0.75  # no more than this part of the files that the process may open
 ACCEPTED = 64  # in one turn of the loop
 HANDSHAKES = 4  # begun in one turn of the loop
 BACKLOG = 1024
-ENDED, GIVE_BACK_SECONDS = 256, 3.0  # connections, and how long after so many of them memory is given back
+ENDED = 256  # connections, after which memory is given back
+AGAIN_SECONDS = (8.0, 24.0)  # after that once more: what ends late, and what Python finds in cycles
+GIVE_BACK_SECONDS, GIVE_BACK_LOOKS = 3.0, 10  # when none has ended for so long, looked so often
 RECEIVED_IN_KERNEL = 32 * 1024  # bytes: what comes at once, which TLS keeps room for as long as the connection lasts
 UNSENT_IN_KERNEL = 128 * 1024  # bytes that the kernel takes before it can send them
 TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; the module socket has no name for it
@@ -76,11 +78,21 @@ class Connections:
         self.alive.discard(connection)
         self._ended += 1
         if self._ended == ENDED:
-            asyncio.get_running_loop().call_later(GIVE_BACK_SECONDS, self._give_back)
+            self._give_back_later(self._ended, GIVE_BACK_LOOKS)
 
-    def _give_back(self) -> None:
+    def _give_back_later(self, ended: int, looks: int) -> None:
+        asyncio.get_running_loop().call_later(GIVE_BACK_SECONDS, self._give_back, ended, looks)
+
+    def _give_back(self, ended: int, looks: int) -> None:
+        """When no further ones have ended for a while, or long after the first."""
+        if self._ended > ended and looks:
+            self._give_back_later(self._ended, looks - 1)
+            return
         self._ended = 0
-        asyncio.get_running_loop().run_in_executor(None, give_back)
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, give_back)
+        for seconds in AGAIN_SECONDS:
+            loop.call_later(seconds, loop.run_in_executor, None, give_back)
 
     def handshake_begins(self, arriving: "Arriving") -> None:
         """Its client has begun a handshake, which has its turn."""
