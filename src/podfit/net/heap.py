@@ -5,12 +5,15 @@ library keeps it for what may come: hundreds of MiB after a flood, until somebod
 """
 
 import ctypes
+import gc
 from functools import lru_cache
 from typing import Any
 
 
 def give_back() -> None:
-    """Takes some milliseconds for a hundred MiB; to be called in a thread. Without glibc there is nothing to do."""
+    """Takes some milliseconds for a hundred MiB; to be called in a thread. Without glibc there is nothing to do. What
+    connections leave in cycles is young, so the old objects are not looked through."""
+    gc.collect(1)
     if (trim := _trim()) is not None:
         trim(0)
 
