@@ -65,6 +65,24 @@ async def test_what_a_container_said_is_still_told(tmp_path: Path, capsys: pytes
     assert r"\x1b]0;owned\x07" in capsys.readouterr().out
 
 
+async def test_a_container_in_trouble_fails_the_whole_namespace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = pod("crash")
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off"}
+    for status in broken["status"]["containerStatuses"]:
+        status |= {"state": {"waiting": waiting}, "ready": False}
+    assert await ask(tmp_path, Conversation(36, pod(), broken), "why", "-A") == 1
+    assert "CrashLoopBackOff" in capsys.readouterr().out
+    homeless = pod("toobig")
+    homeless["spec"].pop("nodeName")
+    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
+    homeless["status"] = {"phase": "Pending", "conditions": [why]}
+    assert await ask(tmp_path, Conversation(36, homeless), "why", "-A") == 1
+    assert "0/1 nodes are available" in capsys.readouterr().out
+    assert await ask(tmp_path, Conversation(36, pod()), "why", "-A") == 0
+
+
 PRINTERS: dict[str, Callable[[str], Any]] = {
     "line": render.line,
     "block": render.block,

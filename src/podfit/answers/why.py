@@ -193,13 +193,24 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
 
 
 def why_waiting(snapshot: Snapshot, now: datetime) -> tuple[PodWhy, ...]:
-    """Every pod whose resize is not done, by node and there in the order of its queue; new pods are no resizes."""
+    """Every pod whose resize is not done, by node and there in the order of its queue, and every pod that has another
+    trouble: a container that does not run as it should, no node that takes it. What is only new has none.
+    """
     found = []
     for pod in snapshot.pods:
         state, _ = state_of(pod, tuple(sizes_of(pod, snapshot.age.gates)), snapshot.age)
-        if pod.spec.node_name and state != SETTLED:
+        waits = state != SETTLED if pod.spec.node_name else _unschedulable(pod)
+        if waits or (pod.status.phase not in OVER and any(troubles(pod))):
             found.append(why_pod(pod, snapshot, now))
     return tuple(sorted(found, key=_turn))
+
+
+def _unschedulable(pod: Pod) -> bool:
+    """Whether the scheduler has said so."""
+    return any(
+        condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable"
+        for condition in pod.status.conditions
+    )
 
 
 def _turn(about: PodWhy) -> tuple[str, bool, int, str, str]:

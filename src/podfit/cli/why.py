@@ -127,7 +127,7 @@ def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
             render.duration(pod.waited) if pod.since else "-",
             pod.short_by or "-",
             *(_more(pod) if wide else ()),
-            readable_text(pod.message) or pod.next,
+            "; ".join(filter(None, (readable_text(pod.message), *pod.troubles))) or pod.next,
         )
         for pod in waiting
     ]
