@@ -177,5 +177,7 @@ def test_four_thousand_hostile_connections_of_each_sort(tmp_path: Path, figure: 
     course(tmp_path, MANY, SORTS, figure)
 
 
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
 def test_some_hostile_connections(tmp_path: Path, figure: Figure) -> None:
     course(tmp_path, FEW, SHORT, figure)

@@ -118,7 +118,7 @@ class Pieces:
     """A whole body that is not put together at once: parts, joined to pieces, or cut into them, only as they are sent.
     `size` is about how many bytes it has in all."""
 
-    def __init__(self, parts: Iterable[bytes], *, size: int = 0, piece: int = 64 * 1024) -> None:
+    def __init__(self, parts: Iterable[bytes | memoryview], *, size: int = 0, piece: int = 64 * 1024) -> None:
         self.size = size
         self._parts = iter(parts)
         self._piece = piece
@@ -129,17 +129,18 @@ class Pieces:
 
     async def __anext__(self) -> bytes:
         await asyncio.sleep(0)  # a receiver with much room would take all of it in one turn of the loop
-        if not self._rest:
-            joined, size = list[bytes](), 0
-            for part in self._parts:
-                joined.append(part)
-                size += len(part)
-                if size >= self._piece:
+        piece = bytearray()
+        while len(piece) < self._piece:
+            if not self._rest:
+                part = next(self._parts, None)
+                if part is None:
                     break
-            if not joined:
-                raise StopAsyncIteration
-            self._rest = memoryview(joined[0] if len(joined) == 1 else b"".join(joined))
-        piece, self._rest = self._rest[: self._piece], self._rest[self._piece :]
+                self._rest = memoryview(part)
+            room = self._piece - len(piece)
+            piece += self._rest[:room]
+            self._rest = self._rest[room:]
+        if not piece:
+            raise StopAsyncIteration
         return bytes(piece)
 
     def joined(self) -> bytes:

@@ -88,14 +88,14 @@ def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
     return parts[:-1]
 
 
-def each_item(info: ResourceInfo, records: Iterable[Record]) -> Iterator[bytes]:
-    """The same, one after the other: no more than the bytes of one are copied. Each begins with its comma, of which the
+def each_item(info: ResourceInfo, records: Iterable[Record]) -> Iterator[bytes | memoryview]:
+    """The same, one after the other: none of their bytes is copied. Each begins with its comma, of which the
     first is empty."""
     start, opening, comma = len(head(info)), _opening(info), b""
     for record in records:
         yield comma
         yield opening % record.mod_revision
-        yield record.value[start:]
+        yield memoryview(record.value)[start:]
         comma = b","
 
 
