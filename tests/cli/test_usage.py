@@ -13,7 +13,7 @@ from podfit.cli.examples import EXAMPLES
         (["plan", "pod", "web", "api"], 'unexpected argument "api"', "podfit plan --help"),
         (["plan", "pod/web", "--cpus", "1"], "unknown flag: --cpus; did you mean --cpu?", "podfit plan --help"),
         (["plan", "pod/web", "--cpu"], "flag needs an argument: --cpu", "podfit plan --help"),
-        (["resize"], "TARGET is missing: pod/NAME", "podfit resize --help"),
+        (["resize"], "a target is required, such as pod/NAME, or -f alone", "podfit resize --help"),
         (["plan"], "a target is required, such as pod/NAME, or -f alone", "podfit plan --help"),
         (["plan", "pod/web"], "one of --cpu, --memory, -f and --undo is required", "podfit plan --help"),
         (["plan", "pod/web", "--undo", "--cpu", "1"], "--undo cannot be combined with --cpu", "podfit plan --help"),

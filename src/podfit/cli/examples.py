@@ -127,7 +127,12 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
     "completion": ("0 printed", USAGE),
     "doctor": ("0 API server and real node can run here", USAGE, "3 this machine lacks something"),
-    "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),
+    "status": (
+        "0 it runs and is ready, with all its nodes",
+        "1 it does not run, or is not ready",
+        USAGE,
+        "3 the directory cannot be read",
+    ),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
     "resize": ("0 every pod has been resized", "1 not every one, or one still waits, or no pod runs", *_API),
     "why": ("0 nothing waits or fails", "1 something does", *_API),
