@@ -17,7 +17,7 @@ How to write one:
    by `expectations.Expectations`; a status is written with the version it was made from.
 4. What is decided about many objects is decided `beside` the event loop (`net/loop_turns.py`), and the key rests.
 5. Pods and their like belong to whoever `decide.workload.claims` says; `owners.Owned` finds and claims them. They are
-   made and ended by `pod_control.PodControl`, many at once by `batches.slow_start`.
+   made and ended by `pod_control.PodControl`, many at once by `slow_start.slow_start`.
 6. Composition is a line in `process/controllers.py`, its name a line in `process/options.py:CONTROLLERS`.
 """
 

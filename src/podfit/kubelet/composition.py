@@ -73,7 +73,7 @@ IMAGES = "imagefs.available"
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kubelet stands on; `kubelet.Kubelet` says what each is. `metrics` are its own."""
+    """What a kubelet stands on; `kubelet.kubelet.Kubelet` says what each is. `metrics` are its own."""
 
     client: Client
     runtime: Runtime

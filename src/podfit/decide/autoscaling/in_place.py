@@ -68,7 +68,7 @@ def waits_for_memory(pod: Pod) -> bool:
 def evictable(
     pod: Pod, group: Group | None, since: datetime | None, now: datetime, *, upstream_compatible: bool = False
 ) -> bool:
-    """Whether a pod may be evicted now (9.3); pending ones do not count as a disruption."""
+    """Whether a pod may be evicted now; pending ones do not count as a disruption."""
     if group is None:
         return False
     if pod.status.phase == "Pending":

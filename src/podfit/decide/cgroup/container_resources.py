@@ -75,7 +75,7 @@ def memory(amounts: ResourceList) -> int:
 
 
 def effective(pod: Pod, container: Container) -> ResourceRequirements:
-    """The container's resources, with the pod's limits where it has none of its own; this is what is recorded (5.6)."""
+    """The container's resources, with the pod's limits where it has none of its own; this is what is recorded."""
     own, level = container.resources, (pod.spec.resources or NOTHING).limits
     implied = {name: level[name] for name in RESOURCES if level.get(name) and not own.limits.get(name)}
     return msgspec.structs.replace(own, limits={**own.limits, **implied}) if implied else own
@@ -112,13 +112,13 @@ def _unified(pod: Pod, container: Container, machine: Machine, request: int, lim
 
 
 def unthrottled(pod: Pod, container: Container, machine: Machine) -> bool:
-    """Whether the container has CPUs to itself, so that a quota could only get in its way (6.2)."""
+    """Whether the container has CPUs to itself, so that a quota could only get in its way."""
     alone = machine.static_cpus and machine.gates["DisableCPUQuotaWithExclusiveCPUs"]
     return alone and exclusive_count(pod, container, machine.gates) > 0
 
 
 def limited_swap(pod: Pod, container: Container, machine: Machine) -> bool:
-    """Whether the container may swap: Burstable, not critical, on v2, with a memory request unlike its limit (6.2)."""
+    """Whether the container may swap: Burstable, not critical, on v2, with a memory request unlike its limit."""
     request, limit = container.resources.requests.get("memory"), container.resources.limits.get("memory")
     eligible = pod.status.qos_class == "Burstable" and not is_critical(pod)
     return bool(machine.swap and machine.cgroup == "v2" and eligible and request and request != limit)
@@ -157,7 +157,7 @@ def _hugepages(pod: Pod, container: Container, machine: Machine) -> dict[str, in
 
 
 def oom_score_adj(pod: Pod, container: Container, capacity: int) -> int:
-    """Who dies first when memory runs out: -997 last, 1000 first (6.5). `capacity` is the machine's memory."""
+    """Who dies first when memory runs out: -997 last, 1000 first. `capacity` is the machine's memory."""
     if (pod.spec.priority or 0) >= NODE_CRITICAL or pod.status.qos_class == "Guaranteed":
         return -997
     if pod.status.qos_class == "BestEffort" or not capacity:

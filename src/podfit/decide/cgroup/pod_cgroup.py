@@ -49,7 +49,7 @@ def pod_config(pod: Pod, machine: Machine) -> PodConfig:
 
 
 def pod_kept(pod: Pod, machine: Machine) -> Kept | None:
-    """What the pod's cgroup keeps from reclaim, at its creation: a resize does not touch it (6.4). None = not ours."""
+    """What the pod's cgroup keeps from reclaim, at its creation: a resize does not touch it. None = not ours."""
     if machine.memory_qos is None:
         return None
     return machine.memory_qos.kept(pod.status.qos_class, memory(pod_requests(pod, gates=machine.gates)))
@@ -128,7 +128,7 @@ def _values(requests: ResourceList, limits: ResourceList, machine: Machine) -> C
 
 
 class PodValues(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cgroup holds; None = unlimited. v2 has a `weight`, from which `shares` were computed lossily (6.1)."""
+    """What the cgroup holds; None = unlimited. v2 has a `weight`, from which `shares` were computed lossily."""
 
     shares: int
     quota: int | None

@@ -1,6 +1,7 @@
 """The API's checks of a resize, in their order, as one list of data (R-008 to R-076).
 
-The admission chain makes its plugins from it, `plan` goes through it, and the documentation is checked against it. A
+`plan` goes through it, the admission chain makes what asks the node (`NODE_CHECKS`) from it, and
+`tests/apiserver/test_admission_order.py` holds the chain's order and the documentation to it. A
 check without a function is made by somebody whom only the request itself can ask, such as a webhook; `plan` names those
 that may still refuse.
 """

@@ -1,6 +1,6 @@
 """The allocation manager: the shell of the node machine. It persists what is allocated, then carries out the effects.
 
-    event ──▶ decide.node.step ──▶ Persist: checkpoint and managers' files ──▶ state, events, syncs, metrics
+    event ──▶ decide.node.machine.step ──▶ Persist: checkpoint and managers' files ──▶ state, events, syncs, metrics
 
 Steps are taken one after the other: whoever reads the state sees none that is half done. When nothing can be persisted
 the step is taken again without allocating anything.

@@ -1,6 +1,6 @@
 """POST of an Eviction to a pod: a deletion that asks the disruption budgets first.
 
-decide.evicting ─▶ the budget is charged ─▶ the pod says why it goes ─▶ it is deleted as by DELETE
+decide.workload.disruption ─▶ the budget is charged ─▶ the pod says why it goes ─▶ it is deleted as by DELETE
 """
 
 from functools import partial
