@@ -5,6 +5,7 @@ resize        the heart: `checks` (what the API checks, in order), `validation`,
 node          the node machine: admission, allocation, the retry queue, victims for a critical pod; `room` beside it
 pod           what a pod counts for, its QoS class, its environment, its restart policy
 placement     filters, scores, preemption: the scheduler's decisions
+capacity      how many nodes pending pods need, and which node may go: drain rules, estimates, utilization
 managers      the static CPU and memory manager policies
 cgroup        from millicores and bytes to what the kernel takes
 limits        LimitRange and ResourceQuota
