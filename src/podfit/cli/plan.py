@@ -183,7 +183,7 @@ def _amounts(answer: Plan) -> None:
         for pod in answer.pods
         for change in pod.changes or [Change("-", "", "", "", "")]
     ]
-    render.table(header, rows)
+    render.table(header, rows, whole=True)
 
 
 def _template(answer: TemplatePlan) -> None:

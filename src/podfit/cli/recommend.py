@@ -129,7 +129,7 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
     ]
     if rows:
         columns = (*(("NAMESPACE",) if everywhere else ()), *header[:-1], *more, header[-1])
-        render.table(columns, rows, keys=columns.index("RESOURCE") + 1)
+        render.table(columns, rows, keys=columns.index("RESOURCE") + 1, whole=wide)
         render.fact(*total_saved(recommendations.saves))
     else:
         render.line("nothing is known of any running container")

@@ -215,15 +215,28 @@ def _in_json(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def table(header: Sequence[str], rows: Iterable[Row], *, indent: str = "", keys: int = 1) -> None:
-    """Left-aligned columns, three spaces apart. In a terminal that is too narrow the last column is wrapped, or each
-    row becomes a record that is called by its first `keys` columns.
+def table(
+    header: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    indent: str = "",
+    keys: int = 1,
+    whole: bool = False,
+    told: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Left-aligned columns, three spaces apart, laid out for the terminal (`tables`). `whole` is for -o wide.
+
+    Says on stderr which columns are left out, and answers them; not when they are those that were `told` before.
     """
     width, paint = width_of(sys.stdout), coloured(sys.stdout)
     room = max(width - len(indent), 1) if width else 0
     safe = [[_safe(cell) for cell in row] for row in rows]
-    for span in laid_out(header, safe, width=room, keys=keys):
+    layout = laid_out(header, safe, width=room, keys=keys, whole=whole)
+    for span in layout.lines:
         _put_line([Cell(indent), *span], paint)
+    if layout.left_out and layout.left_out != tuple(told):
+        progress(f"left out in {width} columns: {', '.join(layout.left_out)}")
+    return layout.left_out
 
 
 def _safe(cell: str | Cell) -> Cell:

@@ -74,27 +74,30 @@ def top(
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What `--watch` has shown: columns stay, and notes are not repeated."""
+    """What `--watch` has shown: columns stay, and notes are not repeated, `left_out` neither."""
 
     columns: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def _frame(answer: Top, output: Output, last: Frame, *, everywhere: bool) -> Frame:
-    notes, columns = (*answer.notes, *answer.missing), last.columns
+    notes, columns, left_out = (*answer.notes, *answer.missing), last.columns, last.left_out
+    wide = output is Output.WIDE
     if not output.for_people:
         render.document(answer, output)
         return last
     if answer.rows:
-        grid = _grid(answer, everywhere=everywhere, wide=output is Output.WIDE, kept=columns)
+        grid = _grid(answer, everywhere=everywhere, wide=wide, kept=columns)
         columns = frozenset(grid)
         keys = tuple(grid).index("CONTAINER") + 1
-        render.table(tuple(grid), list(zip(*grid.values(), strict=True)), keys=keys)
+        rows = list(zip(*grid.values(), strict=True))
+        left_out = render.table(tuple(grid), rows, keys=keys, whole=wide, told=left_out)
     else:
         render.line("no running container")
     for line in notes if notes != last.notes else ():
         render.progress(f"note: {line}")
-    return Frame(columns, notes)
+    return Frame(columns, notes, left_out)
 
 
 def _show(answer: Top, output: Output, *, everywhere: bool) -> int:

@@ -134,7 +134,7 @@ def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
     more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
     where = ("NAMESPACE",) if everywhere else ()
     header = (*where, "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE")
-    render.table(header, rows, keys=1 + len(where))
+    render.table(header, rows, keys=1 + len(where), whole=wide)
 
 
 def _tell(node: NodeWhy, output: Output) -> None:
@@ -186,7 +186,7 @@ def _members(node: NodeWhy) -> None:
         for member in node.members
     ]
     header = ("POD", "QOS", "PRIORITY", "CPU", "COUNTED", "MEMORY", "COUNTED", "BECAUSE")
-    render.table(header, rows, indent="  ")
+    render.table(header, rows, indent="  ", whole=True)
 
 
 def _more(pod: PodWhy) -> tuple[str, str, str]:
