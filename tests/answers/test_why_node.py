@@ -91,3 +91,13 @@ async def test_servers_of_every_age(minor: int) -> None:
     conversation = Conversation(minor, pod("web", cpu="3", allocated="500m", resize="Deferred", conditions=[DEFERRED]))
     found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
     assert [why.state for why in why_node("n1", found, NOW).waiting] == ["deferred"]
+
+
+@pytest.mark.parametrize(("minor", "counted"), [(35, "1"), (36, "2")])
+async def test_the_scheduler_counts_by_the_gates_of_its_release(minor: int, counted: str) -> None:
+    """1.35 leaves out what a node reports of the pod as a whole: the gate for resizing that is off."""
+    small, large = ({"requests": {"cpu": cpu, "memory": "1Gi"}} for cpu in ("1", "2"))
+    told = pod("web", cpu="500m", spec={"resources": small}, resources=large, allocatedResources=large["requests"])
+    conversation = Conversation(minor, told)
+    why = why_node("n1", await Reader(conversation.client, "shop").read(Target(NODE, "n1")), NOW)
+    assert (why.counted["cpu"], why.members[0].counted["cpu"]) == (counted, counted)

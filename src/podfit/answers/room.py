@@ -7,6 +7,7 @@ import msgspec
 from podfit.answers.effects import RESOURCES
 from podfit.answers.live_node import NodePod
 from podfit.api.meta.base import ResourceList
+from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Format, Quantity
 from podfit.decide.pod.requests import pod_requests
 
@@ -28,8 +29,9 @@ def allocated_to(members: Sequence[NodePod]) -> ResourceList:
     return _total([member.counts.requests for member in members])
 
 
-def counted_for(members: Sequence[NodePod]) -> ResourceList:
-    return _total([pod_requests(member.desired, use_status=True) for member in members])
+def counted_for(members: Sequence[NodePod], gates: FeatureGates) -> ResourceList:
+    """What the scheduler counts; `gates` are the cluster's."""
+    return _total([pod_requests(member.desired, gates=gates, use_status=True) for member in members])
 
 
 def _total(lists: Sequence[ResourceList]) -> ResourceList:
@@ -42,9 +44,9 @@ def _form(lists: Sequence[ResourceList], name: str) -> Format:
     return next((amounts[name].format for amounts in lists if amounts.get(name)), Format.DECIMAL_SI)
 
 
-def seen_fuller(members: Sequence[NodePod]) -> Iterator[str]:
+def seen_fuller(members: Sequence[NodePod], gates: FeatureGates) -> Iterator[str]:
     """The scheduler counts desires that wait, so it sees the node fuller than it is (R-078)."""
-    counted, held = counted_for(members), allocated_to(members)
+    counted, held = counted_for(members, gates), allocated_to(members)
     more = [f"{counted[name] - held[name]} {name}" for name in RESOURCES if counted[name] > held[name]]
     if more:
         yield f"the scheduler counts what waits as well: it sees this node {' and '.join(more)} fuller than it is"
@@ -61,8 +63,8 @@ class PodShare(msgspec.Struct, frozen=True, rename="camel"):
     why: str
 
 
-def held_by(member: NodePod) -> PodShare:
-    counted = pod_requests(member.desired, use_status=True)
+def held_by(member: NodePod, gates: FeatureGates) -> PodShare:
+    counted = pod_requests(member.desired, gates=gates, use_status=True)
     more = any(counted.get(name, ZERO) > member.counts.requests.get(name, ZERO) for name in RESOURCES)
     waits = "infeasible" if member.infeasible else "waiting"
     return PodShare(

@@ -29,6 +29,7 @@ from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.pods.types import Pod
+from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
 from podfit.decide.workload.disruption import why_protected
@@ -129,7 +130,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     model = live_node(node.metadata.name, snapshot)
     if pod.metadata.uid not in model.members:
         return about
-    told = _explained(about, model, pod)
+    told = _explained(about, model, pod, snapshot.age.gates)
     return msgspec.structs.replace(told, room=_room_for(pod, node.metadata.name, snapshot)) if told.short_by else told
 
 
@@ -166,7 +167,7 @@ def _not_scheduled(pod: Pod, snapshot: Snapshot) -> str:
     return place.why or f"the scheduler has not looked at it yet; it would choose {place.node}"
 
 
-def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
+def _explained(about: PodWhy, model: LiveNode, pod: Pod, gates: FeatureGates) -> PodWhy:
     verdict = model.verdict(pod.metadata.uid)
     if isinstance(verdict, Infeasible):
         return msgspec.structs.replace(about, message=verdict.message)
@@ -188,7 +189,7 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
         holders=holders[:HOLDERS],
         frees=frees[:HOLDERS],
         ends=model.ends(pod.metadata.uid),
-        notes=(*about.notes, *seen_fuller(list(model.members.values()))),
+        notes=(*about.notes, *seen_fuller(list(model.members.values()), gates)),
     )
 
 

@@ -47,7 +47,7 @@ class NodeWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
     model = live_node(name, snapshot)
-    members = list(model.members.values())
+    members, gates = list(model.members.values()), snapshot.age.gates
     queue = [member.desired for member in model.queue()]
     others = [member.desired for member in members if not any(member.desired is one for one in queue)]
     about = [why_pod(pod, snapshot, now) for pod in (*queue, *others)]
@@ -57,15 +57,15 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
         node=name,
         allocatable=texts_of(model.view.allocatable),
         promised=texts_of(allocated_to(members)),
-        counted=texts_of(counted_for(members)),
+        counted=texts_of(counted_for(members, gates)),
         holders=tuple(holders_of("cpu", members)),
         memory_holders=tuple(holders_of("memory", members)),
-        members=tuple(map(held_by, members)),
+        members=tuple(held_by(member, gates) for member in members),
         waiting=tuple(pod for pod in about if pod.state != SETTLED),
         nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
         shut_out=shut,
         kept_off=off,
-        notes=(*notes_of(snapshot), *seen_fuller(list(model.members.values()))),
+        notes=(*notes_of(snapshot), *seen_fuller(members, gates)),
     )
 
 

@@ -3,7 +3,6 @@
 requests             what a pod counts for; `qos`: its class
 allocated            what is set aside for its containers and for itself
 restart_backoff      how long a container that keeps ending waits (CrashLoopBackOff)
-restart_policy       whether a container that ended is run again (which ones a resize restarts: `decide.resize.steps`)
 probing              when a container is probed, and what the outcome makes of it
 environment          variables of containers; `service_variables`: those of services
 ephemeral_containers containers that `kubectl debug` adds

@@ -13,11 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.probing import ProbeKind
-from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
@@ -72,7 +72,7 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
 
 def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code: int | None = None) -> bool:
     """Whether an ended regular or plain init container is to be run again; `exit_code` when it has not ended yet."""
-    return comes_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
+    return starts_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
 
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> PodActions:

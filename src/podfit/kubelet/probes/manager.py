@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import Probe
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random, fraction
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import field_path
 from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, Result
-from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult
 from podfit.kubelet.probes.health import Health
 from podfit.kubelet.probes.worker import ProbeWorker
@@ -105,7 +105,7 @@ class ProbeManager:
             started=started,
             was_well=_was_well(pod, container.name, instance.id, kind),
             ending=ending,
-            over=ended and (ending or not comes_again(pod.spec, container, instance.exit_code)),
+            over=ended and (ending or not starts_again(pod.spec, container, instance.exit_code)),
         )
 
     def _health(self, pod: Pod, newest: Mapping[str, ContainerStatus]) -> Health:

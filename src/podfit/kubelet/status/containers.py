@@ -14,12 +14,12 @@ from podfit.api.core.v1.pods.container_status import (
     VolumeMountStatus,
 )
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
-from podfit.decide.pod.restart_policy import comes_again
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced
 from podfit.kubelet.runtime import types as runtime
@@ -96,7 +96,7 @@ def _is_over(
     """Whether it was ended for its postStart hook and does not come again: then nothing is waited for."""
     if waiting.reason != POST_START_ERROR or newest.state is not runtime.ContainerState.EXITED:
         return False
-    return not comes_again(facts.allocated.spec, container, newest.exit_code)
+    return not starts_again(facts.allocated.spec, container, newest.exit_code)
 
 
 def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:

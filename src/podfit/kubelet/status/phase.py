@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.decide.pod.allocated import is_sidecar
-from podfit.decide.pod.restart_policy import comes_again
 
 TERMINAL = ("Succeeded", "Failed")
 
@@ -31,7 +31,7 @@ def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[C
     if len(running) + len(stopped) < len(states) or not states:
         return "Pending"
     declared = {container.name: container for container in spec.containers}
-    if running or any(comes_again(spec, declared[status.name], _exit_code(status)) for status in stopped):
+    if running or any(starts_again(spec, declared[status.name], _exit_code(status)) for status in stopped):
         return "Running"
     return "Succeeded" if all(_ended_well(status) for status in stopped) else "Failed"
 
@@ -54,4 +54,4 @@ def _exit_code(status: ContainerStatus) -> int:
 def _failed_for_good(spec: PodSpec, container: Container, statuses: Mapping[str, ContainerStatus]) -> bool:
     status = statuses.get(container.name)
     over = status.state.terminated if status is not None else None
-    return over is not None and over.exit_code != 0 and not comes_again(spec, container, over.exit_code)
+    return over is not None and over.exit_code != 0 and not starts_again(spec, container, over.exit_code)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec
 from podfit.api.core.v1.pods.validation.annotations import validate_annotation_update, validate_pod_annotations
 from podfit.api.meta.validation import names
@@ -89,16 +90,7 @@ def _restarts(spec: PodSpec, attribute: str, name: str, exit_code: int) -> bool:
         return True
     containers = spec.containers if attribute == "container_statuses" else spec.init_containers
     container = next((container for container in containers if container.name == name), None)
-    return container is not None and _again(container, spec, exit_code)
-
-
-def _again(container: Container, spec: PodSpec, exit_code: int) -> bool:
-    for rule in container.restart_policy_rules:
-        codes = rule.exit_codes
-        if codes is not None and (exit_code in codes.values) == (codes.operator == "In"):
-            return rule.action == "Restart"
-    policy = container.restart_policy or spec.restart_policy
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+    return container is not None and starts_again(spec, container, exit_code)
 
 
 def _claims(new: Pod) -> list[FieldError]:
