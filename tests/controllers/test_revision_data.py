@@ -14,17 +14,22 @@ from podfit.testing.cluster import Cluster
 from support.forged_owners import LABELS, workload
 
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+SHELL = ["sh", "-c", "true && cat < /dev/null > /dev/null \u2028\u2029é"]
 TEMPLATE = {
     "metadata": {"labels": {**LABELS, "a": "first"}},
     "spec": {
         "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "app", "image": "one", "env": [{"name": "B", "value": "1"}]}],
+        "containers": [{"name": "app", "image": "one", "env": [{"name": "B", "value": "1"}], "command": SHELL}],
     },
 }
 
 
 def sorted_bytes(document: Any) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+    """As Go's json.Marshal writes a map."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text.encode()
 
 
 class _Meta(msgspec.Struct):

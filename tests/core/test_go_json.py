@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.core.go_json import LONGEST, syntax_error
+from podfit.core.go_json import LONGEST, escaped, syntax_error
 
 VALUE, NAME = "looking for beginning of value", "looking for beginning of object key string"
 END = "unexpected end of JSON input"
@@ -77,3 +77,11 @@ def test_python_refuses_the_same_texts(text: str) -> None:
 def test_long_texts_are_not_read() -> None:
     assert syntax_error(b"[" * LONGEST) == END
     assert syntax_error(b"[" * (LONGEST + 1)) is None
+
+
+@given(st.text(alphabet='<>&\\"é\u2028\u2029\u2027a'))
+def test_no_markup_is_written_as_it_is(text: str) -> None:
+    written = escaped(json.dumps({text: [text]}, ensure_ascii=False).encode())
+    assert json.loads(written) == {text: [text]}
+    assert not set("<>&\u2028\u2029") & set(written.decode())
+    assert written.decode().count("é") == 2 * text.count("é")

@@ -222,6 +222,7 @@ def _newer_schema(store: Path) -> None:
 
 def _another_revision(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("DELETE FROM sums WHERE rev = (SELECT MAX(rev) FROM log)")
         connection.execute("DELETE FROM log WHERE rev = (SELECT MAX(rev) FROM log)")
 
 

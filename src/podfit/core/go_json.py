@@ -1,7 +1,8 @@
-"""JSON syntax errors in the words of Go's encoding/json, which upstream's answers quote.
+"""JSON as Go's encoding/json has it: what it writes otherwise than Python's encoders, and its syntax errors.
 
-Python's parsers say it otherwise and at other places, so a refused text is read once more, by Go's rules: bytes, not
-letters; the first byte that cannot be there is named, and what it would have had to be.
+Upstream's answers quote the errors. Python's parsers say them otherwise and at other places, so a refused text is read
+once more, by Go's rules: bytes, not letters; the first byte that cannot be there is named, and what it would have had
+to be.
 """
 
 import re
@@ -17,9 +18,24 @@ _ESCAPES = b'bfnrt\\/"'
 _DIGIT = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
 _NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 0x27: "\\'", 0x5C: "\\\\"}
+_HTML = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
+_LINES = {"\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029"}
+_BEGIN = b"\xe2\x80"  # of both
 _VALUE, _VALUE_OR_END, _NAME, _NAME_OR_END, _COLON, _AFTER = range(6)
 _CLOSING = {"{": b"}", "[": b"]"}
 _AFTER_WHAT = {"": "after top-level value", "{": "after object key:value pair", "[": "after array element"}
+
+
+def escaped(text: bytes) -> bytes:
+    """JSON with what a browser could take for markup, and what JavaScript takes for the end of a line, as Go writes
+    it: `\\u0026` for `&`. Outside of strings JSON has none of these."""
+    for plain, written in _HTML.items():
+        if plain in text:
+            text = text.replace(plain, written)
+    if _BEGIN in text:
+        for plain, written in _LINES.items():
+            text = text.replace(plain, written)
+    return text
 
 
 class _Wrong(Exception):

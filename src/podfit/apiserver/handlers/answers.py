@@ -13,6 +13,7 @@ from podfit.apiserver.handlers.tables import object_table
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.representations import WHOLE, Representation, Shape, partial
 from podfit.apiserver.request.request_info import RequestInfo
+from podfit.core import go_json
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
@@ -68,7 +69,7 @@ def record_response(info: ResourceInfo, record: Record, *, status: int = 200, wa
 
 def object_response(obj: Object | Document, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     """An object that is not in the store in this form: a dry run, a derived answer."""
-    return Response(status, _headers(warnings), codec.encode(obj) + b"\n")
+    return Response(status, _headers(warnings), go_json.escaped(codec.encode(obj)) + b"\n")
 
 
 def formed(
@@ -85,14 +86,14 @@ def formed(
     now = format_time(context.clock.now())
     whole = representation.shape is Shape.PARTIAL
     shown = partial(obj.metadata, representation) if whole else object_table(info, obj, now, request, representation)
-    return Response(answer.status, answer.headers, codec.encode(shown))
+    return Response(answer.status, answer.headers, go_json.escaped(codec.encode(shown)))
 
 
 def error_response(error: ApiError) -> Response:
     headers = dict(_headers(error.warnings))
     if "retryAfterSeconds" in error.details:
         headers["retry-after"] = str(error.details["retryAfterSeconds"])
-    return Response(error.code, headers, codec.encode(error.status()) + b"\n")
+    return Response(error.code, headers, go_json.escaped(codec.encode(error.status())) + b"\n")
 
 
 def success(details: Document, *, code: int | None = None) -> Response:

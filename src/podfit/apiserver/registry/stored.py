@@ -18,6 +18,7 @@ from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.documents import MOST_BUILT_IN, MOST_OF_POD, MOST_VALUES, check_encoded
+from podfit.core import go_json
 from podfit.core.bounded_cache import cached_within
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
 from podfit.store.protocol import (
@@ -129,8 +130,10 @@ def most_stored(kind: type[Object]) -> int:
 
 
 def encoded(obj: Object) -> bytes:
+    """As Go writes it: some clients compare bytes, as upstream's own tests do with the data of revisions."""
     meta = obj.metadata
-    return codec.encode(replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj)
+    unversioned = replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj
+    return go_json.escaped(codec.encode(unversioned))
 
 
 class Stored(Generic[T]):

@@ -9,6 +9,7 @@ from podfit.api.meta.base import Document
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.apply.compare import changed, fields_of
 from podfit.apiserver.registry.apply.sets import Tree, without
+from podfit.core import go_json
 
 KUBECTL = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -32,7 +33,7 @@ def renewed(document: Document, applied: Document) -> Document:
     annotations = _annotations(document)
     if ANNOTATION not in annotations:
         return document
-    text = msgspec.json.encode(_without_annotation(applied), order="sorted").decode() + "\n"
+    text = go_json.escaped(msgspec.json.encode(_without_annotation(applied), order="sorted")).decode() + "\n"
     kept = {name: value for name, value in annotations.items() if name != ANNOTATION}
     if len(text) <= _LONGEST:
         kept[ANNOTATION] = text
