@@ -13,11 +13,13 @@ SLEEPING = {
     "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
     "e2e/test_crash.py": "so long containerd stands still",
     "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",
+    "e2e/test_hostile_connections.py": "so long they stay, and so long the process has to give back what they took",
     "e2e/test_shared_etcd.py": "so long the servers and the writers run between two kills",
     "support/attacks.py": "so long scheduler and kubelet have large pods, while their cost is measured",
     "support/bounded.py": "so long others have what an attack has left, while its cost is measured",
     "support/bounded_neighbour.py": "the pace of a client",
     "support/bounded_server.py": "a thread that looks where a loop stands still, and a disk that does",
+    "support/hostile_connections.py": "until nothing more is taken of what a thread sends on thousands of connections",
     "support/spoofed_answers.py": "a server that sends a byte now and then",
     "testing/test_loop.py": "a timer of real time, which the loop's rest does not wait for",
 }

@@ -26,7 +26,7 @@ from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import LARGE, Identity, Request, Response
 from support.clock import FakeClock, at_rest
 from support.server import Server, running_server
 
@@ -161,9 +161,9 @@ class Caller:
         self.sent = release
 
 
-async def answered(flow_control: FlowControl, who: Identity, caller: Caller) -> None:
+async def answered(flow_control: FlowControl, who: Identity, caller: Caller, size: int = LARGE + 1) -> None:
     async with flow_control.taken(who, None, Request("GET", "/", caller=caller)) as seat:
-        flow_control.streaming(seat, who, Response(body=b"a list"))
+        flow_control.streaming(seat, who, Response(body=bytes(size)))
 
 
 async def test_an_answer_keeps_its_seat_until_it_is_sent() -> None:
@@ -176,6 +176,12 @@ async def test_an_answer_keeps_its_seat_until_it_is_sent() -> None:
     assert not other.done()
     callers[0].sent()
     await other
+    for caller in callers[1:]:
+        caller.sent()
+    for _ in range(2 * GLOBAL_DEFAULT.seats):  # small ones are with the kernel when they are written
+        await answered(flow_control, JANE, Caller(quiet=0.0), LARGE)
+    callers = [Caller(quiet=0.0) for _ in range(GLOBAL_DEFAULT.seats - 1)]
+    await asyncio.gather(*(answered(flow_control, JANE, caller) for caller in callers))
     assert {name: rest[:2] for name, *rest in flow_control.counts()}["global-default"] == [GLOBAL_DEFAULT.seats, 0]
 
 

@@ -78,6 +78,15 @@ def test_addresses_of_one_machine_are_one_party() -> None:
 # ---------------------------------------------------------------------- on connections
 
 
+def test_who_waits_for_an_answer_to_leave_hears_of_the_end_of_its_connection() -> None:
+    closed, left = list[str](), list[str]()
+    one = account(MemoryBudget(), closed, "10.0.0.1")
+    one.keep_until_sent(lambda: left.append("one"))
+    one.close()
+    one.sent()
+    assert left == ["one"]
+
+
 async def by_header(request: Request) -> str:
     if request.headers.get("authorization") == "wrong":
         raise unauthorized()

@@ -1,10 +1,10 @@
 """Many connections of one hostile sort, in a process of their own.
 
-    python hostile_connections.py PORT CA SORT COUNT [CERTIFICATE KEY]...
+    python hostile_connections.py PORT CA SORT COUNT QUIET [CERTIFICATE KEY]...
 
 Opens COUNT connections, as the identities in turn (as nobody without any), and begins on each of them what SORT says.
-It goes on sending and prints `begun` when each has sent what the server takes. It ends, and the connections with it,
-when its input does.
+It goes on sending, and prints `begun` when each has sent what the server takes: all, or nothing more for QUIET seconds.
+It ends, and the connections with it, when its input does.
 """
 
 import selectors
@@ -18,7 +18,7 @@ from contextlib import suppress
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MIB = 1 << 20
-QUIET_SECONDS, LONGEST_SECONDS = 3.0, 120.0
+LONGEST_SECONDS = 120.0
 AT_ONCE = 64 * 1024  # bytes
 
 
@@ -118,7 +118,7 @@ class Pump:
 
 
 def main() -> None:
-    port, authority, sort, count, *files = sys.argv[1:]
+    port, authority, sort, count, quiet, *files = sys.argv[1:]
     identities, pump = list(contexts(authority, files)), Pump()
     threading.Thread(target=pump.run, daemon=True).start()
     kept = []
@@ -128,7 +128,7 @@ def main() -> None:
             kept.append(sock)
             pump.add(sock, said(sort, number))
     begun = time.monotonic()
-    while pump.left and time.monotonic() < min(pump.moved + QUIET_SECONDS, begun + LONGEST_SECONDS):
+    while pump.left and time.monotonic() < min(pump.moved + float(quiet), begun + LONGEST_SECONDS):
         time.sleep(0.1)
     sys.stdout.write(f"begun {len(kept)}\n")
     sys.stdout.flush()

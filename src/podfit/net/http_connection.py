@@ -24,7 +24,7 @@ from podfit.net.http_outlet import Outlet
 from podfit.net.http_syntax import BadRequest, NoRoom, parse_error
 from podfit.net.memory_budget import KEPT, RECEIVED, UNSENT, Account, MemoryBudget
 from podfit.net.streams import close, write_to
-from podfit.net.wire import Response, Shared, Upgrade
+from podfit.net.wire import LARGE, Response, Shared, Upgrade
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,6 @@ LEAST_TAKEN = 64 * 1024  # bytes, when it does not take all that is there
 HIGH_WATER = 16 * 1024  # bytes on either side of TLS beyond which a connection is full
 OF_FULL = 256 * 1024  # bytes that wait in this process then: a slice, and another one in the socket's own queue
 OF_LARGE = 160 * 1024  # bytes that TLS keeps of a large body and a large answer as long as the connection lasts
-LARGE = 32 * 1024  # bytes, of a body or of answers: below it all is in the kernel when it is written
 MOST_COUNTED = 8 * 1024 * 1024  # bytes of an answer's own body: a larger one is not refused, and none is made twice
 LOOKS = (0.01, 0.25)  # seconds between two looks whether all has left, at first and at last
 _TCP_INFO = struct.Struct("120xQ16xI")  # struct tcp_info of linux/tcp.h: tcpi_bytes_acked, tcpi_notsent_bytes
@@ -175,7 +174,14 @@ class Connection(Intake):
     async def _serve(self) -> None:
         try:
             while asked := await self.next_request():
-                if not await self._exchange(*asked):
+                self.account.busy = True
+                try:
+                    keep = await self._exchange(*asked)
+                finally:
+                    self.account.busy = False
+                    if self._outlet.written > LARGE or self.account.held or self.account.until_sent is not None:
+                        self._leaves()
+                if not keep:
                     return
         except ConnectionError:
             log.debug("client has left remote=%s", self.remote)
@@ -189,17 +195,6 @@ class Connection(Intake):
         """Answer a request; whether there can be another."""
         if self._look is not None:
             await self._until_all_left()
-        self.account.begins()
-        try:
-            keep = await self._answered(message, payload)
-        finally:
-            self.account.ends()
-            if self.account.holds(RECEIVED):
-                self.account.hold(RECEIVED, 0)
-            self._leaves()
-        return keep
-
-    async def _answered(self, message: RawRequestMessage | HttpProcessingError, payload: StreamReader) -> bool:
         if isinstance(message, HttpProcessingError):
             error = parse_error(message)
             log.debug("malformed request remote=%s error=%s", self.remote, error.message)
@@ -225,8 +220,8 @@ class Connection(Intake):
 
     async def _send(self, response: Response, method: str, *, keep: bool) -> None:
         body = response.body
-        own = 0 if isinstance(body, Shared) or not isinstance(body, bytes) else min(len(body), MOST_COUNTED)
-        if own > LARGE and not self._unsent(own):
+        assert isinstance(body, bytes)
+        if len(body) > LARGE and not isinstance(body, Shared) and not self._unsent(min(len(body), MOST_COUNTED)):
             return
         try:
             await self._outlet.send(response, method, chunked=False, keep=keep)
@@ -337,6 +332,8 @@ class Connection(Intake):
     def _leaves(self) -> None:
         """An answer was written. The process has none of it any more when the kernel has sent all that it took."""
         outlet = self._outlet
+        self.account.answered()
+        self.account.hold(RECEIVED, 0)
         if (outlet.written > LARGE or self.account.holds(UNSENT)) and self._kernel()[1] and self._unsent(OF_FULL):
             self._large = True
             self._watch_stall()

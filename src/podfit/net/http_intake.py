@@ -167,8 +167,9 @@ class Intake(asyncio.BufferedProtocol):
             body, data = data[: self._body_left], data[self._body_left :]
             self._body_left -= len(body)
             self._feed(body)
-        self._set_aside(data)
-        if not self._wanted:
+        if data:
+            self._set_aside(data)
+        if not self._wanted and self._payload is not EMPTY_PAYLOAD:
             self._await_reader()
 
     def _set_aside(self, data: bytes) -> None:
@@ -187,6 +188,10 @@ class Intake(asyncio.BufferedProtocol):
 
     def _to_head_end(self, data: bytes) -> tuple[bytes, bytes]:
         """What belongs to the head that is arriving, and the rest."""
+        if not self._head_size and (end := data.find(HEAD_END)) >= 0:  # all at once, as heads mostly come
+            end += len(HEAD_END)
+            self._line, self._head_size, self._complete = data, end, True
+            return data[:end], data[end:]
         if len(self._line) < LINE and b"\n" not in self._line:
             self._line += data[:LINE]
         seen, self._complete = self._last_seen, True

@@ -77,7 +77,7 @@ def join_headers(lines: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict
         raise BadRequest(ApiError(431, "BadRequest", f"the request's headers are larger than {HEAD_LIMIT} bytes"))
     for name, values in repeated.items():
         headers[name] = ", ".join(values)
-    return headers, {name: tuple(values) for name, values in repeated.items()}
+    return headers, {name: tuple(values) for name, values in repeated.items()} if repeated else {}
 
 
 def parse_error(error: HttpProcessingError) -> ApiError:

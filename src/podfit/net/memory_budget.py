@@ -43,16 +43,16 @@ class Account:
 
     __slots__ = (
         "_budget",
-        "_busy",
         "_closed",
         "_gives_way",
         "_known",
         "_moved",
         "_parts",
         "_progressed",
-        "_until_sent",
+        "busy",
         "held",
         "party",
+        "until_sent",
     )
 
     def __init__(self, budget: "MemoryBudget", address: str, gives_way: Callable[[], None]) -> None:
@@ -64,8 +64,10 @@ class Account:
         self._parts = [0, 0, 0]
         self._progressed = budget.now()
         self._moved = 0
-        self._busy = self._closed = False
-        self._until_sent: Callable[[], None] | None = None
+        self._closed = False
+        self.busy = False
+        """While a request is answered."""
+        self.until_sent: Callable[[], None] | None = None
 
     def belongs_to(self, user: str) -> None:
         """Who asks, and from now on has what it holds counted."""
@@ -101,29 +103,24 @@ class Account:
             self._moved = 0
             self._progressed = self._budget.now()
 
-    def begins(self) -> None:
-        """A request is to be answered."""
-        self._busy = True
-
-    def ends(self) -> None:
-        """It was answered."""
-        self._busy = False
+    def answered(self) -> None:
+        """Its client has something to take now, or to send."""
         if self.held:
             self._progressed = self._budget.now()
 
     @property
     def quiet(self) -> float:
         """Seconds since its last progress; none of a connection that waits for us, or has nothing to tell."""
-        if self._busy and self.held == self._parts[KEPT]:
+        if self.busy and self.held == self._parts[KEPT]:
             return 0.0
         return self._budget.now() - self._progressed
 
     def keep_until_sent(self, release: Callable[[], None]) -> None:
         """Have it called when the answer to what is being asked has left, or its connection has ended."""
-        self._until_sent = release
+        self.until_sent = release
 
     def sent(self) -> None:
-        release, self._until_sent = self._until_sent, None
+        release, self.until_sent = self.until_sent, None
         if release is not None:
             release()
 
@@ -132,8 +129,9 @@ class Account:
         self._gives_way()
 
     def close(self) -> None:
-        """The connection has ended: it holds nothing any more."""
+        """The connection has ended: it holds nothing any more, and nothing is left to send."""
         self._closed = True
+        self.sent()
         self._budget.change(self, -self.held)
         self._parts = [0, 0, 0]
 

@@ -106,6 +106,10 @@ SMALL_BODY = 64 * 1024
 """Bytes: the largest body of who is nobody, and of servers that are only asked for something."""
 
 
+LARGE = 32 * 1024
+"""Bytes of a body or of answers: below it all is in the kernel when it is written."""
+
+
 LARGEST_JOINED = 8 * 2**20
 """Bytes of `Pieces` that are put together where something needs them whole."""
 

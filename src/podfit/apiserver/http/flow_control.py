@@ -21,7 +21,7 @@ from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.streams import ClosingStream
-from podfit.net.wire import Caller, Duplex, Identity, Pieces, Request, Response, Upgrade
+from podfit.net.wire import LARGE, Caller, Duplex, Identity, Pieces, Request, Response, Upgrade
 
 RETRY_SECONDS = 1
 LENT_SECONDS = 0.05  # without a byte taken of an answer, after which its seat is lent
@@ -104,7 +104,7 @@ class FlowControl:
         if answer.upgrade is not None and level.watches:
             return replace(answer, upgrade=partial(self._changed, identity.user, answer.upgrade))
         if isinstance(answer.body, bytes | Pieces):
-            seat.until_sent = True
+            seat.until_sent = not isinstance(answer.body, bytes) or len(answer.body) > LARGE
             return answer
         if not level.watches:
             return answer
