@@ -237,7 +237,9 @@ async def test_what_the_updater_would_do_next_is_said() -> None:
 
 
 async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
-    conversation = cluster(vpa())
+    seen = {"cpu": "163m", "memory": "250Mi"}
+    found = recommended(uncappedTarget=seen, target=seen)
+    conversation = cluster(vpa(recommendation={"containerRecommendations": [found]}))
     path = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalercheckpoints"
     histogram = {"referenceTimestamp": "2026-01-01T00:00:00Z", "bucketWeights": {"10": 10000}, "totalWeight": 10.0}
     status = {
@@ -258,8 +260,28 @@ async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
     ]
     conversation.documents[path] = {"items": items}
     facts = await read_facts(conversation.client, "web", "shop")
-    steps = tuple(estimate_steps(facts.checkpoints, None, NOW.timestamp()))
-    told = [(step.resource, step.step, step.value) for step in steps]
-    assert told[:3] == [("cpu", "percentile", "142m"), ("cpu", "margin", "163m"), ("cpu", "minimum", "163m")]
+    steps = tuple(
+        step for chain in estimate_steps(facts.checkpoints, facts.found, NOW.timestamp()).values() for step in chain
+    )
+    assert [(step.resource, step.step, step.value) for step in steps[:3]] == [
+        ("cpu", "percentile", "142m"),
+        ("cpu", "margin", "163m"),
+        ("cpu", "minimum", "163m"),
+    ]
     assert steps[0].because == "90 % of 100 CPU samples were not above it"
     assert why_vpa(facts, NOW, steps).steps == steps
+
+
+@pytest.mark.parametrize(("target", "told"), [("410m", "6150m"), ("200m", ""), ("410m", "")])
+async def test_a_limit_in_proportion_that_no_node_has_is_told(target: str, told: str) -> None:
+    """B10: 10m of 150m grew to 410m of 6150m on nodes of 4 CPUs."""
+    wide = pod("web-1")
+    resources = {"requests": {"cpu": "10m"}, "limits": {"cpu": "150m"}}
+    wide["spec"]["containers"][0]["resources"] = resources
+    wide["status"]["containerStatuses"][0] |= {"resources": resources, "allocatedResources": {"cpu": "10m"}}
+    found = recommended(target={"cpu": target}, uncappedTarget={"cpu": target})
+    only = {"controlledValues": "RequestsOnly"} if target == "410m" and not told else {}
+    document = vpa(policy=only, recommendation={"containerRecommendations": [found]})
+    notes = (await asked(cluster(document, wide))).notes
+    wanted = f"the cpu limit of app becomes {told}, more than the 4 of the largest node"
+    assert [note.startswith(wanted) for note in notes if "largest node" in note] == ([True] if told else [])

@@ -114,8 +114,17 @@ async def test_writing_the_same_value_takes_nothing_and_moves_no_time(server: Se
     assert isinstance(clock, FakeClock)
     await clock.advance(60)
     assert await send(server, "PATCH", f"{MAPS}/a", {"data": {"a": "1"}}, who="other", kind=MERGE_PATCH) == made
+
+
+async def test_another_value_of_a_managers_own_field_moves_its_time_alone(server: Server) -> None:
+    """As the API's documentation of `time` says."""
+    made = await config_map(server, a="1")
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    await clock.advance(60)
     again = await send(server, "PATCH", f"{MAPS}/a", {"data": {"a": "2"}}, kind=MERGE_PATCH)
-    assert again["metadata"]["managedFields"] == made["metadata"]["managedFields"]
+    (before,), (after,) = made["metadata"]["managedFields"], again["metadata"]["managedFields"]
+    assert after == before | {"time": "2026-01-01T00:01:00Z"}
 
 
 @pytest.mark.parametrize("body", [{}, {"managedFields": None}, {"managedFields": [{"manager": "forged"}]}])

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
-from podfit.decide.autoscaling.nodes_and_autoscalers import CAPPED, HELD
+from podfit.decide.autoscaling.conditions import CAPPED
+from podfit.decide.autoscaling.nodes_and_autoscalers import HELD
 from support.vpa_world import NAMESPACE, World, recommending
 
 

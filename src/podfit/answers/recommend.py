@@ -8,12 +8,15 @@
 Loads NumPy. Nothing is written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from podfit.answers.readable import readable_amount
 from podfit.answers.recommended_facts import Facts, Workload
+from podfit.answers.why_vpa import EstimateStep
+from podfit.answers.why_vpa_steps import Explained, estimate_steps, shown_step
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Format, Quantity
@@ -31,6 +34,8 @@ LABEL = "workload"
 MEBI, NANO_IN_MILLI = 2**20, 1_000_000
 FROM_VPA, FROM_CHECKPOINT, FROM_HISTORY, FROM_USAGE = "VPA", "checkpoint", "Prometheus", "usage"
 DAY = 86_400.0
+ESTIMATED = ("percentile", "margin", "estimate")
+"""Steps that are told whether or not they moved the number."""
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -76,15 +81,23 @@ class _Known(msgspec.Struct, frozen=True):
     confidence: float
 
 
+class _Own(msgspec.Struct, frozen=True):
+    """What a VPA says of a container, and how it came to that."""
+
+    sizes: RecommendedContainerResources
+    why: Explained
+
+
 def recommend(facts: Facts, flags: EstimatorFlags, resolution: float = 3600.0) -> Recommendations:
     """`resolution` of the history, in seconds."""
     vpas = _by_workload(facts.vpas)
     known, sources = _estimated(facts, flags, vpas, resolution)
+    why = {workload: _explained(vpa, facts) for workload, vpa in vpas.items() if workload in facts.pods}
     found, unknown, totals = [], list[str](), {CPU: 0, MEMORY: 0}
     for workload, pods in facts.pods.items():
         vpa, sizes = vpas.get(workload), list[Size]()
         for container in dict.fromkeys(scaled.container.name for pod in pods for scaled in every_container(pod)):
-            own = recommended(provided(vpa), container) if vpa is not None else None
+            own = _own(vpa, container, why.get(workload, {}))
             of = known.get((workload, container))
             more = list(_sizes(container, pods, own, of, sources.get(workload, FROM_USAGE), totals))
             sizes += more
@@ -156,29 +169,23 @@ def _known(estimates: Estimates, row: int) -> _Known:
 
 
 def _sizes(
-    container: str,
-    pods: tuple[Pod, ...],
-    own: RecommendedContainerResources | None,
-    known: _Known | None,
-    source: str,
-    totals: dict[str, int],
+    container: str, pods: tuple[Pod, ...], own: _Own | None, known: _Known | None, source: str, totals: dict[str, int]
 ) -> Iterator[Size]:
-    """The VPA's own number goes before what its checkpoint gives, which says how it came about."""
+    """The VPA's own number goes before what its checkpoint gives."""
     for name in (CPU, MEMORY):
         amounts = dict(known.amounts.get(name, {})) if known is not None else {}
-        from_vpa = own is not None and name in own.target and source != FROM_HISTORY
-        if own is not None and from_vpa:
-            bounds = {"target": own.target, "lower": own.lower_bound, "upper": own.upper_bound}
+        steps, from_vpa = _steps(container, name, known), False
+        if own is not None and name in own.sizes.target and source != FROM_HISTORY:
+            said = own.sizes
+            bounds = {"target": said.target, "lower": said.lower_bound, "upper": said.upper_bound}
             amounts = {bound: listed[name] for bound, listed in bounds.items() if name in listed}
+            steps, from_vpa = own.why.get((container, name), ()), True
         if "target" not in amounts:
             continue
         requests = [_request(pod, container, name) for pod in pods]
         saved = sum(_number(name, request) - _number(name, amounts["target"]) for request in requests)
         totals[name] += saved
-        said = known.steps.get(name, ()) if known is not None else ()
-        reason = "; ".join(
-            step.reason for step in said[:2] + tuple(step for step in said[2:] if "raised" in step.reason)
-        )
+        reason = _reason(steps)
         yield Size(
             container=container,
             resource=name,
@@ -192,6 +199,37 @@ def _sizes(
             saves=str(_quantity(name, saved)),
             reason=reason or "as its VPA says",
         )
+
+
+def _own(vpa: VerticalPodAutoscaler | None, container: str, why: Explained) -> _Own | None:
+    sizes = recommended(provided(vpa), container) if vpa is not None else None
+    return None if sizes is None else _Own(sizes, why)
+
+
+def _explained(vpa: VerticalPodAutoscaler, facts: Facts) -> Explained:
+    meta = vpa.metadata
+    own = (
+        checkpoint
+        for checkpoint in facts.checkpoints
+        if (checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name) == (meta.namespace, meta.name)
+    )
+    return estimate_steps(tuple(own), vpa, facts.now)
+
+
+def _steps(container: str, resource: str, known: _Known | None) -> tuple[EstimateStep, ...]:
+    return tuple(shown_step(container, resource, step) for step in known.steps.get(resource, ())) if known else ()
+
+
+def _reason(steps: Sequence[EstimateStep]) -> str:
+    """The steps that moved the number; where a bound did, what it would be without."""
+    told, before = list[str](), ""
+    for step in steps:
+        if step.step in ESTIMATED:
+            told.append(step.because)
+        elif step.value != before:
+            told.append(step.because + (f" ({readable_amount(step.resource, before)} without it)" if before else ""))
+        before = step.value
+    return "; ".join(told)
 
 
 def _notes(facts: Facts) -> Iterator[str]:

@@ -12,13 +12,13 @@ import msgspec
 
 from podfit.answers.ages import Age
 from podfit.answers.effects import RESOURCES
-from podfit.answers.kinds import LIMIT_RANGES, PODS
+from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS
 from podfit.answers.pod_state import SETTLED, granted, state_of
 from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
-from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
+from podfit.answers.vpas import Condition, Recommended, Vpa, read_vpa, selector_of
 from podfit.answers.why_vpa_next import next_steps
-from podfit.answers.why_vpa_notes import notes
+from podfit.answers.why_vpa_notes import notes, wide_limits
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
@@ -27,7 +27,8 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.nodes_and_autoscalers import CAPPED
+from podfit.decide.autoscaling.capping import capped_by
+from podfit.decide.autoscaling.nodes_and_autoscalers import largest
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {
@@ -104,15 +105,16 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those of its target, None when they could not be found; `unread` says why. `found` is the object as
-    the autoscaler reads it, `checkpoints` are its own.
+    the autoscaler reads it, `checkpoints` are its own. `most` is what the largest node has, empty when not known.
     """
 
     age: Age
     vpa: Vpa
     pods: tuple[Pod, ...] | None = ()
     limit_ranges: tuple[LimitRange, ...] = ()
+    most: ResourceList = msgspec.field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    found: VerticalPodAutoscaler | None = None
+    found: VerticalPodAutoscaler = VerticalPodAutoscaler()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
 
 
@@ -139,9 +141,20 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
     except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
         every = ()
     own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
+    try:
+        most = largest((await client.list(NODES)).items)
+    except ApiError:  # only a note needs it
+        most = {}
     typed, age = await client.get(VPAS, name, namespace), await reader.age()
     return VpaFacts(
-        age=age, vpa=vpa, pods=pods, limit_ranges=limit_ranges, unread=tuple(unread), found=typed, checkpoints=own
+        age=age,
+        vpa=vpa,
+        pods=pods,
+        limit_ranges=limit_ranges,
+        most=most,
+        unread=tuple(unread),
+        found=typed,
+        checkpoints=own,
     )
 
 
@@ -149,10 +162,7 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     """`steps` are those of its targets, from its checkpoints."""
     vpa = facts.vpa
     found = vpa.status.recommendation.container_recommendations
-    capped = any(condition.type == CAPPED and condition.status == "True" for condition in vpa.status.conditions)
-    chains = tuple(
-        chain for target in found for chain in _chains(target, vpa.policy(target.container_name), capped_to_node=capped)
-    )
+    chains = tuple(chain for target in found for chain in _chains(target, facts.found))
     return VpaWhy(
         vpa=vpa.metadata.name,
         namespace=vpa.metadata.namespace,
@@ -163,15 +173,18 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
         age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
         chains=chains,
         steps=steps,
-        next=tuple(next_steps(facts.found, facts.pods or (), facts.limit_ranges, now)) if facts.found else (),
+        next=tuple(next_steps(facts.found, facts.pods or (), facts.limit_ranges, now)),
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
         conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
-        notes=tuple(notes(vpa, facts.pods, facts.age, facts.unread)),
+        notes=(
+            *notes(vpa, facts.pods, facts.age, facts.unread),
+            *wide_limits(facts.found, facts.pods or (), facts.limit_ranges, facts.most),
+        ),
     )
 
 
-def _chains(recommended: Recommended, policy: ContainerPolicy, *, capped_to_node: bool) -> Iterator[Chain]:
+def _chains(recommended: Recommended, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
     for resource in RESOURCES:
         if resource in recommended.target:
             yield Chain(
@@ -181,25 +194,8 @@ def _chains(recommended: Recommended, policy: ContainerPolicy, *, capped_to_node
                 lower=_text(recommended.lower_bound, resource),
                 target=_text(recommended.target, resource),
                 upper=_text(recommended.upper_bound, resource),
-                capped=_capped(recommended, policy, resource, capped_to_node=capped_to_node),
+                capped=capped_by(vpa, recommended.container_name, resource),
             )
-
-
-def _capped(recommended: Recommended, policy: ContainerPolicy, resource: str, *, capped_to_node: bool) -> str:
-    """Which end of the policy the target lies at, when it is not what was seen."""
-    target, seen = recommended.target[resource], recommended.uncapped_target.get(resource)
-    if seen is None or seen == target:
-        return ""
-    least, most = policy.min_allowed.get(resource), policy.max_allowed.get(resource)
-    whose = "containerPolicies" if policy.container_name == recommended.container_name else 'containerPolicies "*"'
-    if target < seen and most is not None and target == most:
-        return f"maxAllowed {most} of {whose}"
-    if target > seen and least is not None and target == least:
-        return f"minAllowed {least} of {whose}"
-    if target < seen and capped_to_node:
-        return "what the largest node has"
-    way = "lowered" if target < seen else "raised"
-    return f"{way} by something that this object does not name, such as a flag of the recommender"
 
 
 def _stands(facts: VpaFacts, pod: Pod) -> Iterator[OffTarget]:

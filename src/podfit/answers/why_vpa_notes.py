@@ -5,7 +5,12 @@ from collections.abc import Iterator, Sequence
 from podfit.answers.ages import Age
 from podfit.answers.container_problems import ran_out_of_memory
 from podfit.answers.vpas import Vpa
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.patches import recommended_resources
 
 OOM = (
     "ran out of memory: that counts as a fifth, and at least 100Mi, more than was asked for, where nothing else is set"
@@ -42,3 +47,22 @@ def notes(vpa: Vpa, pods: Sequence[Pod] | None, age: Age, unread: Sequence[str])
         if names:
             yield f"{', '.join(names)} of {pod.metadata.name} {OOM}"
     yield from (f"not read: {line}" for line in unread)
+
+
+def wide_limits(
+    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: Sequence[LimitRange], most: ResourceList
+) -> Iterator[str]:
+    """Limits that grow in proportion with the request beyond what any node has; `most` is what the largest one has."""
+    told = dict[tuple[str, str], str]()
+    for pod in pods:
+        own = {scaled.container.name: scaled.own for scaled in every_container(pod)}
+        for container, wanted in recommended_resources(pod, vpa, limit_ranges).items():
+            for name, limit in wanted.limits.items():
+                before = own[container].limits.get(name)
+                if name in most and limit > most[name] and limit != before:
+                    told[container, name] = (
+                        f"the {name} limit of {container} becomes {limit}, more than the {most[name]} of the largest "
+                        f"node: it keeps its proportion to the request; controlledValues: RequestsOnly leaves it at "
+                        f"{before or 'none'}"
+                    )
+    yield from told.values()

@@ -20,8 +20,8 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     if facts.checkpoints:
         from podfit.answers.why_vpa_steps import estimate_steps  # loads NumPy
 
-        policy = facts.found.spec.resource_policy if facts.found else None
-        steps = tuple(estimate_steps(facts.checkpoints, policy, now.timestamp()))
+        told = estimate_steps(facts.checkpoints, facts.found, now.timestamp())
+        steps = tuple(step for chain in told.values() for step in chain)
     found = why_vpa(facts, now, steps)
     if output.for_people:
         _show(found)

@@ -5,6 +5,7 @@ A bound of zero is none. A minimum is applied before a maximum, so where they co
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,14 +14,17 @@ from podfit.api.autoscaling_k8s.v1 import (
     PodResourcePolicy,
     RecommendedContainerResources,
     RecommendedPodResources,
+    VerticalPodAutoscaler,
 )
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
-from podfit.decide.autoscaling.policies import policy_of
+from podfit.decide.autoscaling.conditions import CAPPED
+from podfit.decide.autoscaling.policies import EVERY_CONTAINER, policy_of, recommended
 
 INTEGER_CPU = "vpa-post-processor.kubernetes.io/{}_integerCPU"
 NO_AMOUNTS: ResourceList = {}
+MIN_ALLOWED, MAX_ALLOWED = "minAllowed", "maxAllowed"
 
 
 def at_least(amounts: ResourceList, least: ResourceList) -> ResourceList:
@@ -31,6 +35,20 @@ def at_least(amounts: ResourceList, least: ResourceList) -> ResourceList:
 def at_most(amounts: ResourceList, most: ResourceList) -> ResourceList:
     """Of the resources in `amounts`, each lowered to its bound."""
     return {name: min(amount, most.get(name) or amount) for name, amount in amounts.items()}
+
+
+class Bounded(NamedTuple):
+    """An amount within its bounds, and the bound that decided it: MIN_ALLOWED, MAX_ALLOWED or empty."""
+
+    amount: Quantity
+    rule: str = ""
+
+
+def capped(name: str, amount: Quantity, least: ResourceList, most: ResourceList) -> Bounded:
+    """One resource; the minimum is applied before the maximum."""
+    raised = max(amount, least.get(name, amount))
+    lowered = min(raised, most.get(name) or raised)
+    return Bounded(lowered, MAX_ALLOWED if lowered < raised else MIN_ALLOWED if raised > amount else "")
 
 
 def cap_to_policy(
@@ -56,7 +74,7 @@ def _capped(
         return resources
 
     def within(amounts: ResourceList) -> dict[str, Quantity]:
-        return dict(at_most(at_least(amounts, least), most))
+        return {name: capped(name, amount, least, most).amount for name, amount in amounts.items()}
 
     return replace(
         resources,
@@ -71,19 +89,39 @@ def notes(before: ResourceList, policy: ContainerResourcePolicy | None) -> Itera
     if policy is None:
         return
     for name, amount in before.items():
-        least, most = policy.min_allowed.get(name), policy.max_allowed.get(name)
-        raised = max(amount, least) if least else amount
-        if most and raised > most:
-            yield f"{name} capped to maxAllowed"
-        elif raised != amount:
-            yield f"{name} capped to minAllowed"
+        rule = capped(name, amount, policy.min_allowed, policy.max_allowed).rule
+        if rule:
+            yield f"{name} capped to {rule}"
+
+
+def capped_by(vpa: VerticalPodAutoscaler, container: str, resource: str) -> str:
+    """What made a target differ from what was seen, and by how much; empty when nothing did."""
+    found, policy = recommended(vpa.status.recommendation, container), policy_of(vpa.spec.resource_policy, container)
+    target, seen = (found.target.get(resource), found.uncapped_target.get(resource)) if found else (None, None)
+    if target is None or seen is None or seen == target:
+        return ""
+    least, most = (policy.min_allowed, policy.max_allowed) if policy else (NO_AMOUNTS, NO_AMOUNTS)
+    decided = capped(resource, seen, least, most)
+    name = policy.container_name if policy else ""
+    whose = f'containerPolicies "{name}"' if name == EVERY_CONTAINER else "containerPolicies"
+    if decided.rule and decided.amount == target:
+        return f"{decided.rule} {target} of {whose}"
+    if target < seen and any(said.type == CAPPED and said.status == "True" for said in vpa.status.conditions):
+        return "what the largest node has"
+    way = "lowered" if target < seen else "raised"
+    return f"{way} by something that this object does not name, such as a flag of the recommender"
+
+
+def whole_core(container: str, annotations: Mapping[str, str]) -> bool:
+    """Whether an annotation of the VPA asks for whole cores."""
+    return annotations.get(INTEGER_CPU.format(container)) == "true"
 
 
 def whole_cores(recommendation: RecommendedPodResources, annotations: Mapping[str, str]) -> RecommendedPodResources:
     """CPU rounded up to whole cores for the containers that an annotation of the VPA names, with value `true`."""
     return RecommendedPodResources(
         container_recommendations=tuple(
-            _whole(container) if annotations.get(INTEGER_CPU.format(container.container_name)) == "true" else container
+            _whole(container) if whole_core(container.container_name, annotations) else container
             for container in recommendation.container_recommendations
         )
     )

@@ -23,6 +23,8 @@ def with_condition(
     return replace(status, conditions=tuple(sorted(kept, key=lambda condition: condition.type)))
 
 
+CAPPED = "podfit.dev/CappedToNode"
+"""The recommender's: no node is as large as what would be recommended."""
 IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
 """Its mode says Recreate and its pods are resized in place; once said it stays."""
 TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"

@@ -150,30 +150,73 @@ class EstimationStep(msgspec.Struct, frozen=True):
     reason: str
 
 
-def steps(estimates: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[EstimationStep]:
-    """How one number came about, in order."""
-    cpu = resource == "cpu"
-    chain = (estimates.cpu if cpu else estimates.memory)[bound]
+Resource = Literal["cpu", "memory"]
+LATER = (
+    "with samples that are in no checkpoint yet, such as the peak of the interval under way: worked out from the number"
+)
+OTHER_FLAGS = "by a recommender whose flags are not these"
+
+
+def steps(
+    estimates: Estimates, resource: Resource, bound: Bound, row: int, shown: int | None = None
+) -> Iterator[EstimationStep]:
+    """How one number came about, in order.
+
+    `shown` is the target that a recommender wrote. It has samples that no checkpoint has yet, so where its number is
+    another one, the percentile is worked out from it. Where none leads to it, one step says that its flags are others.
+    """
+    chain, place = (estimates.cpu if resource == "cpu" else estimates.memory)[bound], row
+    later = shown is not None and int(chain.floor[row]) != shown
+    if shown is not None and later:
+        found = _chain_to(shown, estimates, resource, row)
+        if found is None:
+            yield EstimationStep("estimate", shown, OTHER_FLAGS)
+            return
+        chain, place = found, 0
+    yield from _told(estimates, resource, bound, row, _Place(chain, place, later=later))
+
+
+def _chain_to(target: int, estimates: Estimates, resource: Resource, row: int) -> Chain | None:
+    """The chain of another percentile that ends there; None when there is none."""
+    margin, here = estimates.flags.margin, slice(row, row + 1)
+    least = (estimates.minimum_cpu if resource == "cpu" else estimates.minimum_memory)[here]
+    share = (estimates.cpu if resource == "cpu" else estimates.memory)["target"].share[here]
+    near = int(target / (1 + margin))
+    tried = (_chain("target", share, np.array([float(base)]), margin, np.ones(1), least) for base in (near, near + 1))
+    return next((chain for chain in tried if chain.percentile[0] and chain.margin[0] == target == chain.floor[0]), None)
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """The row of a chain. `later`: its percentile was worked out from its end."""
+
+    chain: Chain
+    row: int
+    later: bool
+
+
+def _told(estimates: Estimates, resource: Resource, bound: Bound, row: int, where: _Place) -> Iterator[EstimationStep]:
+    cpu, chain, place = resource == "cpu", where.chain, where.row
     known = estimates.confidence_cpu if cpu else estimates.confidence_memory
     least = (estimates.minimum_cpu if cpu else estimates.minimum_memory)[row]
     own = (estimates.own.least_cpu if cpu else estimates.own.least_memory)[row]
-    share = float(chain.share[row]) * 100
+    share = float(chain.share[place]) * 100
     samples = f"{int(estimates.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
-    if not chain.percentile[row]:
+    if not chain.percentile[place]:
         yield EstimationStep("percentile", 0, f"no samples of {resource}")
     else:
-        yield EstimationStep("percentile", int(chain.percentile[row]), f"{share:g} % of {samples} were not above it")
-    yield EstimationStep("margin", int(chain.margin[row]), f"{estimates.flags.margin * 100:g} % on top")
+        said = LATER if where.later else f"{share:g} % of {samples} were not above it"
+        yield EstimationStep("percentile", int(chain.percentile[place]), said)
+    yield EstimationStep("margin", int(chain.margin[place]), f"{estimates.flags.margin * 100:g} % on top")
     if bound != "target":
         factor = float(multiplier(bound, known[row : row + 1])[0])
         yield EstimationStep(
-            "confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}"
+            "confidence", int(chain.confidence[place]), f"times {factor:.3g} at a confidence of {known[row]:.3g}"
         )
-    raised = chain.floor[row] > chain.confidence[row]
+    raised = chain.floor[place] > chain.confidence[place]
     which = (
         "minAllowed, which is below its share of the pod's minimum"
         if least == own
         else "its share of the pod's minimum"
     )
     reason = f"raised to {which}" if raised else f"{which} is {int(least)}"
-    yield EstimationStep("minimum", int(chain.floor[row]), reason)
+    yield EstimationStep("minimum", int(chain.floor[place]), reason)

@@ -19,11 +19,10 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.base import ResourceList
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.autoscaling.conditions import with_condition
+from podfit.decide.autoscaling.conditions import CAPPED, with_condition
 from podfit.decide.autoscaling.status import PROVIDED
 
 HELD = "podfit.dev/HorizontalAutoscaler"
-CAPPED = "podfit.dev/CappedToNode"
 UTILIZATION = "Utilization"
 
 

@@ -185,14 +185,18 @@ def _with_containers(kind: Kind, document: Any) -> Any:
 def _settled(
     entries: Iterable[ManagedFieldsEntry], written: Tree, writer: ManagedFieldsEntry
 ) -> Iterator[ManagedFieldsEntry]:
-    """The entries after a write, the writer's among them; only those that changed get the writer's time."""
+    """The entries after a write, the writer's among them. The writer's gets the time when a value of its own changed,
+    another's when it lost a field.
+    """
     found = False
     for entry in entries:
         owned = entry.fields_v1 or {}
         mine = not found and same_manager(entry, writer)
         found = found or mine
-        if owned and (contains(owned, written) if mine else not meets(owned, written)):
+        if owned and (not written if mine else not meets(owned, written)):
             yield entry
+        elif mine and owned and contains(owned, written):
+            yield replace(entry, time=writer.time)
         elif kept := union(owned, written) if mine else without(owned, written):
             yield replace(entry, fields_v1=sorted_tree(kept), time=writer.time)
     if not found and written:
