@@ -1,0 +1,88 @@
+"""What a pass over an autoscaler is told, and what it remembers from one pass to the next."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+
+MOST = 2**31 - 1
+MOST_LONG = 2**63 - 1
+
+
+class Tolerance(msgspec.Struct, frozen=True):
+    """How far a ratio may be from 1 before anything is done, on either side."""
+
+    up: float = 0.1
+    down: float = 0.1
+
+    def holds(self, ratio: float) -> bool:
+        """Both ends belong to it."""
+        return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags of the controller; times in seconds."""
+
+    sync_period: float = 15.0
+    downscale_stabilization: float = 300.0
+    tolerance: float = 0.1
+    cpu_initialization: float = 300.0
+    initial_readiness: float = 30.0
+    workers: int = 5
+    scale_to_zero: bool = False
+    """The gate HPAScaleToZero."""
+    gates: FeatureGates = DEFAULT_GATES
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What was measured of a pod: thousandths of its unit, when (seconds since 1970), and over how many seconds."""
+
+    value: int
+    time: float = 0.0
+    window: float = 0.0
+
+
+Samples: TypeAlias = Mapping[str, Sample]
+"""By the pod's name."""
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """Why a metric was not read."""
+
+    why: str
+
+
+Reading: TypeAlias = Samples | int | Unread
+"""Of a metric: of each pod, or (of an object, or as the sum of an external metric) one amount in thousandths."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """So many replicas more or fewer at a time; the count is positive."""
+
+    time: float
+    count: int
+
+
+class Recommendation(msgspec.Struct, frozen=True):
+    time: float
+    replicas: int
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What a controller remembers of an autoscaler: it is lost with the process."""
+
+    recommendations: tuple[Recommendation, ...] = ()
+    added: tuple[Change, ...] = ()
+    removed: tuple[Change, ...] = ()
+
+
+class Event(msgspec.Struct, frozen=True):
+    type: str
+    reason: str
+    message: str
+
+
+class Unmeasured(Exception):
+    """Why no count of replicas comes of a metric; the text is upstream's."""
