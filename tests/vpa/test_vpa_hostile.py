@@ -36,7 +36,7 @@ from podfit.vpa.history.replay import replay, steps
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import Sample
-from podfit.vpa.scales import KINDS_SECONDS
+from podfit.client.scales import KINDS_SECONDS
 from podfit.vpa.targets import Targets, Unsupported
 from support.clock import FakeClock
 from support.server import ADMIN

@@ -102,8 +102,8 @@ def controllers(
         asked = await names_served(access.server, tls, server_name=access.reach.server_name)
         return authority.served() | asked
 
-    def loops(client_of: ClientOf, _: Metrics) -> Iterator[Loop]:
-        return controller_loops(client_of, wanted, gates, clock, authority=authority, served=served)
+    def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
+        return controller_loops(client_of, wanted, gates, clock, authority=authority, served=served, metrics=metrics)
 
     return run_process(options, loops, log or LogFlags())
 

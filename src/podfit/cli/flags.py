@@ -1,5 +1,6 @@
 """The flags of each component, declared once: `podfit up` takes those of all of them."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,8 +11,10 @@ from cyclopts import Parameter
 from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
+from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.net.tls import KeyPair
 from podfit.process.apiserver_options import etcd_options, legacy_of, ranges_of
+from podfit.process.config_file import Rejected, seconds
 from podfit.process.data_dir import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.errors import UsageError
 from podfit.process.listening import listening
@@ -126,11 +129,54 @@ class ControllersFlags:
         tuple[str, ...],
         Parameter(help="Which to run, by name: *, NAME, or -NAME for all but it. [default: *]", negative=""),
     ] = ()
+    horizontal_pod_autoscaler_sync_period: Annotated[str, Parameter(help="From one look at an HPA to the next.")] = (
+        "15s"
+    )
+    horizontal_pod_autoscaler_downscale_stabilization: Annotated[
+        str, Parameter(help="Replicas go when none were wanted for so long.")
+    ] = "5m"
+    horizontal_pod_autoscaler_tolerance: Annotated[
+        float, Parameter(help="How far a metric may be from its target before replicas change.")
+    ] = Settings().tolerance
+    horizontal_pod_autoscaler_cpu_initialization_period: Annotated[
+        str, Parameter(help="The CPU of a pod that is younger is not believed until it is ready.")
+    ] = "5m"
+    horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
+        str, Parameter(help="A pod that was unready from its start for so long has never been ready.")
+    ] = "30s"
+    concurrent_horizontal_pod_autoscaler_syncs: Annotated[int, Parameter(help="HPAs that are worked on at once.")] = (
+        Settings().workers
+    )
 
     def options(self) -> ControllersOptions:
+        """Raises UsageError."""
         names = tuple(part for controller in self.controllers for part in controller.split(",") if part)
         room = MakeRoom.PREEMPT if self.make_room == "preempt" else MakeRoom.SHRINK if self.make_room else MakeRoom.NO
-        return ControllersOptions(make_room=room, controllers=names or ("*",))
+        return ControllersOptions(make_room=room, controllers=names or ("*",), horizontal=self._horizontal())
+
+    def _horizontal(self) -> Settings:
+        syncs, tolerance = self.concurrent_horizontal_pod_autoscaler_syncs, self.horizontal_pod_autoscaler_tolerance
+        if syncs < 1:
+            raise UsageError(f"concurrent-horizontal-pod-autoscaler-syncs must be greater than 0, but got {syncs}")
+        if not 0 <= tolerance < math.inf:
+            raise UsageError(f"--horizontal-pod-autoscaler-tolerance {tolerance:g}: it has to be at least 0")
+        sync = _seconds("sync_period", self.horizontal_pod_autoscaler_sync_period)
+        if sync <= 0:
+            raise UsageError("--horizontal-pod-autoscaler-sync-period: it has to be more than 0s")
+        return Settings(
+            sync_period=sync,
+            downscale_stabilization=_seconds(
+                "downscale_stabilization", self.horizontal_pod_autoscaler_downscale_stabilization
+            ),
+            tolerance=tolerance,
+            cpu_initialization=_seconds(
+                "cpu_initialization_period", self.horizontal_pod_autoscaler_cpu_initialization_period
+            ),
+            initial_readiness=_seconds(
+                "initial_readiness_delay", self.horizontal_pod_autoscaler_initial_readiness_delay
+            ),
+            workers=syncs,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +203,13 @@ ApiServer: TypeAlias = Annotated[ApiServerFlags | None, Parameter(name="*")]
 Controllers: TypeAlias = Annotated[ControllersFlags | None, Parameter(name="*")]
 Nodes: TypeAlias = Annotated[NodesFlags | None, Parameter(name="*")]
 Log: TypeAlias = Annotated[LogFlags | None, Parameter(name="*")]
+
+
+def _seconds(what: str, text: str) -> float:
+    try:
+        return seconds(text, f"--horizontal-pod-autoscaler-{what.replace('_', '-')}")
+    except Rejected as error:
+        raise UsageError(str(error)) from None
 
 
 def key_pair(certificate: Path | None, key: Path | None) -> KeyPair | None:

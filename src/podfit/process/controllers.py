@@ -9,6 +9,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
+from podfit.controllers import horizontal
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
 from podfit.controllers.certificates import CertificateController, Signing
@@ -21,10 +22,12 @@ from podfit.controllers.serviceaccounts import ControllerAccounts, DefaultAccoun
 from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.net.authority import Authority
+from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.identities import MANAGER, account_of, controller
-from podfit.process.options import ControllersOptions, MakeRoom
+from podfit.process.options import HORIZONTAL, ControllersOptions, MakeRoom
 from podfit.process.workloads import workloads
 
 ClientOf = Callable[[Identity], Client]
@@ -40,6 +43,7 @@ def controller_loops(
     *,
     authority: Authority,
     served: Callable[[], Awaitable[frozenset[str]]],
+    metrics: Metrics,
 ) -> Iterator[Loop]:
     """Those that `options` want, each as itself. `authority` signs certificates; `served` tells what the API
     server is called in its certificate."""
@@ -61,6 +65,9 @@ def controller_loops(
     for name, loops in workloads(noted, informers, clock).items():
         if options.runs(name):
             yield from loops()
+
+    if options.runs(HORIZONTAL):
+        yield from horizontal_autoscaling(noted, informers, options.horizontal, clock, metrics)
 
     def gone(item: Item) -> None:
         namespaces.gone(item)
@@ -126,6 +133,17 @@ def garbage_collection(
     recorder = EventRecorder(client, component=GARBAGE_COLLECTOR, clock=clock)
     yield recorder.run()
     yield GarbageCollector(client, informers=informers, recorder=recorder, clock=clock, gone=gone).run()
+
+
+def horizontal_autoscaling(
+    client_of: ClientOf, informers: Informers, settings: Settings, clock: Clock, metrics: Metrics
+) -> Iterator[Loop]:
+    client = client_of(controller(horizontal.ACCOUNT))
+    recorder = EventRecorder(client, component=horizontal.COMPONENT, clock=clock)
+    yield recorder.run()
+    yield horizontal.HorizontalPodAutoscalerController(
+        client, informers=informers, recorder=recorder, clock=clock, settings=settings, metrics=metrics
+    ).run()
 
 
 def _room(

@@ -14,6 +14,7 @@ from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
 from podfit.core.features import FeatureGates
+from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from podfit.net.tls import KeyPair
 
 
+HORIZONTAL = "horizontal-pod-autoscaler"
 CONTROLLERS = (
     "namespace-controller",
     "resourcequota-controller",
@@ -58,6 +60,7 @@ CONTROLLERS = (
     "taint-eviction-controller",
     "persistentvolume-binder-controller",
     "ephemeral-volume-controller",
+    HORIZONTAL,
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {
@@ -68,8 +71,9 @@ MAKERS = {
     "daemonset-controller": "daemonsets",
     "job-controller": "jobs",
     "cronjob-controller": "cronjobs",
+    HORIZONTAL: "horizontalpodautoscalers",
 }
-"""Which resources become pods by which controller."""
+"""Which resources nobody acts on without which controller: they become pods, or change how many there are."""
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
@@ -151,6 +155,8 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     make_room: MakeRoom = MakeRoom.NO
     controllers: tuple[str, ...] = ("*",)
+    horizontal: Settings = Settings()
+    """Of the horizontal pod autoscaler."""
 
     def check(self) -> None:
         """UsageError for a controller that there is not."""
@@ -163,7 +169,7 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
         return sorted({controller.removeprefix("-") for controller in self.controllers} - {"*", *CONTROLLERS})
 
     def controlled_resources(self) -> frozenset[str]:
-        """The resources that make pods in this process."""
+        """The resources that are acted on in this process, of those that a warning tells of elsewhere."""
         return frozenset(resource for name, resource in MAKERS.items() if self.runs(name))
 
     def runs(self, name: str) -> bool:

@@ -157,6 +157,7 @@ class Cluster:
                 clock,
                 authority=self._api.authority,
                 served=self._served,
+                metrics=self._api.metrics,
             ),
             scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
         )

@@ -26,7 +26,7 @@ from podfit.core.fields import refusal
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
-from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, has_manager, makes_pods, unattended_warning
+from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, has_manager, needs_controller, unattended_warning
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
@@ -159,9 +159,9 @@ def _completed(obj: ObjectT, now: str, random: Random) -> ObjectT:
 
 async def controller_warnings(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
     """Warnings for a new object."""
-    if not makes_pods(obj) or info.resource in context.controlled_resources:
+    if not needs_controller(obj) or info.resource in context.controlled_resources:
         return []
     namespace, name = MANAGER_LEASE
     if has_manager(await context.find(Lease, name, namespace), context.clock.now()):
         return []
-    return [unattended_warning(info.resource)]
+    return [unattended_warning(info.resource, obj)]

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from podfit.api.autoscaling.v1 import types as v1
+from podfit.api.autoscaling.v2 import types as v2
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.pods.templates import PodTemplate
 from podfit.api.meta.base import Object
@@ -10,12 +12,13 @@ from podfit.decide.workload.templates import template_of
 
 MANAGER_LEASE = ("kube-system", "kube-controller-manager")
 """Namespace and name of the Lease that a controller manager holds while it runs."""
+_AUTOSCALERS = (v1.HorizontalPodAutoscaler, v2.HorizontalPodAutoscaler)
 _HOLDS = 15  # seconds for which a Lease is held when it does not say
 
 
-def makes_pods(obj: Object) -> bool:
-    """Whether the object needs a controller that makes pods of it."""
-    return not isinstance(obj, PodTemplate) and template_of(obj) is not None
+def needs_controller(obj: Object) -> bool:
+    """Whether the object does nothing without a controller that makes pods of it, or changes how many there are."""
+    return isinstance(obj, _AUTOSCALERS) or (not isinstance(obj, PodTemplate) and template_of(obj) is not None)
 
 
 def has_manager(lease: Lease | None, now: datetime) -> bool:
@@ -26,5 +29,6 @@ def has_manager(lease: Lease | None, now: datetime) -> bool:
     return abs(now - parse_time(lease.spec.renew_time)) <= holds  # of a time to come: the clock was set back
 
 
-def unattended_warning(resource: str) -> str:
-    return f"no controller for {resource} runs in this cluster: no pods will be created"
+def unattended_warning(resource: str, obj: Object) -> str:
+    lacking = "nothing will change the replicas" if isinstance(obj, _AUTOSCALERS) else "no pods will be created"
+    return f"no controller for {resource} runs in this cluster: {lacking}"

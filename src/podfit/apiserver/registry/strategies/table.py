@@ -26,7 +26,6 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
     from podfit.apiserver.registry.strategies import (
         apiextensions,
         apps,
-        autoscaling,
         batch,
         certificates,
         coordination,
@@ -37,6 +36,6 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
         strategy,
     )
 
-    groups = (apiextensions, apps, autoscaling, batch, certificates, coordination, core, events, networking)
+    groups = (apiextensions, apps, batch, certificates, coordination, core, events, networking)
     table = {kind: strategy for group in groups for kind, strategy in group.STRATEGIES.items()}
     return table, custom_resources.STRATEGY, strategy.Strategy()

@@ -110,6 +110,11 @@ def reads_metrics(view: View) -> bool:
     return _least(view) <= view.replicas <= spec.max_replicas
 
 
+def needs_readings(view: View) -> bool:
+    """The same, where the selector is one that metrics can be asked for."""
+    return reads_metrics(view) and _selector_problem(view) is None
+
+
 def first_seen(memory: Memory, replicas: int, now: float) -> Memory:
     """What an autoscaler begins with: the count that there is, so that a new controller does not scale down at once."""
     if memory.recommendations:
@@ -118,7 +123,7 @@ def first_seen(memory: Memory, replicas: int, now: float) -> Memory:
 
 
 def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
-    """`readings` are those of the metrics in the spec, in their order; none are needed unless `reads_metrics`."""
+    """`readings` are those of the metrics in the spec, in their order; none are needed unless `needs_readings`."""
     autoscaler, current = view.autoscaler, view.replicas
     status = _with(
         autoscaler.status,

@@ -1,0 +1,237 @@
+"""The horizontal pod autoscaler: one pass over each, one sync period after the one before.
+
+    scale ─▶ metrics, if they count ─▶ decide.autoscaling.horizontal ─▶ scale ─▶ events, status
+
+An autoscaler that is new or changed waits for its period as well, and is looked at once in it. What the windows of its
+behaviour need is remembered here, and lost with the process.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from podfit.api.autoscaling.v1.types import Scale
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.selector_text import parse_labels
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.metric_readings import MetricReadings
+from podfit.client.rest import Client
+from podfit.client.scales import NoKind, Scales
+from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
+from podfit.controllers.horizontal_metrics import HorizontalMetrics
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.selectors import Matcher, Selector, SelectorError
+from podfit.decide.autoscaling.horizontal.model import Memory, Settings
+from podfit.decide.autoscaling.horizontal.passing import (
+    WARNING,
+    Outcome,
+    View,
+    finish,
+    group_problem,
+    lost,
+    needs_readings,
+    propose,
+    reference,
+)
+from podfit.net.loop_turns import beside
+from podfit.net.metrics import Metrics
+
+COMPONENT = "horizontal-pod-autoscaler"
+ACCOUNT = "horizontal-pod-autoscaler"
+CONFLICT = 409
+_TRIES = 5
+"""Of a scale that somebody else changes as well."""
+_MISSING_SECONDS = 30.0
+_BY_LABEL = "label"
+
+
+def by_label(pod: Pod) -> Iterable[tuple[str, str, str]]:
+    return ((pod.metadata.namespace, key, value) for key, value in pod.metadata.labels.items())
+
+
+class HorizontalPodAutoscalerController(Controller[Key]):
+    def __init__(
+        self,
+        client: Client,
+        *,
+        informers: Informers,
+        recorder: EventRecorder,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self._client, self._recorder, self._clock, self._settings = client, recorder, clock, settings
+        self._autoscalers, self._pods = informers.of(HorizontalPodAutoscaler), informers.of(Pod)
+        self._pods.add_index(BY_NAMESPACE, by_namespace)
+        self._pods.add_index(_BY_LABEL, by_label)
+        self._scales = Scales(client, clock, missing_seconds=_MISSING_SECONDS)
+        self._readings = MetricReadings(client, self._scales, clock, settings.sync_period)
+        self._claims = Claims()
+        self._memories: dict[Key, Memory] = {}
+        self._metrics = HorizontalMetrics(metrics, lambda: len(self._autoscalers.list()))
+        super().__init__(clock, self._autoscalers, self._pods, workers=settings.workers)
+        self._autoscalers.add_handler(add=self._later, update=lambda _, new: self._later(new), delete=self._gone)
+
+    def _later(self, autoscaler: HorizontalPodAutoscaler) -> None:
+        self.queue.add_after(key_of(autoscaler), self._settings.sync_period)
+
+    def _gone(self, autoscaler: HorizontalPodAutoscaler) -> None:
+        self._claims.forget(key_of(autoscaler))
+        self._later(autoscaler)
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        autoscaler = self._autoscalers.get(name, namespace)
+        if autoscaler is None:
+            self._memories.pop(key, None)
+            return None
+        began = self._clock.monotonic()
+        outcome = await self._pass(key, autoscaler)
+        if self._autoscalers.get(name, namespace) is not None:
+            self._memories[key] = outcome.memory
+        self._metrics.observe(key, outcome, self._clock.monotonic() - began)
+        for event in outcome.events:
+            self._recorder.event(autoscaler, event.type, event.reason, event.message)
+        await self._say(autoscaler, outcome)
+        return self._settings.sync_period
+
+    async def _pass(self, key: Key, autoscaler: HorizontalPodAutoscaler) -> Outcome:
+        memory, ref = self._memories.get(key, Memory()), autoscaler.spec.scale_target_ref
+        if problem := group_problem(ref.api_version):
+            return self._lost(autoscaler, memory, problem, "invalid API version in scale target reference", spec=True)
+        try:
+            path = await self._scales.path(ref.api_version, ref.kind, key[0], ref.name)
+            scale = await self._read_scale(path)
+        except NoKind as error:
+            return self._lost(autoscaler, memory, str(error), "unable to determine resource for scale target reference")
+        except (ApiError, ConnectionError, ValueError) as error:
+            told = f"failed to query scale subresource for {reference(autoscaler)}"
+            return self._lost(autoscaler, memory, _message(error), told)
+        view = self._view(key, autoscaler, scale, memory)
+        readings = (
+            await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector)
+            if needs_readings(view)
+            else []
+        )
+        plan = await beside(len(view.pods), propose, view, readings, self._clock.now().timestamp())
+        failure = ""
+        if plan.scale_to is not None:
+            failure = await self._write_scale(path, scale, plan.scale_to)
+        return finish(plan, self._clock.now().timestamp(), failure)
+
+    def _lost(
+        self, autoscaler: HorizontalPodAutoscaler, memory: Memory, why: str, told: str, *, spec: bool = False
+    ) -> Outcome:
+        return lost(autoscaler, memory, why, f"{told}: {why}", self._clock.now().timestamp(), in_spec=spec)
+
+    def _view(self, key: Key, autoscaler: HorizontalPodAutoscaler, scale: Scale, memory: Memory) -> View:
+        view = View(
+            autoscaler=autoscaler,
+            replicas=scale.spec.replicas,
+            reported=scale.status.replicas,
+            selector=scale.status.selector,
+            memory=memory,
+            settings=self._settings,
+        )
+        if not scale.status.selector or not needs_readings(view):
+            return view
+        selector = parse_labels(scale.status.selector)
+        self._claims.claim(key, selector)
+        pods = self._selected(key[0], selector)
+        return replace(view, pods=pods, rivals=tuple("/".join(rival) for rival in self._claims.rivals(key, pods)))
+
+    def _selected(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
+        """In the order of their names."""
+        label = _label(selector)
+        if label is None:
+            pods = self._pods.by_index(BY_NAMESPACE, namespace)
+        else:
+            pods = self._pods.by_index(_BY_LABEL, (namespace, *label))
+        matcher = Matcher(selector.requirements)
+        return tuple(
+            sorted((pod for pod in pods if matcher.matches(pod.metadata.labels)), key=lambda pod: pod.metadata.name)
+        )
+
+    async def _read_scale(self, path: str) -> Scale:
+        """Raises ValueError for a scale whose selector cannot be read."""
+        scale = codec.decode(await self._client.request("GET", path), Scale)
+        try:
+            parse_labels(scale.status.selector)
+        except SelectorError as error:
+            raise ValueError(
+                "received an object from a /scale endpoint which was not convertible to autoscaling Scale: failed to "
+                f'parse target selector: couldn\'t parse the selector string "{scale.status.selector}": {error}'
+            ) from error
+        return scale
+
+    async def _write_scale(self, path: str, scale: Scale, replicas: int) -> str:
+        """Why it was not written; empty when it was."""
+        for attempt in range(1, _TRIES + 1):
+            wanted = replace(scale, spec=replace(scale.spec, replicas=replicas))
+            try:
+                await self._client.request("PUT", path, codec.encode(wanted))
+                return ""
+            except (ApiError, ConnectionError) as error:
+                if not (isinstance(error, ApiError) and error.code == CONFLICT and attempt < _TRIES):
+                    return _message(error)
+            try:
+                scale = await self._read_scale(path)
+            except (ApiError, ConnectionError, ValueError) as error:
+                return _message(error)
+        raise AssertionError("the last try returns")
+
+    async def _say(self, autoscaler: HorizontalPodAutoscaler, outcome: Outcome) -> None:
+        if outcome.status == autoscaler.status:
+            return
+        try:
+            await self._client.update_status(replace(autoscaler, status=outcome.status))
+        except (ApiError, ConnectionError) as error:
+            self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", _message(error))
+
+
+class Claims:
+    """The selectors of all autoscalers, by a label that they demand where they demand one."""
+
+    def __init__(self) -> None:
+        self._labels: dict[Key, tuple[str, str] | None] = {}
+        self._matchers: dict[tuple[str, tuple[str, str] | None], dict[Key, Matcher]] = {}
+
+    def claim(self, key: Key, selector: Selector) -> None:
+        self.forget(key)
+        label = self._labels[key] = _label(selector)
+        self._matchers.setdefault((key[0], label), {})[key] = Matcher(selector.requirements)
+
+    def forget(self, key: Key) -> None:
+        if key not in self._labels:
+            return
+        place = key[0], self._labels.pop(key)
+        self._matchers[place].pop(key)
+        if not self._matchers[place]:
+            del self._matchers[place]
+
+    def rivals(self, key: Key, pods: Iterable[Pod]) -> list[Key]:
+        """Who selects one of these pods, the autoscaler itself among them; nobody when there is no pod."""
+        found: set[Key] = set()
+        for labels in {frozenset(pod.metadata.labels.items()) for pod in pods}:
+            found.update(self._selecting(key[0], dict(labels)))
+        return sorted(found)
+
+    def _selecting(self, namespace: str, labels: dict[str, str]) -> Iterator[Key]:
+        for label in (None, *labels.items()):
+            for key, matcher in self._matchers.get((namespace, label), {}).items():
+                if matcher.matches(labels):
+                    yield key
+
+
+def _label(selector: Selector) -> tuple[str, str] | None:
+    """One that every selected object has."""
+    exact = (wanted for wanted in selector.requirements if wanted.operator == "In" and len(wanted.values) == 1)
+    return next(((wanted.key, wanted.values[0]) for wanted in exact), None)
+
+
+def _message(error: Exception) -> str:
+    return error.message if isinstance(error, ApiError) else str(error)
