@@ -49,14 +49,6 @@ UNSERVED: dict[str, tuple[dict[str, Any], str]] = {
         "no ingress controller",
     ),
     "/apis/networking.k8s.io/v1/networkpolicies": ({"podSelector": {}}, "do not enforce a NetworkPolicy"),
-    "/apis/autoscaling/v2/horizontalpodautoscalers": (
-        {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}},
-        "nothing changes the replicas",
-    ),
-    "/apis/autoscaling/v1/horizontalpodautoscalers": (
-        {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}},
-        "nothing changes the replicas",
-    ),
 }
 
 
@@ -81,6 +73,14 @@ async def test_a_workload_without_a_controller_gets_a_warning(server: Server, pa
     resource = path.rpartition("/")[2]
     told = await create(server, path, KINDS[path])
     assert told == f'299 - "no controller for {resource} runs in this cluster: no pods will be created"'
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_an_hpa_without_its_controller_gets_a_warning(server: Server, version: str) -> None:
+    spec = {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}}
+    told = await create(server, f"/apis/autoscaling/{version}/horizontalpodautoscalers", spec)
+    lacking = "no controller for horizontalpodautoscalers runs in this cluster"
+    assert told == f'299 - "{lacking}: nothing will change the replicas"'
 
 
 async def test_beside_a_controller_manager_there_is_none_until_its_lease_ends(server: Server) -> None:

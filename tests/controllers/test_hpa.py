@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from podfit.api.apps.v1.deployments import Deployment
@@ -128,3 +129,9 @@ def test_hpa_brings_the_replicas_into_its_bounds_without_a_metric(cluster: Clust
     cluster.clock.advance(16)
     assert replicas(cluster) == 4
     assert told(cluster) == ["New size: 4; reason: Current number of replicas above Spec.MaxReplicas"]
+
+
+def test_hpa_gets_no_warning_where_its_controller_runs(cluster: Cluster) -> None:
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    answer = cluster.run(cluster.client.send("POST", path, msgspec.json.encode(autoscaler())))
+    assert "warning" not in answer.headers

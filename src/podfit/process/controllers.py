@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
@@ -67,7 +69,8 @@ def controller_loops(
             yield from loops()
 
     if options.runs(HORIZONTAL):
-        yield from horizontal_autoscaling(noted, informers, options.horizontal, clock, metrics)
+        settings = replace(options.horizontal, gates=gates)
+        yield from horizontal_autoscaling(noted, informers, settings, clock, metrics)
 
     def gone(item: Item) -> None:
         namespaces.gone(item)

@@ -71,9 +71,10 @@ MAKERS = {
     "daemonset-controller": "daemonsets",
     "job-controller": "jobs",
     "cronjob-controller": "cronjobs",
-    HORIZONTAL: "horizontalpodautoscalers",
 }
-"""Which resources nobody acts on without which controller: they become pods, or change how many there are."""
+"""Which resources become pods by which controller."""
+ATTENDED = MAKERS | {HORIZONTAL: "horizontalpodautoscalers"}
+"""Of which resources a warning says that nobody acts on them, where their controller does not run."""
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
@@ -169,8 +170,8 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
         return sorted({controller.removeprefix("-") for controller in self.controllers} - {"*", *CONTROLLERS})
 
     def controlled_resources(self) -> frozenset[str]:
-        """The resources that are acted on in this process, of those that a warning tells of elsewhere."""
-        return frozenset(resource for name, resource in MAKERS.items() if self.runs(name))
+        """The resources that are acted on in this process, of those that `ATTENDED` names."""
+        return frozenset(resource for name, resource in ATTENDED.items() if self.runs(name))
 
     def runs(self, name: str) -> bool:
         """Whether it is wanted. The first word about a name counts, and a name more than `*`."""

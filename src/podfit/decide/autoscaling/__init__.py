@@ -1,4 +1,5 @@
 """What the Vertical Pod Autoscaler decides, as pure functions; `podfit.vpa` and the answers call them (docs/vpa.md).
+The horizontal one is in `horizontal/`, which imports no NumPy.
 
     samples ─▶ model ─▶ estimate ─▶ recommendation ─▶ capping ─▶ status of the VPA
                                                                      │
