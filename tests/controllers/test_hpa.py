@@ -78,7 +78,7 @@ def test_hpa_grows_under_load_and_shrinks_when_the_window_is_over(cluster: Clust
 
 def test_hpa_does_nothing_for_a_target_that_is_not_there(cluster: Cluster) -> None:
     cluster.apply(deployment(), autoscaler("gone"), autoscaler(name="odd"))
-    odd = {"scaleTargetRef": {"apiVersion": "x.example.com/v1", "kind": "Gizmo", "name": "web"}}
+    odd: dict[str, Any] = {"scaleTargetRef": {"apiVersion": "x.example.com/v1", "kind": "Gizmo", "name": "web"}}
     cluster.apply(autoscaler(name="odd", **odd))
     cluster.clock.advance(40)
     status = cluster.run(cluster.client.get(HorizontalPodAutoscaler, "gone", "default")).status
