@@ -12,6 +12,7 @@ from answers.conversation import METRICS, PODS, Conversation, pod
 from cli.test_questions import ask
 from podfit.answers.recommend import Recommendations, recommend
 from podfit.answers.recommended_facts import FactsReader, UsageWindow
+from podfit.answers.target import WORKLOADS, Kind
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
 from podfit.cli.recommend import total_saved
@@ -24,6 +25,7 @@ from support.clock import FakeClock
 GROUP = "/apis/autoscaling.k8s.io/v1/namespaces/shop"
 VPAS, CHECKPOINTS = f"{GROUP}/verticalpodautoscalers", f"{GROUP}/verticalpodautoscalercheckpoints"
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 WHILE = UsageWindow(60, 15)
 FLAGS = EstimatorFlags(min_cpu_millicores=10, min_memory_mb=16)
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-rs", "uid": "u", "controller": True}
@@ -49,10 +51,12 @@ def shop(**more: Any) -> Conversation:
     pods = owned("web-1"), owned("web-2"), pod("tool")
     conversation = Conversation(36, *pods)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    deployment = {"metadata": {"name": "web", "namespace": "shop", "uid": "d"}}
     replica_set = {"metadata": {"name": "web-rs", "namespace": "shop", "uid": "u", "ownerReferences": [owner]}}
     conversation.documents |= {
         PODS: {"items": pods},
         SETS: {"items": [replica_set]},
+        DEPLOYMENTS: {"items": [deployment]},
         METRICS: metrics(web_1=("100m", "64Mi"), web_2=("200m", "100Mi"), tool=("1500m", "300Mi")),
     } | more
     return conversation
@@ -97,6 +101,31 @@ async def test_a_pod_of_a_replica_set_that_is_gone_is_its_own() -> None:
     found = shop()
     found.documents[SETS]["items"][0]["metadata"]["uid"] = "made-anew"
     assert sorted(row.workload for row in (await asked(found)).workloads) == ["pod/tool", "pod/web-1", "pod/web-2"]
+
+
+async def test_a_replica_set_of_a_deployment_that_is_another_stands_for_itself() -> None:
+    found = shop()
+    found.documents[DEPLOYMENTS]["items"][0]["metadata"]["uid"] = "made-anew"
+    assert sorted(row.workload for row in (await asked(found)).workloads) == ["pod/tool", "replicaset/web-rs"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WORKLOADS if kind.kind != "ReplicaSet"], ids=lambda kind: kind.kind)
+async def test_a_pod_belongs_to_a_controller_of_its_uid_only(kind: Kind) -> None:
+    """Whatever name and kind it says; of a kind that nobody here knows it is believed."""
+    true, forged, custom = owned("true-1"), owned("forged-1"), owned("custom-1")
+    reference = {"apiVersion": kind.api_version, "kind": kind.kind, "name": "w", "controller": True}
+    true["metadata"]["ownerReferences"] = [reference | {"uid": "w1"}]
+    forged["metadata"]["ownerReferences"] = [reference | {"uid": "w2"}]
+    custom["metadata"]["ownerReferences"] = [reference | {"apiVersion": "x.io/v1", "uid": "w2"}]
+    found = shop()
+    found.documents[PODS]["items"] = (true, forged, custom)
+    path = f"{kind.path}/namespaces/shop/{kind.resource}"
+    found.documents[path] = {"items": [{"metadata": {"name": "w", "namespace": "shop", "uid": "w1"}}]}
+    reader = FactsReader(found.client, FakeClock(), "shop")
+    pods = (await reader.read(UsageWindow(0))).pods
+    name = f"{kind.kind.lower()}/w"
+    told = sorted((str(workload), pod.metadata.name) for workload, members in pods.items() for pod in members)
+    assert told == sorted([(name, "true-1"), ("pod/forged-1", "forged-1"), (name, "custom-1")])
 
 
 async def test_one_workload_is_asked_about() -> None:

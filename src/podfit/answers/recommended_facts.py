@@ -3,17 +3,18 @@ usage over a while.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from podfit.answers.kinds import PODS
+from podfit.answers.target import WORKLOADS, Kind
 from podfit.answers.usage import Usage, UsageReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.api.meta.owners import ObjectIdentity, controller_named
+from podfit.api.meta.owners import CHAIN_LIMIT, ObjectIdentity, controller_named, group_of
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
@@ -24,7 +25,6 @@ from podfit.vpa.history.prometheus import History
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 T = TypeVar("T")
-REPLICASETS = dynamic("apps", "v1", "replicasets")
 NOT_FOUND, FORBIDDEN = 404, 403
 
 
@@ -111,25 +111,38 @@ class FactsReader:
 
     async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
         found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
-        owners = {owner for pod in found if (owner := controller_named(pod.metadata)) is not None}
-        sets = await self._owners_of_sets() if any(map(_is_set, owners)) else {}
+        controllers = await self._controllers(found)
         by_workload: dict[Workload, list[Pod]] = {}
         for pod in found:
-            workload = _workload(pod, sets)
+            workload = controllers.topmost(pod)
             if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
                 by_workload.setdefault(workload, []).append(pod)
         return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
 
-    async def _owners_of_sets(self) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
-        """What controls each ReplicaSet, mostly a Deployment; None when they are not to be read."""
+    async def _controllers(self, pods: Iterable[Pod]) -> "_Controllers":
+        """All of the kinds that are named on the way up from the pods."""
+        known, asked = _Controllers({}, set()), set[Kind]()
+        named = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
+        while wanted := {kind for owner in named if (kind := _kind_of(owner)) is not None} - asked:
+            for kind in sorted(wanted, key=lambda kind: kind.resource):
+                if (listed := await self._controllers_of(kind)) is not None:
+                    known.above.update(listed)
+                    known.read.add(kind)
+            asked |= wanted
+            named = {upper for upper in known.above.values() if upper is not None}
+        return known
+
+    async def _controllers_of(self, kind: Kind) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
+        """What controls each object of a kind; None when they are not to be read."""
+        version, group = kind.api_version.rpartition("/")[2], group_of(kind.api_version)
         try:
-            found = (await self._client.list(REPLICASETS, self._namespace)).items
+            found = (await self._client.list(dynamic(group, version, kind.resource), self._namespace)).items
         except ApiError as error:
-            self._unread.append(f"ReplicaSets: {error.message}")
+            self._unread.append(f"{kind.kind}s: {error.message}")
             return None
         metas = [codec.convert(document["metadata"], ObjectMeta) for document in found]
         return {
-            ObjectIdentity("apps", "ReplicaSet", meta.namespace, meta.name, meta.uid): controller_named(meta)
+            ObjectIdentity(group, kind.kind, meta.namespace, meta.name, meta.uid): controller_named(meta)
             for meta in metas
         }
 
@@ -168,18 +181,27 @@ class FactsReader:
         return tuple(found)
 
 
-def _is_set(owner: ObjectIdentity) -> bool:
-    return (owner.group, owner.kind) == ("apps", "ReplicaSet")
+def _kind_of(owner: ObjectIdentity) -> Kind | None:
+    return next((kind for kind in WORKLOADS if kind.names_a(owner)), None)
 
 
-def _workload(pod: Pod, sets: Mapping[ObjectIdentity, ObjectIdentity | None] | None) -> Workload:
-    """A pod that names a ReplicaSet which is not there, or not any more, belongs to nobody."""
-    owner = controller_named(pod.metadata)
-    if owner is not None and sets is not None and _is_set(owner):
-        owner = (sets[owner] or owner) if owner in sets else None
-    if owner is None:
-        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
-    return Workload(owner.namespace, owner.kind, owner.name)
+class _Controllers(msgspec.Struct):
+    """What controls each controller, by identity, of the kinds that were `read`. Of other kinds, custom ones and those
+    that may not be read, a reference is believed."""
+
+    above: dict[ObjectIdentity, ObjectIdentity | None]
+    read: set[Kind]
+
+    def topmost(self, pod: Pod) -> Workload:
+        """Who names a controller that is not there, or not any more, belongs to nobody."""
+        last, owner = None, controller_named(pod.metadata)
+        for _ in range(CHAIN_LIMIT):
+            if owner is None or (owner not in self.above and _kind_of(owner) in self.read):
+                break
+            last, owner = owner, self.above.get(owner)
+        if last is None:
+            return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
+        return Workload(last.namespace, last.kind, last.name)
 
 
 def _text(workload: Workload) -> str:
