@@ -3,6 +3,7 @@
 import pytest
 
 from podfit.answers.readable import readable, readable_amount, readable_text, why_the_class_stays
+from podfit.answers.rights import by_rights
 
 NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
 
@@ -64,3 +65,10 @@ def test_readable(size: int, text: str) -> None:
 )
 def test_readable_amount(resource: str, text: str, shown: str) -> None:
     assert readable_amount(resource, text) == shown
+
+
+def test_rights_are_told_in_one_line() -> None:
+    denied = 'nodes "n1" is forbidden: User "jo" cannot get resource "nodes/proxy" in API group "" at the cluster scope'
+    notes = (f"no usage from node n1: {denied}", "other", f"throttling: {denied}", "not read: you may not list nodes")
+    assert by_rights(notes) == ("other", "not everything may be read; needs: get nodes/proxy, list nodes")
+    assert by_rights(("one", "two", "one")) == ("one", "two")

@@ -228,7 +228,35 @@ async def test_watching_is_announced_only_where_usage_is_watched() -> None:
         for _ in range(8):
             await clock.advance(WHILE.interval)
         await reading
-        assert len(told) == number
+        assert sum("is watched for" in line for line in told) == number
+        assert told[number:] == [f"usage: {at} of 60 s" for at in (15, 30, 45, 60)] * number
+
+
+class SlowClock(FakeClock):
+    """Time passes while the cluster is asked, too."""
+
+    def monotonic(self) -> float:
+        self.taken = getattr(self, "taken", 0.0) + 0.01
+        return super().monotonic() + self.taken
+
+
+async def test_usage_is_watched_for_as_long_as_it_is_said() -> None:
+    clock = SlowClock()
+    reading = asyncio.ensure_future(FactsReader(shop().client, clock, "shop").read(WHILE))
+    await clock.settle()
+    for _ in range(9):
+        await clock.advance(WHILE.interval)
+    readings = (await reading).readings
+    assert readings[-1].time - readings[0].time >= 59
+
+
+async def test_why_there_is_no_usage_is_said_once() -> None:
+    conversation = shop()
+    for path in [path for path in conversation.documents if "metrics" in path]:
+        del conversation.documents[path]
+    notes = (await asked(conversation)).notes
+    assert sum("metrics.k8s.io" in note for note in notes) == 1, notes
+    assert not any("watched" in note for note in notes)
 
 
 @pytest.mark.parametrize(

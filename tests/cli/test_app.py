@@ -1,5 +1,6 @@
 """The command line's manners: help, version, exit codes, messages."""
 
+import json
 import re
 import subprocess
 import sys
@@ -87,3 +88,14 @@ gc.callbacks.clear()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == []
+
+
+def test_version_is_a_verb_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == exits.DONE
+    told = capsys.readouterr().out
+    assert run(["version"]) == exits.DONE
+    assert capsys.readouterr().out == told
+    assert run(["version", "-o", "json"]) == exits.DONE
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["version"] == __version__
+    assert answer["commit"] in told

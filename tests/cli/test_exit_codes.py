@@ -59,6 +59,8 @@ OTHERS: dict[tuple[str, int], list[str]] = {
     ("token create", 3): ["--kubeconfig", "none"],
     ("completion", 0): ["bash"],
     ("completion", 2): ["tcsh"],
+    ("version", 0): [],
+    ("version", 2): ["-o", "xml"],
     ("up", 2): ["--nodes", "0"],
     ("kubelet", 2): ["--node-ip", "127.0.0.1"],
     ("controllers", 2): ["--controllers", "none"],

@@ -71,7 +71,7 @@ async def test_answers_and_their_exit_codes(
     ("arguments", "code", "told"),
     [
         (["plan", "pod/web", "--memory", "-1"], 2, 'invalid value "-1" for --memory: it must not be negative'),
-        (["plan", "pod/web"], 2, "one of --cpu, --memory, -f and --undo is required"),
+        (["plan", "pod/web"], 2, "one of --cpu, --memory, -f, --from-vpa and --undo is required"),
         (["plan", "pod/web", "--cpu", "fast"], 2, 'invalid value "fast" for --cpu'),
         (["plan", "web", "--cpu", "1"], 2, '"web" is not one of pod/NAME'),
         (["plan", "pod/web", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml: No such file or directory"),

@@ -113,6 +113,10 @@ async def test_without_any_usage_the_sizes_are_shown_and_the_exit_code_says_so(
     assert "web   app         -     500m          500m" in captured.out
     assert "error: no metrics: neither metrics.k8s.io nor a kubelet provides usage" in captured.err
     assert captured.err.count("fix:") == 1
+    assert captured.err.count("neither metrics.k8s.io") == 1
+    notes = [line.removeprefix("note: ") for line in captured.err.splitlines() if line.startswith("note: ")]
+    assert notes
+    assert all(captured.err.count(note) == 1 for note in notes)
     assert "Traceback" not in captured.err
 
 
@@ -147,3 +151,11 @@ async def test_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     conversation.documents[PODS] = {"items": []}
     assert await ask(tmp_path, conversation, "top") == 0
     assert capsys.readouterr().out == "no running container\n"
+
+
+async def test_rights_that_are_missing_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = shop()
+    conversation.denied = {METRICS, f"{PROXY}/stats/summary", f"{PROXY}/metrics/cadvisor", VPAS}
+    assert await ask(tmp_path, conversation, "top") == 4
+    told = [line for line in capsys.readouterr().err.splitlines() if "needs: " in line or "cannot list" in line]
+    assert told == ["note: not everything may be read; needs: list pods in namespace shop"]

@@ -12,8 +12,9 @@ import pytest
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.process.data_dir import DataDir
+from podfit.process.detach import not_started
 from podfit.process.errors import ClusterError
-from podfit.process.leftovers import LeftBehind, Leftovers, Traces
+from podfit.process.leftovers import LeftBehind, Leftovers, Traces, counted
 from podfit.process.node_runtime import cgroup_layout
 from support.clock import FakeClock
 
@@ -100,3 +101,16 @@ async def _with_time(clock: FakeClock, traces: Traces) -> None:
     verifying = asyncio.create_task(traces.verify(clock))
     await clock.advance(10)
     await verifying
+
+
+def test_many_of_a_kind_are_counted_by_their_names() -> None:
+    processes = [f"processes: {9000 + number} /bin/sleep 3" for number in range(12)]
+    told = counted([*processes, "processes: 1 sh -c x", "mounts: /a", *(f"cgroups: /{at}" for at in range(5))])
+    assert told == ("processes: 13: 12 sleep, 1 sh", "mounts: /a", "cgroups: 5: /0, /1, /2 and 2 more")
+
+
+def test_a_start_that_failed_is_told_in_one_error() -> None:
+    failure = not_started(["error: port 6443 is taken", "  by pid 7", "  see:  podfit status"], 3)
+    assert failure.message == "the cluster did not start: port 6443 is taken"
+    assert failure.evidence == ("by pid 7", "see:  podfit status")
+    assert not_started(["Traceback", "boom"], 1).evidence == ("Traceback", "boom")

@@ -237,6 +237,7 @@ def _notes(facts: Facts) -> Iterator[str]:
         seconds = facts.readings[-1].time - facts.readings[0].time
         yield (f"usage was watched for {seconds:.0f} s: a size from so little is a guess; a VPA of mode Off learns on")
         yield from facts.readings[-1].usage.notes
+    yield from facts.notes
     yield from (f"not read: {line}" for line in facts.unread)
 
 

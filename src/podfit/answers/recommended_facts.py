@@ -3,7 +3,7 @@ usage over a while.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -47,7 +47,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of pods that run. `now` in seconds since 1970; `unread` are lines for people."""
+    """Of pods that run. `now` in seconds since 1970; `unread` and `notes` are lines for people."""
 
     now: float
     pods: Mapping[Workload, tuple[Pod, ...]]
@@ -56,6 +56,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     readings: tuple[Reading, ...] = ()
     history: History | None = None
     unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class UsageWindow(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ class UsageWindow(msgspec.Struct, frozen=True):
 
 class FactsReader:
     """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name. `tell` is
-    told when it begins to watch.
+    told when it begins to watch, and how far it is.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class FactsReader:
         self._client, self._clock, self._namespace = client, clock, namespace
         self._labels, self._wanted = labels, wanted
         self._unread: list[str] = []
+        self._notes: tuple[str, ...] = ()
         self._tell = tell
 
     async def read(self, watching: UsageWindow, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
@@ -107,6 +109,7 @@ class FactsReader:
             readings=readings,
             history=past,
             unread=tuple(self._unread),
+            notes=self._notes,
         )
 
     async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
@@ -166,19 +169,34 @@ class FactsReader:
     async def _watched(self, pods: list[Pod], watching: UsageWindow) -> tuple[Reading, ...]:
         reader = UsageReader(self._client, self._clock)
         nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods if pod.spec.node_name}
-        until, found = self._clock.monotonic() + watching.seconds, list[Reading]()
-        if watching.seconds and self._tell is not None:
-            self._tell(f"usage is watched for {watching.seconds:.0f} s (--for) where no VPA recommends anything yet")
-        while watching.seconds:
+        began, found = self._clock.monotonic(), list[Reading]()
+        if watching.seconds:
+            self._say(f"usage is watched for {watching.seconds:.0f} s (--for) where no VPA recommends anything yet")
+        for at in _moments(watching):
+            await self._clock.sleep(max(began + at - self._clock.monotonic(), 0.0))
             usage = await reader.read(self._namespace, nodes)
-            found.append(Reading(self._clock.now().timestamp(), usage))
             if not usage.source:
-                self._unread += [*usage.notes, *((usage.fix,) if usage.fix else ())]
+                self._notes = (*usage.notes, *((usage.fix,) if usage.fix else ()))
                 break
-            if self._clock.monotonic() + watching.interval > until:
-                break
-            await self._clock.sleep(watching.interval)
+            found.append(Reading(self._clock.now().timestamp(), usage))
+            if at:
+                self._say(f"usage: {at:.0f} of {watching.seconds:.0f} s")
         return tuple(found)
+
+    def _say(self, text: str) -> None:
+        if self._tell is not None:
+            self._tell(text)
+
+
+def _moments(watching: UsageWindow) -> Iterator[float]:
+    """Seconds from the beginning at which usage is read; the last is the end."""
+    if not watching.seconds:
+        return
+    at = 0.0
+    while at < watching.seconds:
+        yield at
+        at += watching.interval
+    yield watching.seconds
 
 
 def _kind_of(owner: ObjectIdentity) -> Kind | None:

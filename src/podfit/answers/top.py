@@ -23,6 +23,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
 
+NO_USAGE = "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
 Order = Literal["name", "cpu", "memory", "cpu%", "memory%", "throttled"]
 
 
@@ -205,7 +206,7 @@ def _notes(collected: TopFacts) -> Iterator[str]:
 def _missing(collected: TopFacts, rows: list[Row]) -> Iterator[str]:
     """Figures that a reader would look for and that are not there."""
     if rows and not collected.usage.source:
-        yield "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
+        yield NO_USAGE
     else:
         lacking = sorted({row.pod for row in rows if not row.cpu.used or not row.memory.used})
         if lacking:

@@ -44,6 +44,7 @@ VERBS = {
     ),
     "export": ("podfit.cli.export:export_sizes", "Write what runs for the next deploy, or find drift (any cluster)."),
     "completion": ("podfit.cli.completion:completion", "Print a script that completes command lines."),
+    "version": ("podfit.cli.version:version", "Show which podfit this is."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
 IMAGE_HELP = "The images that this cluster's node can run."

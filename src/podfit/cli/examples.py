@@ -79,6 +79,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Sizes as a patch for kustomize.", "podfit export deployment/shop"),
         Example("Does what runs differ from a manifest?", "podfit export pod/web --drift -f pods.yaml"),
     ),
+    "version": (Example("For a script.", "podfit version -o json"),),
     "completion": (Example("For this shell.", "source <(podfit completion bash)"),),
     "demo": (Example("About 20 seconds; as root with real containers.", "podfit demo"),),
     "image load": (Example("An archive of `docker save`.", "podfit image load web.tar"),),
@@ -126,6 +127,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "demo": ("0 all checks passed", "1 one failed", USAGE, LACKS),
     "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
     "completion": ("0 printed", USAGE),
+    "version": ("0 shown", USAGE),
     "doctor": ("0 API server and real node can run here", USAGE, "3 this machine lacks something"),
     "status": (
         "0 it runs and is ready, with all its nodes",

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from podfit.answers.readable import readable_amount
 from podfit.answers.recommend import Recommendations, Size, recommend
 from podfit.answers.recommended_facts import Facts, FactsReader, UsageWindow
+from podfit.answers.rights import by_rights
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     AllNamespaces,
@@ -135,7 +136,7 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
         render.line("nothing is known of any running container")
     for container in recommendations.unknown:
         render.progress(f"note: nothing is known of {container}")
-    for note in recommendations.notes:
+    for note in by_rights(recommendations.notes):
         render.progress(f"note: {note}")
     return exits.DONE if rows else exits.REFUSED
 

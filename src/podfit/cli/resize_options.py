@@ -13,8 +13,10 @@ from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, display_name, documents_of
 
 _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."
-Cpu: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("500m", "500m:1", ":1"))]
-Memory: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))]
+Cpu: TypeAlias = Annotated[str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("500m", "500m:1", ":1"))]
+Memory: TypeAlias = Annotated[
+    str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))
+]
 ContainerName: TypeAlias = Annotated[
     str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")
 ]
@@ -65,7 +67,7 @@ def request_of(
         return from_template(_template(filename, target))
     amounts = {name: parse_amount(f"--{name}", text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
     if not amounts:
-        raise OptionError("one of --cpu, --memory, -f and --undo is required")
+        raise OptionError("one of --cpu, --memory, -f, --from-vpa and --undo is required")
     return ResizeRequest(amounts, container)
 
 

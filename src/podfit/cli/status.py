@@ -10,6 +10,7 @@ from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
 from podfit.process.data_dir import DataDir, default_data_dir
 from podfit.process.inspect import Report, inspect
+from podfit.process.leftovers import counted
 
 
 def status(
@@ -45,7 +46,7 @@ def _ended(report: Report, data: DataDir) -> None:
     render.say(f"no cluster is running on {report.data}")
     if report.crashed:
         render.fact("crashed", report.crashed)
-    for trace in report.left:
+    for trace in counted(report.left):
         render.fact("left", trace)
     _others(report)
     if report.crashed or report.left:

@@ -4,9 +4,11 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from podfit.answers.readable import readable_amount
-from podfit.answers.top import Figures, Order, Top, TopReader
+from podfit.answers.rights import by_rights
+from podfit.answers.top import NO_USAGE, Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
@@ -82,7 +84,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def _frame(answer: Top, output: Output, last: Frame, *, everywhere: bool) -> Frame:
-    notes, columns, left_out = (*answer.notes, *answer.missing), last.columns, last.left_out
+    notes, columns, left_out = by_rights((*answer.notes, *answer.missing)), last.columns, last.left_out
     wide = output is Output.WIDE
     if not output.for_people:
         render.document(answer, output)
@@ -101,10 +103,13 @@ def _frame(answer: Top, output: Output, last: Frame, *, everywhere: bool) -> Fra
 
 
 def _show(answer: Top, output: Output, *, everywhere: bool) -> int:
-    _frame(answer, output, Frame(), everywhere=everywhere)
-    if answer.rows and not answer.source:
+    nothing = bool(answer.rows and not answer.source)
+    told = replace(answer, missing=tuple(line for line in answer.missing if line != NO_USAGE)) if nothing else answer
+    _frame(told if output.for_people else answer, output, Frame(), everywhere=everywhere)
+    if nothing:
         fix = (f"fix:  {answer.fix}",) if answer.fix else ()
-        render.error("no metrics: neither metrics.k8s.io nor a kubelet provides usage", evidence=answer.notes, fix=fix)
+        evidence = () if output.for_people else answer.notes
+        render.error("no metrics: neither metrics.k8s.io nor a kubelet provides usage", evidence=evidence, fix=fix)
         return exits.API
     if answer.fix and output.for_people:
         render.advice(f"fix:  {answer.fix}")

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from podfit.answers.pod_state import ENDED, SETTLED, UNSCHEDULED
 from podfit.answers.readable import readable_text, why_the_class_stays
+from podfit.answers.rights import by_rights
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
@@ -112,8 +113,8 @@ def _all(output: Output, namespace: str, context: str, kubeconfig: Path | None, 
         _list(waiting, wide=output is Output.WIDE, everywhere=everywhere)
     else:
         render.line("no resize waits" + (f" in namespace {found.namespace}" if found.namespace else ""))
-    for line in found.unread:
-        render.fact("note", f"not read: {line}")
+    for line in by_rights(f"not read: {line}" for line in found.unread):
+        render.fact("note", line)
     return exits.REFUSED if waiting else exits.DONE
 
 

@@ -8,6 +8,7 @@ write_whole     survives the process that wrote it; a fifth of the time, and a d
 import errno
 import fcntl
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -101,4 +102,9 @@ def misread(error: Exception) -> str:
     """In one line, what a reader of a file made of it."""
     if isinstance(error, OSError):
         return f"cannot be read ({(error.strerror or str(error)).lower()})"
-    return f"is not understood: {' '.join(str(error).split())}"
+    return f"is not understood: {flat(error)}"
+
+
+def flat(error: Exception) -> str:
+    """An error's text in one line; one of YAML without the name of what it was read from, which is no file's."""
+    return " ".join(re.sub(r'in "<(?:byte|unicode) string>", ', "at ", str(error)).split())

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from podfit.net.files import flat
 from podfit.process.errors import UsageError, reason
 
 MOST_BYTES = 1 << 20
@@ -41,7 +42,7 @@ def read(path: Path, kind: type[T], *, api_version: str, name: str) -> T:
         document = yaml.safe_load(content)
         found = msgspec.convert(document, kind)
     except yaml.YAMLError as error:
-        raise UsageError(f"--config: {path} is not YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"--config: {path} is not YAML: {flat(error)}") from error
     except msgspec.ValidationError as error:
         raise UsageError(f"--config: {path}: {error}") from error
     if (document.get("apiVersion"), document.get("kind")) != (api_version, name):

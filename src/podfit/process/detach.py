@@ -9,6 +9,7 @@ from podfit.process.errors import ClusterError
 from podfit.process.foreground import READY_FD, Announce
 
 LOG_LINES = 15
+ERROR = "error: "
 
 
 def start_detached(data: DataDir, arguments: list[str], *, announce: Announce) -> None:
@@ -39,7 +40,16 @@ def start_detached(data: DataDir, arguments: list[str], *, announce: Announce) -
         code = child.wait()
         with data.log.open() as log:
             log.seek(log_start)
-            said = tuple(log.read().splitlines()[-LOG_LINES:])
-        failure = ClusterError(f"the cluster did not start (exit code {code})", evidence=said)
+            said = log.read().splitlines()[-LOG_LINES:]
+        failure = not_started(said, code)
         failure.exit_code = code or 3
         raise failure
+
+
+def not_started(said: list[str], code: int) -> ClusterError:
+    """The error that the process itself told last, with what it said of it; without one, all that it said."""
+    at = max((number for number, line in enumerate(said) if line.startswith(ERROR)), default=None)
+    if at is None:
+        return ClusterError(f"the cluster did not start (exit code {code})", evidence=tuple(said))
+    evidence = tuple(line.removeprefix("  ") for line in said[at + 1 :])
+    return ClusterError(f"the cluster did not start: {said[at].removeprefix(ERROR)}", evidence=evidence)

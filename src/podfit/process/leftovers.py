@@ -7,7 +7,8 @@ one has to look before the processes end.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ NAMESPACES = Path("/run/netns")
 MADE = "cni-*"  # by containerd; one of another name was there before, such as that which this node itself is in
 WAIT_SECONDS = 3.0  # the last shim ends a moment after its container
 STEP = 0.05
+NAMED = 3
 
 
 class LeftBehind(ClusterError):
@@ -46,6 +48,26 @@ class Leftovers(msgspec.Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         kinds = {kind.name: getattr(self, kind.name) for kind in fields(self)}
         return tuple(f"{kind}: {trace}" for kind, traces in kinds.items() for trace in traces)
+
+
+def counted(lines: Iterable[str]) -> tuple[str, ...]:
+    """`Leftovers.lines()` with one of each kind: `processes: 14: 9 sleep, 5 containerd-shim-runc-v2`."""
+    kinds: dict[str, list[str]] = {}
+    for line in lines:
+        kind, _, trace = line.partition(": ")
+        kinds.setdefault(kind, []).append(trace)
+    return tuple(f"{kind}: {_named(kind, traces)}" for kind, traces in kinds.items())
+
+
+def _named(kind: str, traces: list[str]) -> str:
+    if len(traces) == 1:
+        return traces[0]
+    names = traces
+    if kind == "processes":
+        programs = Counter(Path(words[1]).name if len(words := trace.split()) > 1 else trace for trace in traces)
+        names = [f"{number} {program}" for program, number in programs.most_common()]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{len(traces)}: {', '.join(names[:NAMED])}{more}"
 
 
 class Traces:
@@ -78,7 +100,7 @@ class Traces:
             if clock.monotonic() >= deadline:
                 raise LeftBehind(
                     f"not everything of the cluster on {self._data.root} is gone",
-                    evidence=left.lines(),
+                    evidence=counted(left.lines()),
                     fix=(f"try again:  {self._data.command('down')}",),
                 )
             await clock.sleep(STEP)

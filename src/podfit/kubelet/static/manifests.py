@@ -22,6 +22,7 @@ from podfit.core.times import format_time
 from podfit.decide.node_rights.references import referred_by
 from podfit.decide.pod.qos import qos_class
 from podfit.kubelet.static.annotations import FILE, HASH, SEEN, SOURCE
+from podfit.net.files import flat
 
 EVERYTHING = Toleration(operator="Exists", effect="NoExecute")
 
@@ -54,7 +55,7 @@ def _document(content: bytes) -> dict[str, Any]:
     try:
         documents = [document for document in yaml.safe_load_all(content) if document is not None]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadManifest(f"neither YAML nor JSON: {error}") from error
+        raise BadManifest(f"neither YAML nor JSON: {flat(error)}") from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise BadManifest("a manifest holds one object")
     document: dict[str, Any] = documents[0]
