@@ -16,6 +16,7 @@ from podfit.core.quantity import ZERO
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, update_mode
 from podfit.decide.node.settled import settled_status
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import CONDITIONS
 
 
 class Reference(Protocol):
@@ -64,7 +65,7 @@ def _controlling(found: Autoscalers, pods: Sequence[Pod]) -> Iterator[VerticalPo
 
 def _done(pod: Pod) -> Pod:
     """As the pod is when its resize is complete."""
-    settled = [condition for condition in pod.status.conditions if not condition.type.startswith("PodResize")]
+    settled = [condition for condition in pod.status.conditions if condition.type not in CONDITIONS]
     return replace(pod, status=replace(settled_status(pod), conditions=tuple(settled)))
 
 

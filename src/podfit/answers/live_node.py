@@ -21,13 +21,14 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node import critical
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
-from podfit.decide.node.conditions import INFEASIBLE, PENDING, Conditions
+from podfit.decide.node.conditions import Conditions
 from podfit.decide.node.critical import Occupant
 from podfit.decide.node.machine import step
 from podfit.decide.node.resizes import queued, verdict_of
 from podfit.decide.node.settled import settled_status
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import ResizeState
 from podfit.decide.resize import by_status
 from podfit.decide.resize.verdict import Deferred, Infeasible, Neighbour, NodeView, Verdict
 
@@ -56,7 +57,7 @@ class LiveNode:
         self._age = age
         self._refused: dict[str, Infeasible] = {}
         self._victims: dict[str, tuple[str, ...]] = {}
-        self.state = _state(_view(node, age, policies), pods)
+        self.state = _state(_view(node, age, policies), pods, age)
 
     @property
     def view(self) -> NodeView:
@@ -65,13 +66,12 @@ class LiveNode:
     @property
     def members(self) -> dict[str, NodePod]:
         """By UID."""
-        pending = self.state.conditions.pending
         return {
             uid: NodePod(
                 entry.pod,
                 self.state.allocated_pod(entry.pod),
                 entry.counts,
-                uid in pending and pending[uid].reason == INFEASIBLE,
+                self.state.conditions.resize_state(entry.pod).infeasible,
             )
             for uid, entry in self.state.pods.items()
         }
@@ -157,7 +157,7 @@ def live_node(name: str, snapshot: Snapshot) -> LiveNode:
     return LiveNode(snapshot.nodes[name], pods, snapshot.age, snapshot.policies.get(name, NO_POLICIES))
 
 
-def _state(view: NodeView, pods: Iterable[Pod]) -> NodeState:
+def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
     """As a kubelet's after a restart: allocations by the last status, and conditions as the API remembers them."""
     pods = tuple(pods)
     by_uid = {pod.metadata.uid: by_status.allocated(pod, view.gates) for pod in pods}
@@ -168,14 +168,16 @@ def _state(view: NodeView, pods: Iterable[Pod]) -> NodeState:
     state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
     state = replace(state, pods={pod.metadata.uid: state.entry(pod) for pod in pods})
     waiting = [
-        pod.metadata.uid for pod in pods if state.allocated_pod(pod) is not pod and not _refused_for_good(state, pod)
+        pod.metadata.uid
+        for pod in pods
+        if state.allocated_pod(pod) is not pod and not _refused_for_good(state, pod, age)
     ]
     return replace(state, queue=queued(state, waiting))
 
 
-def _refused_for_good(state: NodeState, pod: Pod) -> bool:
-    pending = state.conditions.get(PENDING, pod.metadata.uid)
-    return (pending is not None and pending.reason == INFEASIBLE) or pod.status.resize == INFEASIBLE
+def _refused_for_good(state: NodeState, pod: Pod, age: Age) -> bool:
+    told = state.conditions.resize_state(pod) if age.has_conditions else ResizeState.by_field(pod)
+    return told.infeasible
 
 
 def _view(node: Node, age: Age, policies: Policies) -> NodeView:

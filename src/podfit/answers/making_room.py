@@ -14,7 +14,7 @@ from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, mi
 from podfit.decide.node.room.plan import Impossible, RoomPlan, why_not
 from podfit.decide.node.room.shrinkable import Shrink, after
 from podfit.decide.node.room.turns import granted, in_turn
-from podfit.decide.resize.verdict import TOO_LITTLE, Deferred
+from podfit.decide.resize.verdict import Deferred
 
 
 class ShrunkPod(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ def targets_of(pod: Pod) -> dict[str, MinimumSize]:
 
 def _lacks_room(model: LiveNode, uid: str) -> bool:
     verdict = model.verdict(uid)
-    return isinstance(verdict, Deferred) and verdict.message.startswith(TOO_LITTLE)
+    return isinstance(verdict, Deferred) and bool(verdict.short_by)
 
 
 def _name(pod: Pod) -> str:

@@ -1,4 +1,4 @@
-"""The state of a pod's resize (deferred, infeasible, in progress, done), read off its status."""
+"""The state of a pod's resize (deferred, infeasible, in progress, done), in the words of `plan`, `why` and `top`."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from podfit.answers.snapshot import ENDED as OVER
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.decide.node.room.annotation import gave
 from podfit.decide.node.room.plan import allocated_form
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
 SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED = (
     "settled",
@@ -20,6 +21,14 @@ SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED 
     "ended",
 )
 
+_STATES = {
+    ResizeStage.PROPOSED: UNSEEN,
+    ResizeStage.DEFERRED: DEFERRED,
+    ResizeStage.INFEASIBLE: INFEASIBLE,
+    ResizeStage.IN_PROGRESS: IN_PROGRESS,
+    ResizeStage.ERROR: FAILING,
+}
+
 
 def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodCondition | None]:
     """Pending speaks before in progress, as both may stand; before 1.33 `status.resize` is all there is."""
@@ -27,17 +36,17 @@ def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodConditi
         return ENDED, None
     if not pod.spec.node_name:
         return UNSCHEDULED, None
-    conditions = {condition.type: condition for condition in pod.status.conditions}
-    pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
     if not age.has_conditions and pod.status.resize:
-        told = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE, "InProgress": IN_PROGRESS, "Proposed": UNSEEN}
-        return told.get(pod.status.resize, DEFERRED), None
-    if pending is not None:
-        return INFEASIBLE if pending.reason == "Infeasible" else DEFERRED, pending
-    if progress is not None:
-        return FAILING if progress.reason == "Error" else IN_PROGRESS, progress
-    behind = age.has_conditions and pod.status.observed_generation < pod.metadata.generation
-    return UNSEEN if behind and not all(size.agrees for size in sizes) else SETTLED, None
+        return _STATES.get(ResizeState.by_field(pod).stage, DEFERRED), None
+    state = ResizeState.of(pod)
+    if state.overtaken and all(size.agrees for size in sizes):
+        state = ResizeState(progress=state.progress)
+    if state.stage is ResizeStage.NONE:
+        behind = age.has_conditions and pod.status.observed_generation < pod.metadata.generation
+        return UNSEEN if behind and not all(size.agrees for size in sizes) else SETTLED, None
+    if state.stage is ResizeStage.UNKNOWN:
+        return DEFERRED if state.pending else IN_PROGRESS, state.condition
+    return _STATES[state.stage], None if state.overtaken else state.condition
 
 
 def gift_of(pod: Pod) -> str:

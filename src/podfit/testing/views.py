@@ -12,6 +12,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_limits, pod_requests
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.resize import by_status
 
 
@@ -66,11 +67,11 @@ class PodView(msgspec.Struct, frozen=True):
 
     @property
     def resizing(self) -> str:
-        """`Deferred`, `Infeasible`, `InProgress`, `Error`, or nothing when no resize is outstanding."""
-        conditions = {condition.type: condition.reason for condition in self.pod.status.conditions}
-        if "PodResizePending" in conditions:
-            return conditions["PodResizePending"]
-        return conditions["PodResizeInProgress"] or "InProgress" if "PodResizeInProgress" in conditions else ""
+        """`Deferred`, `Infeasible`, `InProgress`, `Error`, `Proposed` while the node has yet to judge a newer
+        size than it last spoke about, `Unknown` for another reason; nothing when no resize is outstanding.
+        """
+        stage = ResizeState.of(self.pod).stage
+        return "" if stage is ResizeStage.NONE else stage.value
 
     @property
     def desired(self) -> Amounts:

@@ -11,8 +11,8 @@ from decide.node.random_node import CAPACITY, COMMANDS, Command, Node, Step, cpu
 from podfit.core.times import parse_time
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
-from podfit.decide.node.conditions import PENDING
 from podfit.decide.node.state import NodeState
+from podfit.decide.pod.resize_state import PENDING
 
 ROWS = pytest.mark.row("R-089", "R-104", "R-105", "R-106", "R-107", "R-108", "R-110", "R-111", "R-117", "R-172")
 COURSES = st.lists(COMMANDS, min_size=25, max_size=50)

@@ -15,14 +15,8 @@ from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
+from podfit.decide.pod.resize_state import CONDITIONS, DEFERRED, FIELD, INFEASIBLE, ResizeStage, ResizeState
 
-PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
-PROPOSED = "Proposed"
-_CONDITIONS = {
-    "Deferred": (PENDING, "Deferred"),
-    "Infeasible": (PENDING, "Infeasible"),
-    "InProgress": (IN_PROGRESS, ""),
-}
 _DRAFT_POLICIES = {"RestartNotRequired": "NotRequired", "Restart": "RestartContainer"}
 _RESIZABLE = (CPU, MEMORY)
 _LEAST_LIMIT = Quantity.of_milli(10)  # the kernel's least quota: limits below it look alike
@@ -36,13 +30,12 @@ def legacy_resize(pod: Pod) -> str:
     """
     if pod.status.resize:
         return pod.status.resize
-    found = {condition.type: condition for condition in pod.status.conditions}
-    pending, generation = found.get(PENDING), pod.metadata.generation
-    if _unseen(pending, generation) and pod.status.observed_generation < generation and _differs(pod):
-        return PROPOSED
-    if pending is not None:
-        return "Infeasible" if pending.reason == "Infeasible" else "Deferred"
-    return "InProgress" if IN_PROGRESS in found else ""
+    state, generation = ResizeState.of(pod), pod.metadata.generation
+    if _unseen(state.pending, generation) and pod.status.observed_generation < generation and _differs(pod):
+        return ResizeStage.PROPOSED.value
+    if state.pending is not None:
+        return INFEASIBLE if state.last_stage is ResizeStage.INFEASIBLE else DEFERRED
+    return ResizeStage.IN_PROGRESS.value if state.progress is not None else ""
 
 
 def _unseen(pending: PodCondition | None, generation: int) -> bool:
@@ -80,10 +73,10 @@ def _other_limits(wanted: ResourceList, actual: ResourceList) -> bool:
 
 def legacy_conditions(pod: Pod) -> tuple[PodCondition, ...]:
     """The conditions that say what a node of that time wrote into `status.resize`; none where there are some."""
-    if any(condition.type in (PENDING, IN_PROGRESS) for condition in pod.status.conditions):
+    if any(condition.type in CONDITIONS for condition in pod.status.conditions):
         return ()
-    found = _CONDITIONS.get(pod.status.resize)
-    return (PodCondition(type=found[0], status="True", reason=found[1]),) if found else ()
+    condition = ResizeState.by_field(pod).condition
+    return (condition,) if condition and pod.status.resize in FIELD else ()
 
 
 def is_only_a_resize(new: Pod, old: Pod) -> bool:

@@ -11,6 +11,7 @@ from podfit.cli.demo.actor import NAMESPACE
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.decide.pod.resize_state import CONDITIONS
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, ContainerValues
 from podfit.kubelet.checkpoints.file import journal_of, read
 
@@ -101,7 +102,7 @@ def status(pod: Pod, container: str) -> ContainerStatus:
 
 
 def resize_conditions(pod: Pod) -> list[str]:
-    return [condition.type for condition in pod.status.conditions if condition.type.startswith("PodResize")]
+    return [condition.type for condition in pod.status.conditions if condition.type in CONDITIONS]
 
 
 def settled(pod: Pod) -> bool:

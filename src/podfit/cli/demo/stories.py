@@ -9,6 +9,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.cli.demo.observer import settled, status
 from podfit.cli.demo.stage import DemoFailed, Stage, pod_manifest
 from podfit.core.quantity import Quantity
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
 MI = 2**20
 
@@ -137,12 +138,8 @@ def _ended(pod: Pod, container: str) -> bool:
 
 def _pending(pod: Pod) -> str:
     """The message of a Deferred resize, or nothing."""
-    deferred = (
-        condition
-        for condition in pod.status.conditions
-        if condition.type == "PodResizePending" and condition.reason == "Deferred"
-    )
-    return next((condition.message for condition in deferred), "")
+    state = ResizeState.of(pod)
+    return state.message if state.stage is ResizeStage.DEFERRED else ""
 
 
 def _both(*, requests: tuple[str, str], limits: tuple[str, str]) -> dict[str, dict[str, str]]:

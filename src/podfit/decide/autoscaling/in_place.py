@@ -1,4 +1,4 @@
-"""In-place updates: the state of a pod's resize, and what the updater does next (V-100 to V-106)."""
+"""In-place updates: what a pod's resize stands for, and what the updater does next (V-100 to V-106)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,20 +10,15 @@ from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.groups import Group
 from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.priority import any_lower
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.resize.memory_shrink import CANNOT_LOWER
 
-PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
-LONGEST = {"Deferred": timedelta(minutes=5), "InProgress": timedelta(hours=1)}
+LONGEST = {
+    ResizeStage.DEFERRED: timedelta(minutes=5),
+    ResizeStage.IN_PROGRESS: timedelta(hours=1),
+    ResizeStage.PROPOSED: timedelta(hours=1),
+}
 """How long a resize may stand there before the pod may be evicted."""
-
-
-class State(Enum):
-    NONE = "None"
-    DEFERRED = "Deferred"
-    INFEASIBLE = "Infeasible"
-    IN_PROGRESS = "InProgress"
-    ERROR = "Error"
-    UNKNOWN = "Unknown"
 
 
 class Decision(Enum):
@@ -36,33 +31,24 @@ class Decision(Enum):
     """Not upstream's: only something else than what it waits for is asked of it."""
 
 
-def state_of(pod: Pod) -> State:
-    conditions = [condition for condition in pod.status.conditions if condition.type in (PENDING, IN_PROGRESS)]
-    if not conditions or conditions[0].status != "True":
-        return State.NONE
-    pending = next((condition for condition in conditions if condition.type == PENDING), None)
-    if pending is not None:
-        return {"Deferred": State.DEFERRED, "Infeasible": State.INFEASIBLE}.get(pending.reason, State.UNKNOWN)
-    progress = conditions[0]
-    if not progress.reason and not progress.message:
-        return State.IN_PROGRESS
-    return State.ERROR if progress.reason == "Error" else State.UNKNOWN
+def stage_of(pod: Pod, *, upstream_compatible: bool = False) -> ResizeStage:
+    """Upstream takes what a node said about an older size for its verdict on today's, and evicts for it."""
+    state = ResizeState.of(pod)
+    return state.last_stage if upstream_compatible else state.stage
 
 
-def stalled(state: State, since: datetime | None, now: datetime) -> bool:
+def stalled(stage: ResizeStage, since: datetime | None, now: datetime) -> bool:
     """Whether a resize has not come to an end for so long, since it was first seen, that the pod may be evicted."""
-    if state is State.NONE:
+    if stage is ResizeStage.NONE:
         return False
-    longest = LONGEST.get(state.value)
+    longest = LONGEST.get(stage)
     return longest is None or (since is not None and now - since > longest)
 
 
 def waits_for_memory(pod: Pod) -> bool:
     """Whether its node does not lower a memory limit below what is used, and tries again."""
-    return state_of(pod) is State.ERROR and any(
-        condition.type == IN_PROGRESS and condition.message.startswith(CANNOT_LOWER)
-        for condition in pod.status.conditions
-    )
+    state = ResizeState.of(pod)
+    return state.stage is ResizeStage.ERROR and state.error.startswith(CANNOT_LOWER)
 
 
 def evictable(
@@ -73,8 +59,8 @@ def evictable(
         return False
     if pod.status.phase == "Pending":
         return True
-    state = state_of(pod)
-    waits = state is not State.NONE and not stalled(state, since, now)
+    stage = stage_of(pod, upstream_compatible=upstream_compatible)
+    waits = stage is not ResizeStage.NONE and not stalled(stage, since, now)
     waits = waits or (waits_for_memory(pod) and not upstream_compatible)
     return not group.below_minimum and not waits and group.disruptable
 
@@ -109,11 +95,11 @@ def decide(
     if waits_for_memory(pod) and not upstream_compatible:
         free = group.disruptable or restarts_nothing(pod)
         return Decision.WAITS_FOR_MEMORY if free else Decision.DEFERRED
-    state = state_of(pod)
-    if state is not State.NONE:
+    stage = stage_of(pod, upstream_compatible=upstream_compatible)
+    if stage is not ResizeStage.NONE:
         if mode == IN_PLACE:
-            return Decision.INFEASIBLE if state is State.INFEASIBLE else Decision.DEFERRED
-        evict = stalled(state, since, now) and group.disruptable and not group.below_minimum
+            return Decision.INFEASIBLE if stage is ResizeStage.INFEASIBLE else Decision.DEFERRED
+        evict = stalled(stage, since, now) and group.disruptable and not group.below_minimum
         return Decision.EVICT if evict else Decision.DEFERRED
     if skip_disruption_budget and restarts_nothing(pod):
         return Decision.APPROVED

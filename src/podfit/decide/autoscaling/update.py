@@ -31,21 +31,13 @@ from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
-from podfit.decide.autoscaling.in_place import (
-    Decision,
-    State,
-    decide,
-    evictable,
-    restarts_nothing,
-    stalled,
-    state_of,
-    waits_for_memory,
-)
+from podfit.decide.autoscaling.in_place import Decision, decide, evictable, restarts_nothing, stalled, waits_for_memory
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
 UPDATED = "vpaInPlaceUpdated"
 
@@ -204,7 +196,12 @@ class _Run:
         vpa, group = self.view.vpa, self._group_of(pod)
         boosted = tuple(boost.boosted_containers(pod))
         ended = tuple(name for name in boosted if boost.expired(pod, vpa, name, self.view.now))
-        if not ended or group is None or pod.status.phase == "Pending" or state_of(pod) is not State.NONE:
+        if (
+            not ended
+            or group is None
+            or pod.status.phase == "Pending"
+            or ResizeState.of(pod).stage is not ResizeStage.NONE
+        ):
             return
         if not group.disruptable:
             return
@@ -247,8 +244,8 @@ class _Run:
 
     def _is_due(self, pod: Pod) -> bool:
         """Whether no resize of it is on its way."""
-        state = state_of(pod)
-        return state is State.NONE or stalled(state, self.view.since.get(pod.metadata.uid), self.view.now)
+        stage = ResizeState.of(pod).stage
+        return stage is ResizeStage.NONE or stalled(stage, self.view.since.get(pod.metadata.uid), self.view.now)
 
     def _group_of(self, pod: Pod) -> Group | None:
         owner = owner_of(pod)

@@ -12,12 +12,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.core.times import format_time
-
-PENDING = "PodResizePending"
-IN_PROGRESS = "PodResizeInProgress"
-DEFERRED = "Deferred"
-INFEASIBLE = "Infeasible"
-ERROR = "Error"
+from podfit.decide.pod.resize_state import CONDITIONS, IN_PROGRESS, PENDING, ResizeState
 
 ByUid = Mapping[str, PodCondition]
 
@@ -31,6 +26,10 @@ class Conditions(msgspec.Struct, frozen=True):
     def of(self, uid: str) -> tuple[PodCondition, ...]:
         """Those of one pod, PodResizePending first."""
         return tuple(by_uid[uid] for by_uid in (self.pending, self.in_progress) if uid in by_uid)
+
+    def resize_state(self, pod: Pod) -> ResizeState:
+        """By these instead of those in the status of the pod, which may be older."""
+        return ResizeState.told(self.of(pod.metadata.uid), pod)
 
     def get(self, kind: str, uid: str) -> PodCondition | None:
         return self._all(kind).get(uid)
@@ -72,7 +71,7 @@ class Conditions(msgspec.Struct, frozen=True):
         """Take over what the API remembers of a pod, with the times, after a restart of the kubelet (R-169)."""
         adopted, uid = self, pod.metadata.uid
         for condition in pod.status.conditions:
-            known = condition.type in (PENDING, IN_PROGRESS) and condition.status == "True"
+            known = condition.type in CONDITIONS and condition.status == "True"
             if known and adopted.get(condition.type, uid) is None:
                 adopted = adopted._with(condition.type, {**adopted._all(condition.type), uid: condition})
         return adopted

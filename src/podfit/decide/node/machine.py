@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.node import resizes
 from podfit.decide.node.admission import admit_all
-from podfit.decide.node.conditions import ERROR, IN_PROGRESS, PENDING
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
 from podfit.decide.node.effects import Admitted, Effect, Forget, Preempting, Record, Requested, Sync
 from podfit.decide.node.events import (
@@ -26,6 +25,7 @@ from podfit.decide.node.events import (
 from podfit.decide.node.messages import details
 from podfit.decide.node.state import TERMINAL, NodeState
 from podfit.decide.pod.allocated import NOTHING, resizable
+from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS, PENDING
 from podfit.decide.resize import steps as resize
 
 

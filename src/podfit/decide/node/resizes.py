@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
-from podfit.core.times import parse_time
-from podfit.decide.node.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
 from podfit.decide.node.effects import Count, Record, Sync, WakeUp
 from podfit.decide.node.messages import details
 from podfit.decide.node.state import NodeState
+from podfit.decide.pod.resize_state import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.queue_order import QueueKey, increases, queue_key
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible, Neighbour
@@ -32,9 +31,8 @@ def queued(state: NodeState, uids: Iterable[str]) -> tuple[str, ...]:
     """Those of the UIDs that are pods of the node, in the order in which their resizes are tried."""
 
     def key(uid: str) -> QueueKey:
-        pod, pending = state.pods[uid].pod, state.conditions.get(PENDING, uid)
-        since = parse_time(pending.last_transition_time) if pending and pending.last_transition_time else None
-        return queue_key(pod, state.allocated_pod(pod), since)
+        pod = state.pods[uid].pod
+        return queue_key(pod, state.allocated_pod(pod), state.conditions.resize_state(pod).waits_since)
 
     return tuple(sorted((uid for uid in dict.fromkeys(uids) if uid in state.pods), key=key))
 

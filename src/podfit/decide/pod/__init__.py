@@ -1,6 +1,7 @@
 """A pod by itself.
 
 requests             what a pod counts for; `qos`: its class
+resize_state         what its resize stands for: deferred, infeasible, in progress, failing, not judged yet
 allocated            what is set aside for its containers and for itself
 restart_backoff      how long a container that keeps ending waits (CrashLoopBackOff)
 probing              when a container is probed, and what the outcome makes of it

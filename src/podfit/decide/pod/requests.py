@@ -16,6 +16,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.resources import add, maximum, positive, subtract
 from podfit.core.resources import pod_level as is_pod_level
+from podfit.decide.pod.resize_state import ResizeState
 
 
 def pod_requests(
@@ -33,7 +34,6 @@ def pod_requests(
     runtime class's overhead out; a container that does not name a resource of `missing` counts for that much. Overhead
     that the kubelet already counted into the pod's status is taken off again before it is added.
     """
-    infeasible = use_status and is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
 
     def measure(container: Container) -> ResourceList:
@@ -41,7 +41,7 @@ def pod_requests(
         if status is None or status.resources is None:
             return container.resources.requests
         held = maximum(status.resources.requests, status.allocated_resources)
-        return held if infeasible else maximum(container.resources.requests, held)
+        return _counted(pod, container.resources.requests, held)
 
     result = aggregate(pod.spec, (lambda container: {**missing, **measure(container)}) if missing else measure)
     level = pod.spec.resources
@@ -49,7 +49,7 @@ def pod_requests(
         effective = level.requests
         if use_status and pod.status.resources is not None and gates["InPlacePodLevelResourcesVerticalScaling"]:
             held = _without_overhead(pod, maximum(pod.status.resources.requests, pod.status.allocated_resources))
-            effective = held if infeasible else maximum(effective, held)
+            effective = _counted(pod, effective, held)
         result |= {name: effective[name] for name in level.requests if is_pod_level(name) and name in effective}
     return add(result, pod.spec.overhead) if overhead and pod.spec.overhead else result
 
@@ -64,40 +64,31 @@ def pod_limits(
 ) -> ResourceList:
     """The most that the pod may use, by resource name; flags as for `pod_requests`. A name without a limit anywhere is
     absent, and overhead is added only where there is a limit."""
-    infeasible = use_status and is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
 
     def measure(container: Container) -> ResourceList:
         status = reported.get(container.name)
         if status is None or status.resources is None:
             return container.resources.limits
-        actual = status.resources.limits
-        return actual if infeasible else maximum(container.resources.limits, actual)
+        return _counted(pod, container.resources.limits, status.resources.limits)
 
     result = aggregate(pod.spec, measure)
     level = pod.spec.resources
     if pod_level and level is not None and gates["PodLevelResources"]:
         effective = level.limits
         if use_status and pod.status.resources is not None and gates["InPlacePodLevelResourcesVerticalScaling"]:
-            actual = _without_overhead(pod, pod.status.resources.limits)
-            effective = actual if infeasible else maximum(effective, actual)
+            effective = _counted(pod, effective, _without_overhead(pod, pod.status.resources.limits))
         result |= {name: effective[name] for name in level.limits if is_pod_level(name) and name in effective}
     if overhead:
         result |= {name: result[name] + extra for name, extra in pod.spec.overhead.items() if result.get(name)}
     return result
 
 
-def is_infeasible(pod: Pod) -> bool:
-    """Whether the node refused the desired size for good.
-
-    A condition of an older generation spoke about another desire and does not count; upstream believes it, and so lets
-    a second, larger request pass uncharged. A writer that does not say which generation it saw is believed.
-    """
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            current = condition.observed_generation in (0, pod.metadata.generation)
-            return condition.reason == "Infeasible" and current
-    return False
+def _counted(pod: Pod, desired: ResourceList, held: ResourceList) -> ResourceList:
+    """What is held, and what is desired unless the node refused that for good (R-079)."""
+    if desired == held:
+        return desired
+    return held if ResizeState.of(pod).infeasible else maximum(desired, held)
 
 
 def _reported(pod: Pod) -> Mapping[str, ContainerStatus]:

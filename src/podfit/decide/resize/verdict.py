@@ -21,9 +21,7 @@ from podfit.decide.placement.node_filters import NO_FREE_PORTS, clash, matches_n
 from podfit.decide.placement.view import HostPort, host_ports
 from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.requests import pod_requests
-
-TOO_LITTLE = "Node didn't have enough resource: "
-"""How every message about missing room begins, upstream's too."""
+from podfit.decide.pod.resize_state import INFEASIBLE, Shortage
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +79,7 @@ class Infeasible(msgspec.Struct, frozen=True):
 
     message: str
     detail: str
-    reason: str = "Infeasible"
+    reason: str = INFEASIBLE
 
 
 _MEMORY_PRESSURE = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
@@ -225,8 +223,8 @@ def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferre
     else:
         requested, used = pod_requests(pod, gates=node.gates), _sum(first, (other.requests for other in others))
         figures = (requested[first], used, capacity.get(first, ZERO))
-    text = _text(first, *(_count(first, figure) for figure in figures))
-    return Deferred(f"OutOf{first}", text, short, _blockers(first, others))
+    told = Shortage(first, *(_count(first, figure) for figure in figures))
+    return Deferred(f"OutOf{first}", str(told), short, _blockers(first, others))
 
 
 def shortage(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> dict[str, Quantity]:
@@ -259,10 +257,6 @@ def _sum(name: str, held: Iterable[ResourceList]) -> Quantity:
 
 def _count(name: str, amount: Quantity) -> int:
     return amount.milli() if name == "cpu" else amount.value()
-
-
-def _text(name: str, requested: int, used: int, capacity: int) -> str:
-    return f"{TOO_LITTLE}{name}, requested: {requested}, used: {used}, capacity: {capacity}"
 
 
 def _blockers(name: str, others: Iterable[Neighbour]) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
-from podfit.decide.node.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
+from podfit.decide.node.conditions import Conditions
 from podfit.decide.pod.allocated import resizable
+from podfit.decide.pod.resize_state import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
 from podfit.net.metrics import Metrics, Series
 
 _POD_LABELS = ("namespace", "pod", "resource", "requirement", "state")

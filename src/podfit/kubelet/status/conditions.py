@@ -12,11 +12,11 @@ from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.resize_state import CONDITIONS as RESIZE
 from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL
 
 BY_KUBELET = "TerminationByKubelet"
-RESIZE = ("PodResizePending", "PodResizeInProgress")
 DISRUPTION = "DisruptionTarget"
 STANDARD = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 

@@ -29,9 +29,9 @@ from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.groups import owner_of
-from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
 from podfit.decide.autoscaling.update import View
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.kinds import VPAS
@@ -166,7 +166,7 @@ class Updater:
     def _note(self, pods: list[Pod]) -> None:
         """Since when pods are resizing, and what their nodes could not give; of pods that are gone, nothing (V-106)."""
         now, living = self._clock.now(), {pod.metadata.uid for pod in pods}
-        resizing = {pod.metadata.uid for pod in pods if state_of(pod) is not State.NONE}
+        resizing = {pod.metadata.uid for pod in pods if ResizeState.of(pod).stage is not ResizeStage.NONE}
         self._since = {uid: self._since.get(uid, now) for uid in resizing}
         self._infeasible = {uid: amounts for uid, amounts in self._infeasible.items() if uid in living}
 

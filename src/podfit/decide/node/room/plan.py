@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
-from podfit.api.core.v1.pods.types import MIRROR, Pod, PodCondition
+from podfit.api.core.v1.pods.types import MIRROR, Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
@@ -24,6 +24,7 @@ from podfit.decide.node.room.minimum import MinimumSize
 from podfit.decide.node.room.shrinkable import Shrink, shrink, slack
 from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.resize import by_status
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.queue_order import increases
@@ -65,15 +66,8 @@ class _Neighbour(msgspec.Struct, frozen=True):
 
 def waits_for_room(pod: Pod) -> bool:
     """Whether the node has deferred the pod's present desire because there is too little room."""
-    pending = _condition(pod, "PodResizePending")
-    return (
-        pending is not None
-        and pending.reason == "Deferred"
-        and pending.observed_generation in (0, pod.metadata.generation)
-        and pending.message.startswith(fit.TOO_LITTLE)
-        and is_active(pod)
-        and pod.metadata.deletion_timestamp is None
-    )
+    lacks_room = ResizeState.of(pod).shortage is not None
+    return lacks_room and is_active(pod) and pod.metadata.deletion_timestamp is None
 
 
 def is_active(pod: Pod) -> bool:
@@ -131,14 +125,13 @@ def _neighbour(pod: Pod, targets: Mapping[str, MinimumSize], deferred: Pod, gate
 
 def _moves(pod: Pod, allocated: Pod, gates: FeatureGates) -> bool:
     """Whether a resize of its own waits or is under way."""
-    conditions = (_condition(pod, "PodResizePending"), _condition(pod, "PodResizeInProgress"))
-    return any(conditions) or pod_requests(pod, gates=gates) != pod_requests(allocated, gates=gates)
+    waits = ResizeState.of(pod).stage is not ResizeStage.NONE
+    return waits or pod_requests(pod, gates=gates) != pod_requests(allocated, gates=gates)
 
 
 def _stands_still(pod: Pod) -> bool:
-    """Whether the node refuses the resize or fails at it, so that it cannot be counted on."""
-    progress = _condition(pod, "PodResizeInProgress")
-    return _condition(pod, "PodResizePending") is not None or (progress is not None and progress.reason == "Error")
+    """Whether the node refuses the resize, fails at it or has yet to judge it, so that it cannot be counted on."""
+    return ResizeState.of(pod).stage not in (ResizeStage.NONE, ResizeStage.IN_PROGRESS)
 
 
 def _may_end(neighbour: _Neighbour, deferred: Pod) -> bool:
@@ -214,10 +207,6 @@ def _priority(pod: Pod) -> int:
 
 def _name(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _condition(pod: Pod, kind: str) -> PodCondition | None:
-    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
 
 
 def why_not(verdict: Impossible, *, evict: bool) -> str:

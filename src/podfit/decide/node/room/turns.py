@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.core.times import parse_time
 from podfit.decide.node.room.plan import Impossible, NothingNeeded, RoomPlan, Targets, allocated_form, plan
+from podfit.decide.pod.resize_state import ResizeState
 from podfit.decide.resize.queue_order import QueueKey, queue_key
 
 Outcome = tuple[Pod, NothingNeeded | RoomPlan | Impossible]
@@ -16,11 +16,7 @@ Outcome = tuple[Pod, NothingNeeded | RoomPlan | Impossible]
 
 def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
     """Sorts pods that wait into the order of their node."""
-    since = next(
-        (condition.last_transition_time for condition in pod.status.conditions if condition.type == "PodResizePending"),
-        None,
-    )
-    return queue_key(pod, allocated_form(pod, gates), parse_time(since) if since else None)
+    return queue_key(pod, allocated_form(pod, gates), ResizeState.of(pod).waits_since)
 
 
 def in_turn(
