@@ -110,7 +110,13 @@ def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[Field
     if isinstance(obj, Custom):
         return validate_custom(obj)
     rules = _rules_of(type(obj))
-    return _new_meta(obj, rules) + (rules.create(obj) if rules.create else [])
+    return _new_meta(obj, rules) + _created(obj, rules, gates)
+
+
+def _created(obj: Any, rules: Rules, gates: FeatureGates) -> list[FieldError]:
+    if rules.create is None:
+        return []
+    return rules.create(obj, gates) if rules.gated else rules.create(obj)
 
 
 def _new_meta(obj: Any, rules: Rules) -> list[FieldError]:
@@ -137,8 +143,8 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
     if rules.metadata in ("new", "both"):
         errors += _new_meta(new, rules)
     if rules.update:
-        return errors + rules.update(new, old)
-    return errors + (rules.create(new) if rules.create else [])
+        return errors + (rules.update(new, old, gates) if rules.gated else rules.update(new, old))
+    return errors + _created(new, rules, gates)
 
 
 def validate_status(new: Any, old: Any) -> list[FieldError]:

@@ -33,6 +33,7 @@ KNOWN: Mapping[str, Gate] = MappingProxyType(
         "MaxUnavailableStatefulSet": Gate(False, "BETA"),
         "MemoryQoS": Gate(False, "ALPHA"),
         "DisableCPUQuotaWithExclusiveCPUs": Gate(True, "BETA"),
+        "HPAScaleToZero": Gate(False, "ALPHA"),
     }
 )
 

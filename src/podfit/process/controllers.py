@@ -69,7 +69,7 @@ def controller_loops(
             yield from loops()
 
     if options.runs(HORIZONTAL):
-        settings = replace(options.horizontal, gates=gates)
+        settings = replace(options.horizontal, gates=gates, scale_to_zero=gates["HPAScaleToZero"])
         yield from horizontal_autoscaling(noted, informers, settings, clock, metrics)
 
     def gone(item: Item) -> None:

@@ -10,15 +10,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.defaults import METRICS
+from podfit.api.autoscaling.defaults import BEHAVIOR, CONDITIONS, CURRENT, METRICS, with_defaults, without_carriers
 from podfit.api.autoscaling.v1 import types as v1
 from podfit.api.autoscaling.v2 import types as v2
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
 
-_PREFIX = "autoscaling.alpha.kubernetes.io/"
-CURRENT, CONDITIONS, BEHAVIOR = f"{_PREFIX}current-metrics", f"{_PREFIX}conditions", f"{_PREFIX}behavior"
-_CARRIERS = (METRICS, CURRENT, CONDITIONS, BEHAVIOR)
+_CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
 _SOURCES = ("object", "pods", "resource", "containerResource", "external")
 
 
@@ -29,7 +27,7 @@ def to_v1(autoscaler: v2.HorizontalPodAutoscaler) -> v1.HorizontalPodAutoscaler:
     carried = {
         METRICS: [_old_form(other, "target", "target") for other in others],
         CURRENT: [_old_form(metric, "current", "current") for metric in also],
-        CONDITIONS: codec.to_dict(status.conditions),
+        CONDITIONS: [_ordered(condition, _CONDITION) for condition in codec.to_dict(status.conditions)],
         BEHAVIOR: _go_behavior(spec.behavior),
     }
     texts = {name: msgspec.json.encode(value).decode() for name, value in carried.items() if value}
@@ -60,7 +58,7 @@ def to_v2(autoscaler: v1.HorizontalPodAutoscaler) -> v2.HorizontalPodAutoscaler:
     metrics = (*(others or ()), *_cpu_target(spec.target_cpu_utilization_percentage))
     current = (*(also or ()), *_cpu_current(status.current_cpu_utilization_percentage))
     conditions = _read(texts.get(CONDITIONS), tuple[v2.HorizontalPodAutoscalerCondition, ...])
-    return v2.HorizontalPodAutoscaler(
+    second = v2.HorizontalPodAutoscaler(
         metadata=_annotated(autoscaler.metadata, {}),
         spec=v2.HorizontalPodAutoscalerSpec(
             max_replicas=spec.max_replicas,
@@ -78,11 +76,16 @@ def to_v2(autoscaler: v1.HorizontalPodAutoscaler) -> v2.HorizontalPodAutoscaler:
             observed_generation=status.observed_generation,
         ),
     )
+    return with_defaults(second)
 
 
 def _annotated(meta: ObjectMeta, texts: dict[str, str]) -> ObjectMeta:
-    kept = {name: text for name, text in meta.annotations.items() if name not in _CARRIERS}
-    return replace(meta, annotations=kept | texts)
+    return replace(meta, annotations=without_carriers(meta).annotations | texts)
+
+
+def _ordered(document: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """In Go's order of the fields, since the text is compared."""
+    return {name: document[name] for name in names if name in document}
 
 
 def _split(metrics: Iterable[Any], part: str) -> tuple[int | None, list[Any]]:
@@ -93,7 +96,7 @@ def _split(metrics: Iterable[Any], part: str) -> tuple[int | None, list[Any]]:
         use = getattr(source, part).average_utilization if source is not None and source.name == "cpu" else None
         if use is None:
             others.append(metric)
-        else:
+        elif percent is None:
             percent = use
     return percent, others
 
@@ -126,7 +129,7 @@ def _flat(name: str, source: dict[str, Any], part: str, prefix: str) -> dict[str
     amounts, metric = source[part], source.get("metric", {})
     flat: dict[str, Any] = {key: source[key] for key in ("name", "container") if key in source}
     if "describedObject" in source:
-        flat["target"] = source["describedObject"]
+        flat["target"] = _ordered(source["describedObject"], ("kind", "name", "apiVersion"))
     if metric:
         flat["metricName"] = metric["name"]
         if "selector" in metric:
@@ -136,7 +139,11 @@ def _flat(name: str, source: dict[str, Any], part: str, prefix: str) -> dict[str
     flat |= {keys[key]: amounts[key] for key in keys if key in amounts}
     if name == "object":  # it has no other way to say that there is none
         flat.setdefault(f"{prefix}Value", "0")
-    return flat
+    amounts_first = (f"{prefix}Value", f"{prefix}AverageUtilization", f"{prefix}AverageValue")
+    return _ordered(
+        flat,
+        ("name", "target", "metricName", "metricSelector", *amounts_first, "selector", "averageValue", "container"),
+    )
 
 
 def _new_forms(documents: Any, part: str) -> Any:
@@ -177,7 +184,7 @@ def _go_rules(rules: v2.HPAScalingRules | None) -> dict[str, Any] | None:
         return None
     policies = [
         {"Type": policy.type, "Value": policy.value, "PeriodSeconds": policy.period_seconds}
-        for policy in rules.policies
+        for policy in rules.policies or ()
     ]
     return {
         "StabilizationWindowSeconds": rules.stabilization_window_seconds,

@@ -11,6 +11,7 @@ from podfit.api.autoscaling.v2.types import (
     PodsMetricSource,
     ResourceMetricSource,
 )
+from podfit.api.core.v1.pods.validation.resources import container_resource_name
 from podfit.api.meta.validation import names
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
@@ -37,15 +38,34 @@ def _segment(value: str, path: str, missing: str = "") -> list[FieldError]:
     return [invalid(path, value, text) for text in names.path_segment(value)]
 
 
-def validate_metrics(metrics: tuple[MetricSpec, ...], least: int | None, path: str) -> list[FieldError]:
-    errors = [error for index, metric in enumerate(metrics) for error in _metric(metric, f"{path}[{index}]")]
+def group_version_problem(api_version: str) -> str:
+    """Empty when there is none."""
+    group, slash, version = api_version.rpartition("/")
+    wrong = api_version.count("/") > 1 or (slash and not (group and version))
+    return f"unexpected GroupVersion string: {api_version}" if wrong else ""
+
+
+def object_version_problems(metric: MetricSpec) -> bool:
+    """Whether the object that describes a metric has a version that cannot be read."""
+    return metric.object is not None and bool(group_version_problem(metric.object.described_object.api_version))
+
+
+def validate_metrics(
+    metrics: tuple[MetricSpec, ...], least: int | None, path: str, *, versions: bool = True
+) -> list[FieldError]:
+    """`versions`: whether those of described objects are looked at."""
+    errors = [
+        error
+        for index, metric in enumerate(metrics)
+        for error in _metric(metric, f"{path}[{index}]", versions=versions)
+    ]
     if least == 0 and not any(metric.type in ("Object", "External") for metric in metrics):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden(path, text))
     return errors
 
 
-def _metric(metric: MetricSpec, path: str) -> list[FieldError]:
+def _metric(metric: MetricSpec, path: str, *, versions: bool) -> list[FieldError]:
     sources = {
         "object": metric.object,
         "external": metric.external,
@@ -58,9 +78,13 @@ def _metric(metric: MetricSpec, path: str) -> list[FieldError]:
     if not metric.type:
         errors.append(required(f"{path}.type", "must specify a metric source type"))
     if metric.type not in _FIELDS:
-        errors.append(unsupported(f"{path}.type", metric.type, sorted(_FIELDS)))
+        errors += [unsupported(f"{path}.type", metric.type, sorted(_FIELDS))] * 2  # upstream looks twice
     for name, source in list(given.items())[:1]:
         errors += _source(source, f"{path}.{name}")
+        if name == "object" and versions and metric.object is not None:
+            described = metric.object.described_object
+            if problem := group_version_problem(described.api_version):
+                errors.append(invalid(f"{path}.object.describedObject.apiVersion", described.api_version, problem))
     wanted = _FIELDS.get(metric.type, "")
     if wanted and wanted not in given:
         errors.append(required(f"{path}.{wanted}", "must populate information for the given metric source"))
@@ -113,7 +137,10 @@ def _external(source: ExternalMetricSource, path: str) -> list[FieldError]:
 
 
 def _container(source: ContainerResourceMetricSource, path: str) -> list[FieldError]:
-    errors = [] if source.name else [required(f"{path}.name", "must specify a resource name")]
+    if source.name:
+        errors = container_resource_name(source.name, f"{path}.name")
+    else:
+        errors = [required(f"{path}.name", "must specify a resource name")]
     if not source.container:
         return [*errors, required(f"{path}.container", "must specify a container")]
     return errors + [invalid(f"{path}.container", source.container, text) for text in names.dns_label(source.container)]

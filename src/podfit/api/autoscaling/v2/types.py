@@ -60,7 +60,7 @@ class HPAScalingPolicy(Struct):
 
 
 class HPAScalingRules(Struct):
-    policies: tuple[HPAScalingPolicy, ...] = ()
+    policies: tuple[HPAScalingPolicy, ...] | None = None
     select_policy: str | None = None
     stabilization_window_seconds: int | None = None
     tolerance: Quantity | None = None

@@ -78,7 +78,7 @@ def remember_change(
     if behavior is None or before == after:
         return memory
     rules = (behavior.scale_up if after > before else behavior.scale_down) or HPAScalingRules()
-    longest = max((policy.period_seconds for policy in rules.policies), default=0)
+    longest = max((policy.period_seconds for policy in rules.policies or ()), default=0)
     change = Change(now, abs(after - before))
     if after > before:
         return msgspec.structs.replace(memory, added=_stored(memory.added, change, now - longest))
@@ -142,7 +142,7 @@ def _limit(
     if rules.select_policy == DISABLED:
         return wish.current
     limits = []
-    for policy in rules.policies:
+    for policy in rules.policies or ():
         since = wish.now - policy.period_seconds
         began = wish.current - _sum(memory.added, since) + _sum(memory.removed, since)
         limits.append(apply(began, policy))
