@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU
 from podfit.core.resources import pod_level as is_pod_level
@@ -94,6 +96,33 @@ def _request(pod: Pod, resource: str, container: str, gates: FeatureGates) -> in
             raise Unmeasured(f"missing request for {resource} in container {one.name} of Pod {pod.metadata.name}")
         total += request.milli()
     return total
+
+
+def as_granted(pod: Pod) -> Pod:
+    """With the requests that its containers have, where the node tells them: a resize that is deferred, infeasible or
+    not yet done is no reason to add or remove pods."""
+    statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+
+    def granted(container: Container) -> Container:
+        status = statuses.get(container.name)
+        if status is None:
+            return container
+        has = status.resources.requests if status.resources is not None else status.allocated_resources
+        return replace(container, resources=_with_requests(container.resources, has))
+
+    spec = replace(
+        pod.spec,
+        containers=tuple(map(granted, pod.spec.containers)),
+        init_containers=tuple(map(granted, pod.spec.init_containers)),
+    )
+    if spec.resources is not None and pod.status.resources is not None:
+        spec = replace(spec, resources=_with_requests(spec.resources, pod.status.resources.requests))
+    return replace(pod, spec=spec)
+
+
+def _with_requests(wished: ResourceRequirements, has: ResourceList) -> ResourceRequirements:
+    """What is not wished does not count, and what is not told is as it is wished."""
+    return replace(wished, requests=wished.requests | {name: has[name] for name in wished.requests if name in has})
 
 
 def _containers(pod: Pod) -> Iterable[Container]:

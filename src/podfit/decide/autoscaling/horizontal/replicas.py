@@ -11,7 +11,14 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.model import MOST, MOST_LONG, Samples, Settings, Tolerance, Unmeasured
-from podfit.decide.autoscaling.horizontal.pods import NO_PODS, Sorted, requests_of, running_and_ready, sort_pods
+from podfit.decide.autoscaling.horizontal.pods import (
+    NO_PODS,
+    Sorted,
+    as_granted,
+    requests_of,
+    running_and_ready,
+    sort_pods,
+)
 
 UNREADY = "did not receive metrics for targeted pods (pods might be unready)"
 NO_SHARE = -(2**63)
@@ -47,7 +54,8 @@ class _Ratio(msgspec.Struct, frozen=True):
 def by_utilization(target: Target, samples: Samples, resource: str, percent: int, container: str = "") -> Proposal:
     """Raises Unmeasured."""
     groups, counted = _counted(target, samples, resource)
-    requests = requests_of(target.pods, resource, container, target.settings.gates)
+    pods = map(as_granted, target.pods) if target.settings.by_granted else target.pods
+    requests = requests_of(pods, resource, container, target.settings.gates)
     fallback = max(100, percent)
     return _proposed(
         target,
