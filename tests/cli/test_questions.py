@@ -54,7 +54,7 @@ async def ask(directory: Path, conversation: Conversation, *arguments: str) -> i
         (["plan", "pod/web", "--cpu", "9", "-o", "json"], 1, '"verdict": "refused"'),
         (["plan", "pod/web", "--cpu", "9", "-o", "yaml"], 1, "verdict: refused"),
         (["why", "pod/web"], 0, "web  nothing is outstanding"),
-        (["why", "node/n1"], 0, "cpu       held by shop/big 2, shop/web 500m"),
+        (["why", "node/n1"], 0, "cpu       allocated to shop/big 2, shop/web 500m"),
         (["why", "pod/web", "-o", "json"], 0, '"state": "settled"'),
     ],
 )

@@ -62,8 +62,8 @@ async def test_no_vpa(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "cpu       held by shop/big 2, shop/web 500m"),
-        ([], "memory    held by shop/big 256Mi, shop/web 256Mi"),
+        ([], "cpu       allocated to shop/big 2, shop/web 500m"),
+        ([], "memory    allocated to shop/big 256Mi, shop/web 256Mi"),
         ([], "waits     1. shop/web, resize deferred: Node didn't have enough resource: cpu, requested: 3, used:"),
         ([], "kept out  shop/small: would fit, but the scheduler counts resizes that wait"),
         ([], "kept for  shop/small: the scheduler has nominated this node for them"),
@@ -87,9 +87,12 @@ async def test_a_crowded_node_shows_its_largest(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   LOWER PRIORITY\n  shop/big   2 cpu    0          no"),
+        (
+            ["why", "pod/web"],
+            "  ALLOCATED TO   AMOUNT   PRIORITY   LOWER PRIORITY\n  shop/big       2 cpu    0          no",
+        ),
         (["why", "pod/web"], "since     2026-01-01T00:00:00Z"),
-        (["why", "-A"], "SHORT BY   GENERATION       QUEUE    HELD BY          BECAUSE"),
+        (["why", "-A"], "SHORT BY   GENERATION       QUEUE    ALLOCATED TO     BECAUSE"),
         (["plan", "pod/web", "--cpu", "600m"], "QOS"),
         (["resize", "pod/web", "--cpu", "9"], "QOS"),
     ],

@@ -1,6 +1,6 @@
 """`podfit why`: desired, allocated and actual, and what keeps a resize from being done; of a VPA, its numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -132,7 +132,7 @@ def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
         )
         for pod in waiting
     ]
-    more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
+    more = ("GENERATION", "QUEUE", "ALLOCATED TO") if wide else ()
     where = ("NAMESPACE",) if everywhere else ()
     header = (*where, "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE")
     render.table(header, rows, keys=1 + len(where), whole=wide)
@@ -147,7 +147,7 @@ def _tell(node: NodeWhy, output: Output) -> None:
         (name, node.allocatable.get(name, "-"), node.promised.get(name, "0"), node.counted.get(name, "0"))
         for name in node.allocatable
     ]
-    render.table(("RESOURCE", "ALLOCATABLE", "PROMISED", "SCHEDULER COUNTS"), rows, indent="  ")
+    render.table(("RESOURCE", "ALLOCATABLE", "ALLOCATED", "SCHEDULER COUNTS"), rows, indent="  ")
     if output is Output.WIDE:
         _members(node)
     else:
@@ -155,7 +155,7 @@ def _tell(node: NodeWhy, output: Output) -> None:
             shown = [f"{holder.pod} {holder.amount.removesuffix(f' {resource}')}" for holder in holders[:HOLDERS]]
             more = [f"and {len(holders) - HOLDERS} more (-o wide)"] * (len(holders) > HOLDERS)
             held = ", ".join([*shown, *more])
-            render.fact(resource, f"held by {held}" if held else "no pod requests any")
+            render.fact(resource, f"allocated to {held}" if held else "no pod requests any")
     for pod in node.waiting:
         place = f"{pod.position}." if pod.position else "-"
         render.fact(
@@ -222,16 +222,14 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         ("short by", pod.short_by),
         ("queue", _queue(pod)),
         (
-            "held by",
-            ""
-            if wide
-            else ", ".join(f"{holder.pod} {holder.amount} (priority {holder.priority})" for holder in pod.holders),
+            "allocated",
+            "" if wide else _to(f"{holder.pod} {holder.amount} (priority {holder.priority})" for holder in pod.holders),
         ),
         ("lower", _lower(pod)),
         ("since", pod.since if wide else ""),
         ("ends", ", ".join(pod.ends)),
         *(("room", text) for text in pod.room),
-        ("gave", pod.gave),
+        ("shrunk", pod.gave),
         ("retried", pod.next),
         *(("trouble", text) for text in pod.troubles),
         *(("note", note) for note in pod.notes),
@@ -244,7 +242,12 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
             (holder.pod, holder.amount, str(holder.priority), "yes" if holder.pod in pod.frees else "no")
             for holder in pod.holders
         ]
-        render.table(("HELD BY", "AMOUNT", "PRIORITY", "LOWER PRIORITY"), holders, indent="  ")
+        render.table(("ALLOCATED TO", "AMOUNT", "PRIORITY", "LOWER PRIORITY"), holders, indent="  ")
+
+
+def _to(holders: Iterable[str]) -> str:
+    listed = ", ".join(holders)
+    return f"to {listed}" if listed else ""
 
 
 def _lower(pod: PodWhy) -> str:

@@ -68,7 +68,7 @@ def _show(answer: VpaWhy) -> None:
             for stand in answer.stands
         ]
         render.table(
-            ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ", keys=3
+            ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "REQUEST IS", "BECAUSE"), stands, indent="  ", keys=3
         )
     elif answer.pods and answer.chains:
         render.fact("pods", f"{answer.pods}, all with the target")
