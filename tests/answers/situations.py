@@ -20,12 +20,12 @@ from podfit.answers.plan_result import (
     Plan,
 )
 from podfit.answers.resize_request import Amount, RequestError, ResizeRequest, apply
-from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.phase import ENDED as OVER
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client

@@ -16,13 +16,14 @@ import pytest
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.owners import controller_of
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.times import parse_time
-from podfit.decide.workload.pods import ENDED, is_ready
+from podfit.decide.workload.pods import is_ready
 from podfit.testing.cluster import Cluster
 
 HISTORY, EVENT_SECONDS = 2, 3600

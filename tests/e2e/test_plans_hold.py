@@ -10,11 +10,12 @@ import pytest
 
 from answers.situations import HEAVY, Situation, busy, compared
 from podfit.answers.plan_result import DEFERRED, FITS, REFUSED, UNCHANGED
-from podfit.answers.snapshot import ENDED, Reader, Snapshot, by_pod
+from podfit.answers.snapshot import Reader, Snapshot, by_pod
 from podfit.answers.target import POD, Target
 from podfit.answers.usage import UsageReader
 from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.scheduling.v1.types import PriorityClass

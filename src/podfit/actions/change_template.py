@@ -23,6 +23,7 @@ from podfit.answers.template import (
     read_workload,
     template_plan,
 )
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
@@ -169,7 +170,7 @@ def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
 def _exactly(wanted: Pod, stored: Pod) -> Patch:
     """As a strategic merge adds to what is there, amounts that are to go are said to."""
     patch = difference(wanted, stored)
-    old = {container.name: container.resources for container in (*stored.spec.init_containers, *stored.spec.containers)}
+    old = {container.name: container.resources for container in all_containers(stored.spec)}
     for field in ("initContainers", "containers"):
         for changed in patch["spec"].get(field, ()):
             _clear(changed["resources"], codec.to_dict(old[changed["name"]]))

@@ -13,6 +13,7 @@ from podfit.answers.export import held_by, running
 from podfit.answers.resize_request import NOTHING, RequestError
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
@@ -55,7 +56,7 @@ def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None
     pods = running(snapshot)
     said = dict(_said(template, snapshot))
     found = tuple(difference for pod in pods for difference in _differences(pod, said, snapshot))
-    names = {container.name for container in (*template.init_containers, *template.containers)}
+    names = {container.name for container in all_containers(template)}
     return Drift(
         target=str(target),
         namespace=snapshot.namespace,
@@ -108,7 +109,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator[str]:
-    run = {container.name for pod in pods for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    run = {container.name for pod in pods for container in all_containers(pod.spec)}
     for name in sorted(run - names):
         yield f'container "{name}" runs but is not in the template, and is not compared'
     for name in sorted(names - run) if pods else ():

@@ -8,6 +8,7 @@ import msgspec
 
 from podfit.answers.readable import readable
 from podfit.answers.snapshot import Snapshot
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
@@ -69,20 +70,17 @@ class Restart(msgspec.Struct, frozen=True):
 
 def changes(new: Pod, old: Pod) -> Iterator[Change]:
     """Those of the pod as a whole first, then by container."""
-    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
+    before = {container.name: container.resources for container in all_containers(old.spec)}
     yield from _differences("", new.spec.resources or NOTHING, old.spec.resources or NOTHING)
-    for container in (*new.spec.init_containers, *new.spec.containers):
+    for container in all_containers(new.spec):
         yield from _differences(container.name, container.resources, before[container.name])
 
 
 def resizing(new: Pod, old: Pod) -> Iterator[ResourceChange]:
     """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
     levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
-    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
-    levels |= {
-        container.name: (container.resources, before[container.name])
-        for container in (*new.spec.init_containers, *new.spec.containers)
-    }
+    before = {container.name: container.resources for container in all_containers(old.spec)}
+    levels |= {container.name: (container.resources, before[container.name]) for container in all_containers(new.spec)}
     for name, (after, earlier) in levels.items():
         for resource in RESOURCES:
             sizes = [
@@ -204,7 +202,7 @@ class Effects:
 
 def doubts(new: Pod, old: Pod) -> Iterator[str]:
     """Amounts that are accepted and hardly meant, as kubectl warns of them."""
-    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
+    before = {container.name: container.resources for container in all_containers(old.spec)}
     for field, containers in (("initContainers", new.spec.init_containers), ("containers", new.spec.containers)):
         for index, container in enumerate(containers):
             yield from _odd(f"spec.{field}[{index}].resources", container.resources, before[container.name])

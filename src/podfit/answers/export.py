@@ -14,9 +14,11 @@ import msgspec
 from podfit.answers.effects import RESOURCES
 from podfit.answers.pod_state import FAILING, IN_PROGRESS, SETTLED, state_of
 from podfit.answers.sizes import Size, sizes_of
-from podfit.answers.snapshot import ENDED, Snapshot
+from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
 from podfit.decide.node.room.annotation import RoomRecord, gave
@@ -109,11 +111,7 @@ def with_sizes(exported: Export, wanted: Mapping[str, ResourceRequirements]) -> 
 
 def running(snapshot: Snapshot) -> list[Pod]:
     """The pods that a node has allocated something to and that are not about to go."""
-    return [
-        pod
-        for pod in snapshot.pods
-        if pod.spec.node_name and not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED
-    ]
+    return [pod for pod in snapshot.pods if pod.spec.node_name and is_active(pod)]
 
 
 def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[RunningAmount]:
@@ -171,7 +169,7 @@ def _sized(
 def _limits_of(name: str, template: PodSpec) -> Mapping[str, Quantity]:
     if not name:
         return template.resources.limits if template.resources else {}
-    containers = (*template.init_containers, *template.containers)
+    containers = all_containers(template)
     return next(container.resources.limits for container in containers if container.name == name)
 
 

@@ -27,8 +27,8 @@ from podfit.answers.plan_result import (
 from podfit.answers.pod_state import FAILING, SETTLED, UNSCHEDULED, state_of
 from podfit.answers.scheduling import scheduled
 from podfit.answers.sizes import sizes_of
-from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.plan import allocated_form
@@ -175,7 +175,7 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 def over(pod: Pod) -> str:
     """Why no node carries out a resize of the pod, though the API would take it (R-015); empty when one does."""
-    if pod.status.phase in OVER:
+    if has_ended(pod):
         return f"the pod has ended ({pod.status.phase}): a resize of it is stored and never carried out"
     return "the pod is being deleted" if pod.metadata.deletion_timestamp else ""
 

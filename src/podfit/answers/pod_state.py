@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podfit.answers.ages import Age
 from podfit.answers.sizes import Size, sizes_of
-from podfit.answers.snapshot import ENDED as OVER
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.decide.node.room.annotation import gave
 from podfit.decide.node.room.plan import allocated_form
@@ -32,7 +32,7 @@ _STATES = {
 
 def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodCondition | None]:
     """Pending speaks before in progress, as both may stand; before 1.33 `status.resize` is all there is."""
-    if pod.status.phase in OVER:
+    if has_ended(pod):
         return ENDED, None
     if not pod.spec.node_name:
         return UNSCHEDULED, None

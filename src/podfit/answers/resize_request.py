@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
@@ -66,7 +67,7 @@ class _Remembered(msgspec.Struct):
 
 def remembered(pod: Pod) -> str:
     """The pod's resources for the annotation that --undo reads."""
-    named = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    named = {container.name: container.resources for container in all_containers(pod.spec)}
     return codec.encode(_Remembered(named, pod.spec.resources)).decode()
 
 
@@ -111,7 +112,7 @@ def with_template(
 
 def from_template(pod: Pod) -> ResizeRequest:
     """What a manifest says of every container, and of the pod as a whole."""
-    named = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    named = {container.name: container.resources for container in all_containers(pod.spec)}
     return ResizeRequest(containers=named, pod=pod.spec.resources)
 
 
@@ -142,7 +143,7 @@ def staying(request: ResizeRequest, pod: Pod) -> Iterator[str]:
     if not (request.undo or request.containers or request.pod is not None):
         return
     after, wanted = apply(request, pod).spec, _sizes(request, pod)
-    has_by_name = {container.name: container.resources for container in (*after.init_containers, *after.containers)}
+    has_by_name = {container.name: container.resources for container in all_containers(after)}
     meant_by_name = dict(wanted.containers)
     if wanted.pod is not None:
         has_by_name[""], meant_by_name[""] = after.resources or NOTHING, wanted.pod
@@ -163,13 +164,13 @@ def _typed(request: ResizeRequest, pod: Pod) -> Pod:
         ratios = _ratios(request, pod, level=True)
         level = _changed(pod.spec.resources or NOTHING, request.amounts, said, ratios)
         return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=level))
-    known = [container.name for container in (*pod.spec.init_containers, *pod.spec.containers)]
+    known = [container.name for container in all_containers(pod.spec)]
     if name not in known:
         raise RequestError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
     said = [one[name] for one in _said(request, pod) if name in one]
     wanted = {
         container.name: _changed(container.resources, request.amounts, said, _ratios(request, pod))
-        for container in (*pod.spec.init_containers, *pod.spec.containers)
+        for container in all_containers(pod.spec)
         if container.name == name
     }
     return _with_containers(pod, wanted)
@@ -208,13 +209,7 @@ def _said(request: ResizeRequest, pod: Pod) -> list[dict[str, ResourceRequiremen
         found.append(dict(before.containers) | ({"": before.pod} if before.pod else {}))
     if request.template is not None:
         level = {"": request.template.resources} if request.template.resources else {}
-        found.append(
-            level
-            | {
-                container.name: container.resources
-                for container in (*request.template.init_containers, *request.template.containers)
-            }
-        )
+        found.append(level | {container.name: container.resources for container in all_containers(request.template)})
     return found
 
 
@@ -249,7 +244,7 @@ def _with_sizes(
     sizes: _Remembered, pod: Pod, made: Callable[[ResourceRequirements, ResourceRequirements], ResourceRequirements]
 ) -> Pod:
     """`made` of what a container has and what it is to have."""
-    old = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    old = {container.name: container.resources for container in all_containers(pod.spec)}
     changed = _with_containers(
         pod, {name: made(old[name], wanted) for name, wanted in sizes.containers.items() if name in old}
     )

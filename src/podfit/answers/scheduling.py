@@ -12,6 +12,7 @@ from podfit.answers.workload_selectors import WorkloadSelectors, read_selectors
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.phase import has_ended, is_active
 from podfit.api.core.v1.pods.types import GATED, Pod
 from podfit.api.meta.base import ResourceList
 from podfit.api.storage.v1.types import StorageClass
@@ -24,7 +25,6 @@ from podfit.decide.placement.preempt import Budget, Eviction, preempt, unschedul
 from podfit.decide.placement.view import NodeInfo, Refusal, Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
 
-ENDED = ("Succeeded", "Failed")
 T = TypeVar("T")
 NOTHING_HELD: Mapping[str, ResourceList] = MappingProxyType({})
 
@@ -57,7 +57,7 @@ class SchedulingAnswer(msgspec.Struct, frozen=True):
 
 
 def waits_for_a_node(pod: Pod) -> bool:
-    return not pod.spec.node_name and pod.status.phase not in ENDED and not pod.metadata.deletion_timestamp
+    return not pod.spec.node_name and is_active(pod)
 
 
 async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str]) -> ClusterState:
@@ -92,7 +92,7 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
     )
     return ClusterState(
         nodes=nodes,
-        pods=tuple(pod for pod in pods if pod.status.phase not in ENDED),
+        pods=tuple(pod for pod in pods if not has_ended(pod)),
         claims=claims,
         classes=classes,
         volumes=volumes,

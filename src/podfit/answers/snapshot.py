@@ -24,6 +24,7 @@ from podfit.answers.target import NODE, POD, WORKLOADS, Target
 from podfit.answers.usage import Usage, UsageReader
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
 from podfit.api.meta.owners import controller_named
@@ -34,7 +35,6 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, not_found
 from podfit.net.system import SystemClock
 
-ENDED = ("Succeeded", "Failed")
 NOT_FOUND = 404
 PodName = tuple[str, str]
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class Reader:
             together(self.age(), self._client.list(PODS, self._namespace)),
             together(self._list(NODES), self._everywhere() if self._namespace else _nothing()),
         )
-        alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
+        alive = tuple(pod for pod in pods.items if not has_ended(pod))
         return Snapshot(
             age=age,
             namespace=self._namespace,
@@ -171,7 +171,7 @@ class Reader:
         except ApiError as error:
             self._unread.append(f"the pods of other namespaces: {why_unread(error)}")
             return ()
-        return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
+        return tuple(pod for pod in page.items if not has_ended(pod))
 
     async def age(self) -> Age:
         told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
@@ -201,7 +201,7 @@ class Reader:
             raise _missing_kind(target, error) from error
         workload = codec.decode(body, _Workload)
         listed = await self._client.list(PODS, self._namespace, labels=query_of(workload.spec.selector))
-        pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
+        pods = tuple(pod for pod in listed.items if not has_ended(pod))
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
 
     async def _owner_template(self, pod: Pod) -> PodSpec | None:
@@ -258,7 +258,7 @@ class Reader:
 
     async def _pods_on(self, name: str) -> tuple[Pod, ...]:
         page = await self._client.list(PODS, fields=f"spec.nodeName={name}")
-        return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
+        return tuple(pod for pod in page.items if not has_ended(pod))
 
     async def _list(self, kind: Resource[T]) -> tuple[T, ...]:
         where = self._namespace if kind.info.namespaced else ""

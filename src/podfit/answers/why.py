@@ -26,8 +26,8 @@ from podfit.answers.pod_state import (
 from podfit.answers.room import Holder, holders_of, seen_fuller
 from podfit.answers.scheduling import blocked, scheduled
 from podfit.answers.sizes import Size, sizes_of
-from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
@@ -88,7 +88,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
     notes = notes_of(snapshot)
     bad = tuple(troubles(pod))
-    if pod.status.phase in OVER:
+    if has_ended(pod):
         return PodWhy(
             namespace=pod.metadata.namespace,
             pod=pod.metadata.name,
@@ -201,7 +201,7 @@ def why_waiting(snapshot: Snapshot, now: datetime) -> tuple[PodWhy, ...]:
     for pod in snapshot.pods:
         state, _ = state_of(pod, tuple(sizes_of(pod, snapshot.age.gates)), snapshot.age)
         waits = state != SETTLED if pod.spec.node_name else _unschedulable(pod)
-        if waits or (pod.status.phase not in OVER and any(troubles(pod))):
+        if waits or (not has_ended(pod) and any(troubles(pod))):
             found.append(why_pod(pod, snapshot, now))
     return tuple(sorted(found, key=_turn))
 

@@ -21,6 +21,7 @@ from podfit.answers.why_vpa_next import next_steps
 from podfit.answers.why_vpa_notes import notes, wide_limits
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.client.rest import Client
@@ -201,7 +202,7 @@ def _chains(recommended: Recommended, vpa: VerticalPodAutoscaler) -> Iterator[Ch
 def _stands(facts: VpaFacts, pod: Pod) -> Iterator[OffTarget]:
     """By what the node has granted: an updater that resizes has written its target into the spec at once."""
     spec = granted(pod, facts.age).spec
-    for container in (*spec.init_containers, *spec.containers):
+    for container in all_containers(spec):
         found = facts.vpa.recommended(container.name)
         if found is None:
             continue

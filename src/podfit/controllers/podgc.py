@@ -7,6 +7,7 @@ whoever owns them knows.
 from typing import Any
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -17,7 +18,6 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.lost_pods import Lost, lost
-from podfit.decide.workload.pods import ENDED
 
 COMPONENT = "pod-garbage-collector"
 EVERY = 20.0
@@ -59,7 +59,7 @@ class PodGarbageCollector(Controller[str]):
     async def _end(self, candidate: Lost) -> None:
         meta = candidate.pod.metadata
         try:
-            if candidate.pod.status.phase not in ENDED:
+            if not has_ended(candidate.pod):
                 await self._fail(candidate)
             await self._client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
         except ApiError as error:

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.core.v1.pods.phase import is_active, is_terminating
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta.owners import controller_named, controller_of, identity_of, is_controlled_by
@@ -29,7 +30,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload import rejected
 from podfit.decide.workload.deletion_order import first_to_go
-from podfit.decide.workload.pods import from_template, is_active, is_terminating, next_available
+from podfit.decide.workload.pods import from_template, next_available
 from podfit.decide.workload.replicas import (
     BURST,
     Create,

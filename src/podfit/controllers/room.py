@@ -28,7 +28,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
 from podfit.decide.node.room.annotation import GAVE, noted
 from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
-from podfit.decide.node.room.plan import Impossible, RoomPlan, is_active, waits_for_room, why_not
+from podfit.decide.node.room.plan import Impossible, RoomPlan, keeps_node, waits_for_room, why_not
 from podfit.decide.node.room.shrinkable import Shrink
 from podfit.decide.node.room.turns import in_turn, turn_of
 
@@ -209,7 +209,7 @@ class RoomController(Controller[str]):
 
 
 def _node_of(pod: Pod) -> Iterable[str]:
-    return (pod.spec.node_name,) if is_active(pod) else ()
+    return (pod.spec.node_name,) if keeps_node(pod) else ()
 
 
 def _waits_on(pod: Pod) -> Iterable[str]:

@@ -5,13 +5,13 @@ from collections.abc import Collection
 
 import msgspec
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.node.shutdown import MESSAGE, TERMINATED, Groups, by_group, grace
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.status.inputs import Failure
-from podfit.kubelet.status.phase import TERMINAL
 
 log = logging.getLogger(__name__)
 
@@ -48,4 +48,4 @@ class GracefulShutdown(msgspec.Struct, frozen=True):
 
 def _goes_on(pod: Pod) -> bool:
     """As far as the API knows."""
-    return pod.status.phase not in TERMINAL
+    return not has_ended(pod)

@@ -21,7 +21,6 @@ from podfit.scheduler.match_counts import MatchCounts
 
 Key = tuple[str, str]
 MOST_CHANGES = 20_000
-TERMINAL = ("Succeeded", "Failed")
 
 
 class _Tally(msgspec.Struct):

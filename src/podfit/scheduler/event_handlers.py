@@ -8,6 +8,7 @@ from collections.abc import Collection
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.core.features import FeatureGates
@@ -26,7 +27,7 @@ from podfit.decide.placement.requeue import (
     shrunk,
 )
 from podfit.decide.pod.requests import pod_requests
-from podfit.scheduler.cache import TERMINAL, ClusterCache, Key
+from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.names import NAME, scheduler_of
 from podfit.scheduler.queue import SchedulingQueue
 
@@ -117,7 +118,7 @@ class Follower:
     def _assigned(self, key: Key, old: Pod | None, pod: Pod) -> None:
         self.gated.discard(key)
         self._queue.remove(key)
-        if pod.status.phase in TERMINAL:
+        if has_ended(pod):
             self._leave_node(key, pod)
             return
         counted = self._cache.counts(key)
@@ -160,7 +161,7 @@ def key_of(pod: Pod) -> Key:
 
 def _is_of(names: Collection[str], pod: Pod) -> bool:
     """Whether the pod waits for a scheduler of these names to place it."""
-    if pod.status.phase in TERMINAL or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
+    if has_ended(pod) or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
         return False
     return scheduler_of(pod) in names
 

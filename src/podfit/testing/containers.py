@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus

@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort
 from podfit.api.discovery.v1.types import EndpointSlice
@@ -100,7 +102,7 @@ def _of_pods(service: Service, port: ServicePort, behind: Behind) -> Iterable[Ad
 def _takes(pod: Pod, service: Service) -> bool:
     """Whether connections may be sent to the pod."""
     status = pod.status
-    if not status.pod_ip or pod.metadata.deletion_timestamp or status.phase in ("Succeeded", "Failed"):
+    if not status.pod_ip or pod.metadata.deletion_timestamp or has_ended(pod):
         return False
     ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
     return ready or service.spec.publish_not_ready_addresses
@@ -111,7 +113,7 @@ def _number(pod: Pod, port: ServicePort) -> int:
     wanted = port.target_port
     if isinstance(wanted, int):
         return wanted or port.port
-    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
+    sidecars = [container for container in pod.spec.init_containers if is_sidecar(container)]
     for container in (*pod.spec.containers, *sidecars):
         for container_port in container.ports:
             if container_port.name == wanted and (container_port.protocol or "TCP") == (port.protocol or "TCP"):

@@ -13,6 +13,7 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.decide.autoscaling import boost
@@ -78,7 +79,7 @@ class _Run:
     def __init__(self, view: View, settings: UpdateSettings) -> None:
         self.view, self.settings, self.tally = view, settings, Tally()
         self.mode = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
-        self.pods = tuple(pod for pod in view.pods if _is_live(pod) and owner_of(pod) is not None)
+        self.pods = tuple(pod for pod in view.pods if is_active(pod) and owner_of(pod) is not None)
         policy = view.vpa.spec.update_policy
         own = policy.min_replicas if policy else None
         self.minimum = settings.min_replicas if own is None else own
@@ -267,10 +268,6 @@ class _Run:
             if takes and admitted(pod, vpa, processed.recommendation):
                 found.append((pod, rank))
         return iter(sorted(found, key=lambda candidate: candidate[1].order))
-
-
-def _is_live(pod: Pod) -> bool:
-    return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
 
 
 def _marks(ended: tuple[str, ...], *, annotated: bool) -> Iterator[Operation]:

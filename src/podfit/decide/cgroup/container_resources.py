@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
@@ -17,7 +18,7 @@ from podfit.core.quantity import ZERO
 from podfit.decide.cgroup import conversion as cgroups
 from podfit.decide.cgroup.memory_qos import MemoryQoS
 from podfit.decide.managers.cpu import exclusive_count
-from podfit.decide.pod.allocated import NOTHING, is_sidecar
+from podfit.decide.pod.allocated import NOTHING
 from podfit.decide.pod.requests import pod_requests
 
 SYSTEM_CRITICAL = 2_000_000_000

@@ -6,13 +6,14 @@ limit would be held by the sum of its neighbours' (R-134).
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import all_containers, is_sidecar
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO
 from podfit.decide.cgroup import conversion as cgroups
 from podfit.decide.cgroup.container_resources import UNLIMITED, ContainerResources, Machine, cpu, memory, unthrottled
 from podfit.decide.cgroup.memory_qos import Kept
-from podfit.decide.pod.allocated import NOTHING, is_sidecar
+from podfit.decide.pod.allocated import NOTHING
 from podfit.decide.pod.requests import pod_limits, pod_requests
 
 PAGE = 4096
@@ -36,9 +37,7 @@ def pod_config(pod: Pod, machine: Machine) -> PodConfig:
         return PodConfig(shares=cgroups.MIN_SHARES, period=machine.cfs_period)
     requests, limits = pod_requests(pod, gates=machine.gates), pod_limits(pod, gates=machine.gates)
     quota = cgroups.quota_from_milli(cpu(limits), machine.cfs_period) if machine.cfs_quota else 0
-    if quota and any(
-        unthrottled(pod, container, machine) for container in (*pod.spec.init_containers, *pod.spec.containers)
-    ):
+    if quota and any(unthrottled(pod, container, machine) for container in all_containers(pod.spec)):
         quota = UNLIMITED
     return PodConfig(
         shares=cgroups.shares_from_milli(cpu(requests)),

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import ResourceList
@@ -77,7 +78,7 @@ def pod_usage(pod: Pod, gates: FeatureGates = DEFAULT_GATES, now: datetime | Non
     A finished pod is charged as an object only, and so is one whose grace ran out (with `now`).
     """
     usage = {"count/pods": ONE}
-    if pod.status.phase in ("Succeeded", "Failed") or _overdue(pod, now):
+    if has_ended(pod) or _overdue(pod, now):
         return usage
     gates = FeatureGates({**gates.overrides, "InPlacePodLevelResourcesVerticalScaling": False})
     requests, limits = pod_requests(pod, gates=gates, use_status=True), pod_limits(pod, gates=gates, use_status=True)

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import all_containers, is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
-from podfit.decide.pod.allocated import is_sidecar
 
 Cpus = frozenset[int]
 Assignments = Mapping[str, Mapping[str, Cpus]]
@@ -155,7 +155,7 @@ def assign(pod: Pod, state: CpuState, gates: FeatureGates) -> CpuState | TooFew:
     """
     uid = pod.metadata.uid
     own, shared, reusable = dict(state.assigned.get(uid, {})), state.shared, NONE
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in all_containers(pod.spec):
         count = exclusive_count(pod, container, gates)
         if count and container.name not in own:
             free = replace(state, shared=shared).usable(uid) | reusable

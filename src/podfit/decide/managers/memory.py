@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import all_containers, is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
-from podfit.decide.pod.allocated import is_sidecar
 
 
 class Bank(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def assign(pod: Pod, state: MemoryState, gates: FeatureGates) -> MemoryState | N
     uid = pod.metadata.uid
     blocks = dict(state.assigned.get(uid, {}))
     left_behind: list[str] = []
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in all_containers(pod.spec):
         size = pinned_memory(pod, container, gates)
         if size and container.name not in blocks:
             node = _node(replace(state, assigned={**state.assigned, uid: blocks}), uid, size, left_behind)

@@ -5,10 +5,10 @@ A batch is decided oldest first, each pod that is admitted counting at once for 
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node.draft import Draft
 from podfit.decide.node.effects import Admitted, Answer, Preempting, Rejected, Unsaved
-from podfit.decide.node.state import TERMINAL
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.verdict import Deferred
@@ -32,7 +32,7 @@ def _admit(draft: Draft, pod: Pod, before: PodResources | None) -> Answer:
     admitted even while nothing can be persisted.
     """
     uid, unsaved = pod.metadata.uid, False
-    if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
+    if is_active(pod):
         allocated = draft.state.allocated_pod(pod)
         others = draft.state.others(uid) if before is None else []
         verdict = fit.admit(allocated, draft.state.view, others)

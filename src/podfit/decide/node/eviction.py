@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import is_critical
@@ -123,7 +124,7 @@ def _by_container(load: Load, resource: str) -> Mapping[str, int]:
 
 
 def _requested(pod: Pod, name: str, resource: str) -> int:
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in all_containers(pod.spec):
         amount = container.resources.requests.get(resource)
         if container.name == name and amount is not None:
             return amount.value()

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.node import resizes
 from podfit.decide.node.admission import admit_all
@@ -23,7 +24,7 @@ from podfit.decide.node.events import (
     SyncStarted,
 )
 from podfit.decide.node.messages import details
-from podfit.decide.node.state import TERMINAL, NodeState
+from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS, PENDING
 from podfit.decide.resize import steps as resize
@@ -77,7 +78,7 @@ def _added(draft: Draft, pods: tuple[Pod, ...]) -> None:
 
 def _adopt(draft: Draft, pod: Pod) -> bool:
     """Take over the conditions of an admitted pod; whether a resize of it waits."""
-    if pod.status.phase in TERMINAL:
+    if has_ended(pod):
         return False
     conditions = draft.state.conditions.adopt(pod)
     waits = draft.state.allocated_pod(pod) is not pod

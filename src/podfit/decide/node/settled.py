@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodStatus
@@ -10,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 def settled_status(allocated: Pod) -> PodStatus:
     """`allocated` is the pod at its allocated size, with its newest status; what was never reported stays so."""
     status, spec = allocated.status, allocated.spec
-    sizes = {container.name: container.resources for container in (*spec.init_containers, *spec.containers)}
+    sizes = {container.name: container.resources for container in all_containers(spec)}
     level = spec.resources
     if level is not None and status.resources is not None:
         status = replace(status, resources=level, allocated_resources=level.requests)

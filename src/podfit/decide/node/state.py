@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.managers import cpu as cpusets
 from podfit.decide.managers import memory as memory_blocks
@@ -13,8 +14,6 @@ from podfit.decide.node.reservations import Reservations
 from podfit.decide.pod.allocated import PodResources, overlay
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.verdict import Neighbour, NodeView
-
-TERMINAL = ("Succeeded", "Failed")
 
 
 class PodEntry(msgspec.Struct, frozen=True):
@@ -30,7 +29,7 @@ class PodEntry(msgspec.Struct, frozen=True):
 
     @property
     def active(self) -> bool:
-        return not self.deleted and self.pod.status.phase not in TERMINAL
+        return not self.deleted and not has_ended(self.pod)
 
     @property
     def terminating(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from podfit.api.core.v1.nodes.types import Node, Taint
 from podfit.api.core.v1.pods.affinity import NodeSelectorTerm, Toleration
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO
@@ -59,7 +60,7 @@ def has_features(pod: Pod, node: Node) -> Refusal | None:
 
 def needed_features(pod: Pod) -> frozenset[str]:
     needed = set()
-    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    containers = all_containers(pod.spec)
     if any(rule.action == _RESTART_ALL for container in containers for rule in container.restart_policy_rules):
         needed.add("RestartAllContainersOnContainerExits")
     if pod.spec.host_network and pod.spec.host_users is False:

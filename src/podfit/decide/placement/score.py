@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring, fit_score
 from podfit.decide.placement.node_filters import term_matches, tolerated
@@ -72,7 +73,7 @@ def image_scores(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo
 
 def image_names(pod: Pod) -> tuple[str, ...]:
     """Of each container, with a tag."""
-    return tuple(_normalized(container.image) for container in (*pod.spec.init_containers, *pod.spec.containers))
+    return tuple(_normalized(container.image) for container in all_containers(pod.spec))
 
 
 def holders(names: Sequence[str], views: Iterable[NodeInfo]) -> Counter[str]:

@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -58,10 +59,7 @@ def _names_all(pod: Pod) -> bool:
 
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """The host ports that the pod's containers and sidecars hold while it runs."""
-    running = [
-        *pod.spec.containers,
-        *(container for container in pod.spec.init_containers if container.restart_policy == "Always"),
-    ]
+    running = [*pod.spec.containers, *(container for container in pod.spec.init_containers if is_sidecar(container))]
     return frozenset(
         (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
         for container in running

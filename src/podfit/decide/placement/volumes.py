@@ -7,6 +7,7 @@ import msgspec
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.api.meta.selectors import holds, requirements
@@ -205,7 +206,7 @@ def claim_in_use(claim: PersistentVolumeClaim, pods: Iterable[Pod]) -> bool:
     return any(
         claim.metadata.name in claims_of(pod) and not not_its_own(pod, claim)
         for pod in pods
-        if pod.metadata.namespace == claim.metadata.namespace and pod.status.phase not in ("Succeeded", "Failed")
+        if pod.metadata.namespace == claim.metadata.namespace and not has_ended(pod)
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
@@ -23,11 +24,6 @@ class PodResources(msgspec.Struct, frozen=True):
 
     def with_container(self, name: str, resources: ResourceRequirements) -> "PodResources":
         return PodResources({**self.containers, name: resources}, self.pod)
-
-
-def is_sidecar(container: Container) -> bool:
-    """An init container that keeps running beside the regular ones."""
-    return container.restart_policy == "Always"
 
 
 def resizable(pod: Pod, gates: FeatureGates) -> Iterator[Container]:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.nodes.types import Node, Taint
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
@@ -157,11 +158,7 @@ def _touches_swap(desired: Pod, allocated: Pod, machine: Machine) -> bool:
     """Whether a container that may swap would get another memory request without a restart (R-116)."""
     if not machine.swap:
         return False
-    pairs = zip(
-        (*desired.spec.init_containers, *desired.spec.containers),
-        (*allocated.spec.init_containers, *allocated.spec.containers),
-        strict=True,
-    )
+    pairs = zip(all_containers(desired.spec), all_containers(allocated.spec), strict=True)
     return any(
         new.resources.requests.get("memory", ZERO) != old.resources.requests.get("memory", ZERO)
         and not any(p.resource_name == "memory" and p.restart_policy == "RestartContainer" for p in new.resize_policy)

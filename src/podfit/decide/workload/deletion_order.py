@@ -14,9 +14,10 @@ from functools import cmp_to_key
 import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
-from podfit.decide.workload.pods import is_active, is_ready, ready_since
+from podfit.decide.workload.pods import is_ready, ready_since
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}

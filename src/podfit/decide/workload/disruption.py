@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.selectors import holds, requirements
 from podfit.api.meta.v1.types import Condition
@@ -17,7 +18,7 @@ from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.core.selectors import Matcher
 
 MOST_NOTED = 2000
-_PASSED_OVER = ("Succeeded", "Failed", "Pending")
+_PASSED_OVER = (*ENDED, "Pending")
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _ALLOWED = "DisruptionAllowed"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.workload.pods import ENDED
 
 MOST_ENDED = 12_500
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -38,7 +38,7 @@ def lost(pods: Iterable[Pod], nodes: Mapping[str, Node], absent: Iterable[str]) 
             found[pod.metadata.uid] = Lost(pod)
         elif going and node in nodes and _out_of_service(nodes[node]):
             found[pod.metadata.uid] = Lost(pod, "PodGC: node is out of service")
-    for pod in _too_many([pod for pod in pods if pod.status.phase in ENDED]):
+    for pod in _too_many([pod for pod in pods if has_ended(pod)]):
         found.setdefault(pod.metadata.uid, Lost(pod))
     return list(found.values())
 

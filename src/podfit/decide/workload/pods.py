@@ -12,19 +12,6 @@ from podfit.api.meta.owners import reference_to
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import parse_time
 
-SUCCEEDED, FAILED = "Succeeded", "Failed"
-ENDED = (SUCCEEDED, FAILED)
-
-
-def is_active(pod: Pod) -> bool:
-    """Neither ended nor asked to go."""
-    return pod.status.phase not in ENDED and not pod.metadata.deletion_timestamp
-
-
-def is_terminating(pod: Pod) -> bool:
-    """Asked to go, and not ended yet."""
-    return bool(pod.metadata.deletion_timestamp) and pod.status.phase not in ENDED
-
 
 def condition(pod: Pod, kind: str) -> PodCondition | None:
     return next((condition for condition in pod.status.conditions if condition.type == kind), None)

@@ -7,9 +7,9 @@ the pause is twice as long after each.
 from collections.abc import Iterable
 from datetime import datetime
 
+from podfit.api.core.v1.pods.phase import FAILED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
-from podfit.decide.workload.pods import FAILED
 
 AT_ONCE = 5
 """Rounds without a pause."""

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import format_time, parse_time
-from podfit.decide.workload.pods import ENDED, condition
+from podfit.decide.workload.pods import condition
 
 SECONDS = 120.0
 """Upstream's `stalePodDisruptionTimeout`."""
@@ -21,7 +22,7 @@ def stale_in(pod: Pod, now: datetime) -> float | None:
     mark = condition(pod, TARGET)
     if mark is None or mark.status != "True" or mark.reason == BY_KUBELET:
         return None
-    if pod.metadata.deletion_timestamp or pod.status.phase in ENDED:
+    if pod.metadata.deletion_timestamp or has_ended(pod):
         return None
     if mark.last_transition_time is None:
         return 0.0

@@ -7,6 +7,7 @@ desired size above its allocated one, a resize under way an allocated size that 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
@@ -108,7 +109,7 @@ class SizeMetrics:
     def _of_containers(self) -> Iterator[Series]:
         for pod in self._pods():
             for state, shown in (("desired", pod), ("allocated", self._allocated(pod))):
-                for container in (*shown.spec.init_containers, *shown.spec.containers):
+                for container in all_containers(shown.spec):
                     yield from _series((*_name(pod), container.name), container.resources, state)
             for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
                 yield from _series((*_name(pod), status.name), status.resources, "actual")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_named
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import hostname_of
 from podfit.kubelet.runtime import labels

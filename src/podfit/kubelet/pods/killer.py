@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.pod_actions import Kill

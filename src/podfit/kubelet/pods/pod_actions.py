@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.probing import ProbeKind
 from podfit.kubelet.pods.runtime_facts import PodFacts

@@ -6,6 +6,7 @@ import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
@@ -14,8 +15,6 @@ from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.status.generate import generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 from podfit.kubelet.status.writer import StatusWriter
-
-TERMINAL = ("Succeeded", "Failed")
 
 
 class Reporter:
@@ -32,7 +31,7 @@ class Reporter:
     @property
     def ended(self) -> bool:
         """Whether the pod has come to its end, as it was last reported."""
-        return self.writer.status.phase in TERMINAL
+        return self.writer.status.phase in ENDED
 
     @property
     def is_open(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
@@ -247,7 +248,7 @@ class PodSync:
 def _told_of(pod: Pod) -> tuple[object, ...]:
     """What downward API files may say of a pod."""
     meta, spec = pod.metadata, pod.spec
-    sizes = tuple(container.resources for container in (*spec.init_containers, *spec.containers))
+    sizes = tuple(container.resources for container in all_containers(spec))
     return meta.labels, meta.annotations, sizes, spec.resources, pod.status.pod_ips
 
 

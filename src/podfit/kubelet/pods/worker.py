@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
 from podfit.core.clock import Timer
@@ -36,7 +37,6 @@ log = logging.getLogger(__name__)
 
 DEADLINE = "DeadlineExceeded"
 TOO_LONG = "Pod was active on the node longer than the specified deadline"
-TERMINAL = ("Succeeded", "Failed")
 
 
 class PodWorker:
@@ -58,7 +58,7 @@ class PodWorker:
         self._sync = PodSync(context, self._reporter)
         self._end = PodEnd(context, self._reporter)
         self._gone = False
-        self._over = pod.status.phase in TERMINAL
+        self._over = has_ended(pod)
         self._stopped = False
         self._deleted = False
         self._dirty = asyncio.Event()
@@ -73,7 +73,7 @@ class PodWorker:
     @property
     def active(self) -> bool:
         """Whether it takes part in the QoS tiers."""
-        return not self._stopped and self.pod.status.phase not in TERMINAL
+        return not self._stopped and not has_ended(self.pod)
 
     def reject(self, reason: str, message: str) -> None:
         """The node has no room for it: it fails without having begun."""

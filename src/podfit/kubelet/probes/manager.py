@@ -11,13 +11,13 @@ When a task ends by itself (the container will not run again) another look begin
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import Probe
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random, fraction
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import field_path
 from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, Result
 from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult

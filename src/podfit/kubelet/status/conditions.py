@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.resize_state import CONDITIONS as RESIZE
 from podfit.kubelet.status.inputs import StatusInput
-from podfit.kubelet.status.phase import TERMINAL
 
 BY_KUBELET = "TerminationByKubelet"
 DISRUPTION = "DisruptionTarget"
@@ -37,7 +37,7 @@ def conditions(
     spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, *STANDARD)
     foreign = tuple(condition for condition in facts.pod.status.conditions if condition.type not in ours)
     over = facts.ended and not facts.observed.anything_runs
-    resizes = () if over or phase in TERMINAL else facts.resize_conditions
+    resizes = () if over or phase in ENDED else facts.resize_conditions
     containers = _containers_ready(spec, phase, init, regular)
     findings = (
         _Finding(facts.observed.sandbox_ready),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import (
     ContainerState,
     ContainerStateRunning,
@@ -18,7 +19,6 @@ from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced

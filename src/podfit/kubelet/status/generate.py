@@ -5,13 +5,14 @@ from datetime import datetime
 
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.resize.reported_status import pod_allocated, pod_resources
 from podfit.kubelet.status.conditions import conditions
 from podfit.kubelet.status.containers import container_statuses, ephemeral_container_statuses, was_never_there
 from podfit.kubelet.status.inputs import StatusInput
-from podfit.kubelet.status.phase import TERMINAL, phase_of
+from podfit.kubelet.status.phase import phase_of
 
 
 def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
@@ -24,7 +25,7 @@ def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
     init, regular = container_statuses(facts, init=True), container_statuses(facts, init=False)
     amounts_to = _phase(facts, init, regular)
     stands = facts.observed.anything_runs or (facts.observed.sandbox_stands and not freed)
-    lags = amounts_to in TERMINAL and stands
+    lags = amounts_to in ENDED and stands
     phase = facts.previous.phase or "Pending" if lags else amounts_to
     reason, message = _failure(facts) if phase == "Failed" else ("", "")
     known, pod, ips = facts.previous, facts.pod, _pod_ips(facts)
@@ -61,7 +62,7 @@ def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
 
 
 def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]) -> str:
-    if facts.previous.phase in TERMINAL:
+    if facts.previous.phase in ENDED:
         return facts.previous.phase
     if facts.failure is not None:
         return "Failed"

@@ -8,13 +8,11 @@ Failed     something ended badly and nothing will be started again
 
 from collections.abc import Iterable, Mapping
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodSpec
-from podfit.decide.pod.allocated import is_sidecar
-
-TERMINAL = ("Succeeded", "Failed")
 
 
 def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.core.v1.pods.volumes import (
     DownwardAPIVolumeFile,
@@ -129,7 +130,7 @@ def common_user(spec: PodSpec) -> int | None:
         container.security_context.run_as_user
         if container.security_context is not None and container.security_context.run_as_user is not None
         else of_pod
-        for container in (*spec.init_containers, *spec.containers)
+        for container in all_containers(spec)
     }
     return users.pop() if len(users) == 1 else None
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from podfit.api.core.v1.connect_options import PodAttachOptions, PodExecOptions, PodPortForwardOptions
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
@@ -22,7 +23,6 @@ ConnectOptions: TypeAlias = PodExecOptions | PodAttachOptions | PodPortForwardOp
 CONNECTS = ("attach", "exec", "portforward")
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _OF_THE_HANDSHAKE = ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
-_TERMINAL = ("Succeeded", "Failed")
 
 
 async def connect_pod(context: Context, target: RequestInfo, request: Request, options: ConnectOptions) -> Response:
@@ -49,7 +49,7 @@ async def connect_pod(context: Context, target: RequestInfo, request: Request, o
 
 def _asked(pod: Pod, target: RequestInfo, options: ConnectOptions) -> tuple[str, Mapping[str, tuple[str, ...]]]:
     """Path and query for the kubelet. Raises 400."""
-    if pod.status.phase in _TERMINAL:
+    if has_ended(pod):
         raise bad_request(f"cannot {target.subresource} a completed pod; current phase is {pod.status.phase}")
     where = f"{target.namespace}/{target.name}"
     if isinstance(options, PodPortForwardOptions):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.disabled import without_disabled
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import GATED, Pod, PodCondition, PodStatus
 from podfit.api.core.v1.pods.validation import status, updates
 from podfit.api.core.v1.pods.validation.deprecations import with_app_armor
@@ -20,7 +21,6 @@ from podfit.decide.pod.unsupported_fields import unsupported_fields
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.net.wire import Identity
 
-TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
 SHORTEST_GRACE = 1  # seconds, which a negative number stands for
 LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
@@ -71,7 +71,7 @@ def _ephemeral_containers(_info: ResourceInfo, new: Pod, old: Pod, _gates: Featu
 
 def _grace(pod: Pod, options: DeleteOptions) -> int:
     """Only a pod that may run on a node needs any."""
-    if not pod.spec.node_name or pod.status.phase in TERMINAL:
+    if not pod.spec.node_name or has_ended(pod):
         return 0
     asked = options.grace_period_seconds
     if asked is None:

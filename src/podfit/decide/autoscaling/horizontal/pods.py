@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.api.meta.base import ResourceList
@@ -13,7 +14,6 @@ from podfit.core.resources import CPU
 from podfit.core.resources import pod_level as is_pod_level
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.horizontal.model import Sample, Samples, Settings, Unmeasured
-from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.requests import pod_requests
 
 NO_PODS = "no pods returned by selector while calculating replica count"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import MIRROR, Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -30,7 +31,6 @@ from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.queue_order import increases
 
 Targets = Mapping[str, Mapping[str, MinimumSize]]
-_TERMINAL = ("Succeeded", "Failed")
 
 
 class NothingNeeded(msgspec.Struct, frozen=True):
@@ -67,11 +67,12 @@ class _Neighbour(msgspec.Struct, frozen=True):
 def waits_for_room(pod: Pod) -> bool:
     """Whether the node has deferred the pod's present desire because there is too little room."""
     lacks_room = ResizeState.of(pod).shortage is not None
-    return lacks_room and is_active(pod) and pod.metadata.deletion_timestamp is None
+    return lacks_room and keeps_node(pod) and pod.metadata.deletion_timestamp is None
 
 
-def is_active(pod: Pod) -> bool:
-    return bool(pod.spec.node_name) and pod.status.phase not in _TERMINAL
+def keeps_node(pod: Pod) -> bool:
+    """Whether the pod counts on a node, also while it is going."""
+    return bool(pod.spec.node_name) and not has_ended(pod)
 
 
 def allocated_form(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> Pod:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.phase import FAILED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.backoff import delay_after
 from podfit.decide.workload.daemon.nodes import node_of
 from podfit.decide.workload.daemon.steps import DaemonStep
-from podfit.decide.workload.pods import FAILED
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 900.0
 """Seconds, as upstream's."""

@@ -11,10 +11,11 @@ import msgspec
 
 from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.phase import FAILED, SUCCEEDED, has_ended, is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.workload.daemon.nodes import GENERATION, node_of, suits
 from podfit.decide.workload.history import HASH
-from podfit.decide.workload.pods import ENDED, FAILED, SUCCEEDED, is_available, is_ready, share
+from podfit.decide.workload.pods import is_available, is_ready, share
 
 ROLLING = "RollingUpdate"
 BURST = 250
@@ -43,7 +44,7 @@ def by_node(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     """Those that count: one that ended and was asked to go is as good as gone."""
     found: dict[str, list[Pod]] = {}
     for pod in pods:
-        if not (pod.metadata.deletion_timestamp and pod.status.phase in ENDED):
+        if not (pod.metadata.deletion_timestamp and has_ended(pod)):
             found.setdefault(node_of(pod), []).append(pod)
     return found
 
@@ -83,7 +84,7 @@ def manage(
         if wanted and not there:
             create.append(name)
         elif may_stay:
-            over = [pod for pod in there if not pod.metadata.deletion_timestamp and pod.status.phase in ENDED]
+            over = [pod for pod in there if not pod.metadata.deletion_timestamp and has_ended(pod)]
             ended += over
             delete += over + _too_many(daemons, there, version, now)
         else:
@@ -93,7 +94,7 @@ def manage(
 
 
 def _too_many(daemons: DaemonSet, there: Sequence[Pod], version: Version, now: datetime) -> list[Pod]:
-    running = [pod for pod in there if not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED]
+    running = [pod for pod in there if is_active(pod)]
     running = oldest_first(running)
     if len(running) <= 1:
         return []

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.workload.deployment.revisions import DESIRED, MOST, Sets, age
 from podfit.decide.workload.deployment.sizes import (
@@ -18,7 +19,6 @@ from podfit.decide.workload.deployment.sizes import (
     single,
     wanted,
 )
-from podfit.decide.workload.pods import ENDED
 
 
 class Resizing(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def old_pods_run(sets: Sets, pods: Iterable[Pod]) -> bool:
     """Whether anything of the old replica sets is still there; `pods` are theirs."""
     if any(replica_set.status.replicas for replica_set in sets.old):
         return True
-    return any(pod.status.phase not in ENDED for pod in pods)
+    return any(not has_ended(pod) for pod in pods)
 
 
 def _ended(sets: Iterable[ReplicaSet]) -> tuple[Scale, ...]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from podfit.api.batch.v1.types import Job, JobCondition
+from podfit.api.core.v1.pods.phase import SUCCEEDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
 from podfit.decide.workload.job import policies
@@ -27,7 +28,6 @@ from podfit.decide.workload.job.state import (
     said,
     uncounted,
 )
-from podfit.decide.workload.pods import SUCCEEDED
 
 FINAL = {FAILURE_TARGET: FAILED, SUCCESS_CRITERIA: COMPLETE}
 """What a job becomes by the condition that says what will become of it, once no pod of it is left."""

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from podfit.api.batch.v1.types import Job
+from podfit.api.core.v1.pods.phase import FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
-from podfit.decide.workload.pods import FAILED, SUCCEEDED, condition
+from podfit.decide.workload.pods import condition
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 """On pods that are not counted yet."""

@@ -6,12 +6,13 @@ from datetime import datetime
 import msgspec
 
 from podfit.api.batch.v1.types import Job, JobCondition, UncountedTerminatedPods
+from podfit.api.core.v1.pods.phase import is_active, is_terminating
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import format_time
 from podfit.decide.workload.job.backoff import Failures
 from podfit.decide.workload.job.indexes import index_of
 from podfit.decide.workload.job.pods import is_indexed
-from podfit.decide.workload.pods import is_active, is_ready, is_terminating
+from podfit.decide.workload.pods import is_ready
 
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 FAILURE_TARGET, SUCCESS_CRITERIA = "FailureTarget", "SuccessCriteriaMet"

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.batch.v1.types import Job, JobCondition, JobStatus, UncountedTerminatedPods
+from podfit.api.core.v1.pods.phase import SUCCEEDED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import format_time
 from podfit.decide.workload.job import policies
@@ -17,7 +18,6 @@ from podfit.decide.workload.job.failed_indexes import kept
 from podfit.decide.workload.job.indexes import index_of, parse, shown
 from podfit.decide.workload.job.pods import is_failed, is_indexed, is_tracked
 from podfit.decide.workload.job.state import COMPLETE, FAILURE_TARGET, SUSPENDED, JobState, made, said, uncounted
-from podfit.decide.workload.pods import SUCCEEDED
 
 MOST_UNCOUNTED = 500
 

@@ -5,12 +5,14 @@ from datetime import datetime
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.core.v1.services.types import Service, ServicePort
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import parse_time
-from podfit.decide.workload.pods import ENDED, condition, is_ready
+from podfit.decide.workload.pods import condition, is_ready
 
 HEADLESS = "service.kubernetes.io/headless"
 TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
@@ -50,7 +52,7 @@ def address_of(pod: Pod, family: str) -> str:
 
 def counts(pod: Pod, *, terminating: bool) -> bool:
     """Whether it may be behind a service at all; `terminating`: those that are going as well."""
-    if pod.status.phase in ENDED or not (pod.status.pod_ip or pod.status.pod_ips):
+    if has_ended(pod) or not (pod.status.pod_ip or pod.status.pod_ips):
         return False
     return terminating or not pod.metadata.deletion_timestamp
 
@@ -82,7 +84,7 @@ def _number(port: ServicePort, pod: Pod) -> int | None:
     """A name is that of a port of one of its containers, of the same protocol; of sidecars, too."""
     if isinstance(port.target_port, int):
         return port.target_port or port.port
-    sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
+    sidecars = (container for container in pod.spec.init_containers if is_sidecar(container))
     for container in (*pod.spec.containers, *sidecars):
         for known in container.ports:
             if (known.name, known.protocol) == (port.target_port, port.protocol):

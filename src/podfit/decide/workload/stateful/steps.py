@@ -15,10 +15,11 @@ from typing import TypeAlias
 import msgspec
 
 from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.workload.history import HASH
-from podfit.decide.workload.pods import ENDED, is_available, is_ready, share
+from podfit.decide.workload.pods import is_available, is_ready, share
 from podfit.decide.workload.stateful import identity
 
 MOST = 500
@@ -111,7 +112,7 @@ def _living(wanted: Sequence[Pod], ready: Callable[[Pod], bool], in_order: bool)
     """What to do about the pods that are to be there, and whether everything else waits for them."""
     actions: list[Action] = []
     for pod in wanted:
-        if pod.status.phase in ENDED:
+        if has_ended(pod):
             if not pod.metadata.deletion_timestamp:
                 actions.append(Delete(pod, recreating=True))
             blocked = True

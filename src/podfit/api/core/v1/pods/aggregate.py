@@ -17,6 +17,11 @@ def is_sidecar(container: Container) -> bool:
     return container.restart_policy == "Always"
 
 
+def all_containers(spec: PodSpec) -> tuple[Container, ...]:
+    """Init containers, then regular ones, as they start. Ephemeral containers have no size and are not among them."""
+    return (*spec.init_containers, *spec.containers)
+
+
 def aggregate(spec: PodSpec, measure: Callable[[Container], ResourceList]) -> ResourceList:
     """The need of the whole, by resource name; `measure` says what one container needs."""
     running = add(*map(measure, spec.containers))

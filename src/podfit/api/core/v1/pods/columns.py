@@ -5,6 +5,7 @@ from typing import Any
 from podfit.api.columns import AGE, NAME, NONE, age, since, wide
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStateTerminated, ContainerStatus
+from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import Column
 
@@ -52,7 +53,7 @@ def pod_status(pod: Pod) -> str:
     going = pod.metadata.deletion_timestamp is not None
     if going and pod.status.reason == "NodeLost":
         return "Unknown"
-    if going and pod.status.phase not in ("Succeeded", "Failed"):
+    if going and not has_ended(pod):
         return "Terminating"
     initializing = _initializing(pod)
     if initializing and not _holds(pod, "Initialized"):

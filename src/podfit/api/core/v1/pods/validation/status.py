@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
@@ -83,7 +84,7 @@ def _restarts(spec: PodSpec, attribute: str, name: str, exit_code: int) -> bool:
     """Whether a container of this name runs again after this exit."""
     if attribute == "ephemeral_container_statuses":
         return False
-    everything = (*spec.init_containers, *spec.containers)
+    everything = all_containers(spec)
     if any(
         rule.action == "RestartAllContainers" for container in everything for rule in container.restart_policy_rules
     ):
