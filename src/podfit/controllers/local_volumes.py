@@ -5,7 +5,6 @@ bounded: the size of a claim is only said.
 """
 
 import asyncio
-import shutil
 from collections.abc import Collection
 from pathlib import Path
 from typing import TypeAlias
@@ -35,6 +34,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.placement.volumes import HOSTNAME, SELECTED_NODE, WAITS
 from podfit.decide.workload.unbound_claims import is_asked
 from podfit.decide.workload.volume_binding import STORAGE
+from podfit.net.files import remove_tree
 
 NAME, COMPONENT = "podfit.dev/local", "podfit.dev/local"
 CLASS = "local"
@@ -147,7 +147,7 @@ def _make(path: Path) -> None:
 
 def _remove(path: Path) -> None:
     if path.name.startswith(PREFIX) and path.exists():
-        shutil.rmtree(path)
+        remove_tree(path)
 
 
 def _volume(claim: PersistentVolumeClaim, storage: StorageClass, name: str, path: Path, node: str) -> PersistentVolume:

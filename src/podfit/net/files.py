@@ -1,4 +1,5 @@
-"""Atomic file writes: a file is the old one or the new one, whole, whatever happens in between.
+"""Atomic file writes: a file is the old one or the new one, whole, whatever happens in between. And the removal of
+directories that others have filled.
 
 write_atomic    survives the machine losing power
 write_whole     survives the process that wrote it; a fifth of the time, and a disk that others keep busy is not
@@ -13,8 +14,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, islice
 from pathlib import Path
 
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+_AT_ONCE = 1000
 LARGEST_GIVEN = 8 << 20
 """Bytes of a kubeconfig, a certificate or a configuration: real ones have a few KiB, so this one is none."""
 
@@ -108,3 +113,55 @@ def misread(error: Exception) -> str:
 def flat(error: Exception) -> str:
     """An error's text in one line; one of YAML without the name of what it was read from, which is no file's."""
     return " ".join(re.sub(r'in "<(?:byte|unicode) string>", ', "at ", str(error)).split())
+
+
+def remove_tree(path: Path) -> None:
+    """Of any depth, with two descriptors: whoever filled it may have made more levels than Python's own removal, which
+    calls itself, can go down. Follows no link. Raises OSError, also at what is mounted below.
+
+    Directories are moved up to the top before they are emptied, so one that fails half-way is flatter than it was.
+    """
+    top = os.open(path, _DIRECTORY)
+    try:
+        names = count()
+        while children := _children(top):
+            for child, is_directory in children:
+                if is_directory:
+                    _lift(top, child, names)
+                    os.rmdir(child, dir_fd=top)
+                else:
+                    os.unlink(child, dir_fd=top)
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+def _lift(top: int, name: str, names: Iterator[int]) -> None:
+    """What is in a directory of `top` is gone afterwards, or in `top`."""
+    directory = os.open(name, _DIRECTORY, dir_fd=top)
+    try:
+        while children := _children(directory):
+            for child, is_directory in children:
+                if is_directory:
+                    _move_up(directory, child, top, names)
+                else:
+                    os.unlink(child, dir_fd=directory)
+    finally:
+        os.close(directory)
+
+
+def _move_up(directory: int, name: str, top: int, names: Iterator[int]) -> None:
+    for number in names:
+        try:
+            os.rename(name, f".lifted-{number}", src_dir_fd=directory, dst_dir_fd=top)
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise
+        else:
+            return
+
+
+def _children(directory: int) -> list[tuple[str, bool]]:
+    """Some names of a directory, and whether each is a directory itself."""
+    with os.scandir(directory) as entries:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, _AT_ONCE)]

@@ -1,16 +1,24 @@
 """What the second attack did not come to: expressions at random, cardinality of metrics, conversion webhooks, many
-definitions in OpenAPI, 20,000 connections, 1,000 watches at once, priorities and preemption."""
+definitions in OpenAPI, 20,000 connections, 1,000 watches at once, priorities and preemption, data of volumes over
+reclaim, nodes lost and back."""
 
+import os
 import socket
 import ssl
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from support.attack_courses.course import DEFAULT, PODS, Course, Scene
+from support.eventually import eventually
 from support.slow_clients import flood, secured
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+NODES, VOLUMES = "/api/v1/nodes", "/api/v1/persistentvolumes"
+LOST_SECONDS = 150.0
 WORDS = ("self", "oldSelf", "self.a", "self.b", "[1,2]", "{'a':1}", "'x'", "b'y'", "1", "1u", "1.5", "true", "null")
 TYPED = ("duration('1h')", "timestamp('2020-01-01T00:00:00Z')", "quantity('1Ki')", "url('https://a')", "ip('::1')")
 SIGNS = ("+", "-", "*", "/", "%", "==", "!=", "<", ">=", "&&", "||", "in")
@@ -163,6 +171,78 @@ def priorities(scene: Scene) -> None:
             scene.send("DELETE", f"{CLASSES}/rank{rank}", None, {200, 404})
 
 
+def _plant(directory: Path, levels: int) -> None:
+    """What a container can: a secret, and directories within each other, as deep as no path can name."""
+    (directory / "secret").write_text("of the first claim")
+    below = os.open(directory, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=below)
+        above, below = below, os.open("d", os.O_RDONLY, dir_fd=below)
+        os.close(above)
+    os.close(below)
+
+
+def _gone(scene: Scene, path: str) -> bool:
+    return scene.victim.ask("GET", path).status == 404
+
+
+def reclaimed(scene: Scene) -> None:
+    """A claim of a name that another had before finds nothing of its data, whatever that left in the directory."""
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "again"}}]
+    container = {"name": "c", "image": "x", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    spec = {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": 0}
+    before: list[str] = []
+    for _ in range(max(2, scene.count(5))):
+        pod, claim = scene.name(), f"{DEFAULT}/persistentvolumeclaims/again"
+        scene.send("POST", claim.rpartition("/")[0], {"metadata": {"name": "again"}, "spec": wanted}, {201})
+        scene.send("POST", PODS, {"metadata": {"name": pod}, "spec": spec}, {201})
+
+        def running(pod: str = pod) -> bool:
+            return bool(scene.send("GET", f"{PODS}/{pod}", None, {200}).json()["status"].get("phase") == "Running")
+
+        scene.until(running, "the pod with the claim runs")
+        name = scene.send("GET", claim, None, {200}).json()["spec"]["volumeName"]
+        path = scene.send("GET", f"{VOLUMES}/{name}", None, {200}).json()["spec"]["local"]["path"]
+        assert name not in before
+        assert os.listdir(path) == []
+        _plant(Path(path), 200 + scene.count(2000))
+        scene.send("DELETE", f"{PODS}/{pod}", None, {200})
+        scene.send("DELETE", claim, None, {200})
+        scene.until(partial(_gone, scene, f"{VOLUMES}/{name}"), "the volume is gone")
+        assert not os.path.exists(path)
+        before.append(name)
+
+
+def nodes_lost(scene: Scene) -> None:
+    """Nodes whose leases nobody renews are taken for lost, and for well again as soon as one speaks."""
+    names = [f"lost-{number}" for number in range(scene.count(50))]
+
+    def speaks(name: str) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        status = {"conditions": [ready | {"lastHeartbeatTime": f"{now}Z", "lastTransitionTime": f"{now}Z"}]}
+        scene.send("PATCH", f"{NODES}/{name}/status", {"status": status}, {200}, "application/merge-patch+json")
+
+    def ready() -> set[str]:
+        items = scene.send("GET", NODES, None, {200}).json()["items"]
+        found = {item["metadata"]["name"]: item["status"].get("conditions", []) for item in items}
+        return {next((c["status"] for c in found[name] if c["type"] == "Ready"), "") for name in names}
+
+    try:
+        for name in names:
+            scene.send("POST", NODES, {"metadata": {"name": name}}, {201})
+            speaks(name)
+        eventually(lambda: ready() == {"Unknown"}, within=LOST_SECONDS, what="all are taken for lost")
+        for name in names:
+            speaks(name)
+        scene.until(lambda: ready() == {"True"}, "all are well again")
+        scene.until(lambda: b"node.kubernetes.io/unreachable" not in scene.send("GET", NODES).body, "no taint is left")
+    finally:
+        for name in names:
+            scene.send("DELETE", f"{NODES}/{name}", None, {200, 404})
+
+
 COURSES = (
     Course("expressions at random", ("text of an expression",), expressions),
     Course("cardinality of metrics", (), cardinality),
@@ -171,4 +251,6 @@ COURSES = (
     Course("20,000 connections", ("connections",), connections, long=True),
     Course("1,000 watches, half of them half-open", ("idle connection",), sessions),
     Course("pods that preempt one another", (), priorities, settle=1.0),
+    Course("data of volumes over reclaim", (), reclaimed),
+    Course("nodes lost and back", (), nodes_lost, long=True),
 )

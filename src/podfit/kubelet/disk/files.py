@@ -1,8 +1,9 @@
 """Small file system calls made in the event loop's thread: each is a few system calls on a local disk."""
 
 import os
-import shutil
 from pathlib import Path
+
+from podfit.net.files import remove_tree
 
 
 def new_file(path: Path, *, mode: int) -> Path:
@@ -22,7 +23,7 @@ def delete_file(path: Path) -> None:
 def delete_tree(path: Path) -> None:
     """With everything in it. Raises OSError; a tree that is not there is fine."""
     if path.exists():
-        shutil.rmtree(path)
+        remove_tree(path)
 
 
 def write_in_place(path: Path, data: bytes, *, mode: int) -> None:

@@ -7,13 +7,13 @@ inside the volume: what the walk found is bind-mounted, by its descriptor, onto 
 """
 
 import os
-import shutil
 import stat
 from pathlib import Path
 
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory, opened
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.volumes.mounter import Mounter
+from podfit.net import files
 
 DIRECTORY = "volume-subpaths"
 
@@ -79,4 +79,4 @@ def remove_tree(home: Path, mounter: Mounter) -> None:
     """A pod's directory, once nothing is mounted below it any more. Raises OSError."""
     remove_all(home, mounter)
     mounter.unmount_below(home)
-    shutil.rmtree(home)
+    files.remove_tree(home)
