@@ -1,9 +1,11 @@
 """Which node a cluster gets, and what is refused before anything starts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from podfit.cli.flags import ControllersFlags
 from podfit.net.system import SystemClock
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
@@ -75,3 +77,26 @@ def test_of_what_is_said_about_a_controller_the_first_counts(said: tuple[str, ..
 def test_a_controller_that_there_is_not() -> None:
     with pytest.raises(UsageError, match=r"there is no controller 'nobody' \(known: namespace-controller"):
         ControllersOptions(controllers=("*", "-nobody")).check()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"concurrent_horizontal_pod_autoscaler_syncs": 0},
+            "concurrent-horizontal-pod-autoscaler-syncs must be greater than 0, but got 0",
+        ),
+        ({"horizontal_pod_autoscaler_sync_period": "soon"}, "--horizontal-pod-autoscaler-sync-period: 'soon'"),
+        ({"horizontal_pod_autoscaler_sync_period": "0s"}, "it has to be more than 0s"),
+        ({"horizontal_pod_autoscaler_tolerance": -0.1}, "it has to be at least 0"),
+    ],
+)
+def test_hpa_flags_that_say_nothing_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        ControllersFlags(**given).options()
+
+
+def test_hpa_flags_are_upstreams() -> None:
+    settings = ControllersFlags(horizontal_pod_autoscaler_sync_period="1m30s").options().horizontal
+    assert (settings.sync_period, settings.downscale_stabilization, settings.tolerance) == (90, 300, 0.1)
+    assert (settings.cpu_initialization, settings.initial_readiness, settings.workers) == (300, 30, 5)
