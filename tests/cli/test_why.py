@@ -106,3 +106,71 @@ async def test_wide_has_what_text_leaves_out(
     await ask(tmp_path, conversation, *command, "-o", "wide")
     wide = capsys.readouterr().out
     assert (told in wide, told in text) == (True, False)
+
+
+def two_nodes(*pods: dict[str, Any]) -> Conversation:
+    """n1 with the pods, and n2 with nothing on it."""
+    conversation = Conversation(36, *pods)
+    conversation.documents["/api/v1/services"] = {"items": []}
+    (first,) = conversation.documents["/api/v1/nodes"]["items"]
+    conversation.documents["/api/v1/nodes"]["items"] = [first, {**first, "metadata": {"name": "n2"}}]
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 1, "node n1  not removable"),
+        ([], 1, "used      its pods ask for 12.5% of its cpu and 3.1% of its memory; the threshold is 50%"),
+        ([], 1, "kept by   shop/web, NotReplicated: shop/web is not replicated"),
+        (["-o", "json"], 1, '"reason": "NotReplicated"'),
+        (["-o", "yaml"], 1, "verdict: not removable"),
+    ],
+)
+async def test_a_node_that_could_not_go(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = two_nodes(pod("web"))
+    assert await ask(tmp_path, conversation, "why", "node/n1", "--removable", *arguments) == code
+    assert told in capsys.readouterr().out
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+async def test_a_node_that_could_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web = pod("web")
+    web["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+    agent = pod("agent", cpu="100m")
+    owner = {"apiVersion": "example.com/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+    agent["metadata"]["ownerReferences"] = [owner]
+    assert await ask(tmp_path, two_nodes(web, agent), "why", "node/n1", "--removable") == 0
+    out = capsys.readouterr().out
+    assert "node n1  removable" in out
+    assert "shop/web   n2" in out
+    assert "ends      shop/agent: of daemon sets, they end with the node" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["pod/web", "--removable"], '"pod/web" is not one of node/NAME'),
+        (["node/n1", "--removable", "-A"], "-A cannot be combined with node/n1"),
+        (["--removable"], "is not one of node/NAME"),
+    ],
+)
+async def test_only_of_a_node_it_is_asked_whether_it_could_go(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await ask(tmp_path, Conversation(36), "why", *arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+async def test_who_may_not_read_budgets_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = two_nodes(pod("web"))
+    conversation.forbidden = ("/apis/policy/v1/namespaces/shop/poddisruptionbudgets",)
+    assert await ask(tmp_path, conversation, "why", "node/n1", "--removable") == 1
+    out = capsys.readouterr().out
+    assert "node n1  not known" in out
+    assert "poddisruptionbudgets" in out
+    conversation.forbidden = ("/api/v1/pods",)
+    assert await ask(tmp_path, conversation, "why", "node/n1", "--removable") == 4
+    assert "cannot list /api/v1/pods" in capsys.readouterr().err

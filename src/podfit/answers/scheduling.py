@@ -60,8 +60,11 @@ def waits_for_a_node(pod: Pod) -> bool:
     return not pod.spec.node_name and is_active(pod)
 
 
-async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str]) -> ClusterState:
-    """For these pods. What may not be read is named in `unread`, and taken for absent."""
+async def read_cluster(
+    client: Client, homeless: Sequence[Pod], unread: list[str], *, preempting: bool = True
+) -> ClusterState:
+    """For these pods. What may not be read is named in `unread`, and taken for absent. `preempting`: with the budgets
+    that the scheduler looks at when it ends pods for others."""
 
     async def asked(kind: Resource[T]) -> tuple[T, ...] | None:
         try:
@@ -82,7 +85,7 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
         return ClusterState()
     claimed = any(claims_of(pod) for pod in homeless)
     nodes, pods, namespaces, budgets = await asyncio.gather(
-        listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS)
+        listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS) if preempting else none()
     )
     claims, classes, volumes, selectors = await asyncio.gather(
         listed(CLAIMS) if claimed else none(),
@@ -107,8 +110,8 @@ def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Schedulin
     if pod.spec.scheduling_gates:
         return SchedulingAnswer(why=GATED)
     subject = Resident.of(pod, gates=gates, placed=False, default_spread=cluster.selectors.default_spread(pod))
-    views = _views(cluster, gates)
-    verdict = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
+    views = node_views(cluster, gates)
+    verdict = place(subject, views, namespaces=cluster.labels, claims=claim_lookup(cluster))
     if isinstance(verdict, Placed):
         return SchedulingAnswer(verdict.node)
     if not views or verdict.outright:
@@ -134,7 +137,7 @@ def kept_off(
     """
     if pod.spec.scheduling_gates:
         return Refusal("SchedulingGates", (GATED,), final=True)
-    subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
+    subject, views = Resident.of(pod, gates=gates, placed=False), node_views(cluster, gates)
     view = next((view for view in views if view.name == node), None)
     if view is None:
         return None
@@ -144,13 +147,13 @@ def kept_off(
             for resident in view.residents
         )
         views = replaced(views, view)
-    whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
+    whole = place(subject, views, namespaces=cluster.labels, claims=claim_lookup(cluster))
     if isinstance(whole, Unschedulable) and whole.outright:
         return whole.refusals[node]
     return refuse(subject, view, views, pre_filter(subject, views, cluster.labels), cluster.labels)
 
 
-def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
+def node_views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
     residents: dict[str, list[Resident]] = {}
     nominated: dict[str, list[Resident]] = {}
     for pod in cluster.pods:
@@ -165,7 +168,7 @@ def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
     ]
 
 
-def _claims(cluster: ClusterState) -> ClaimLookup:
+def claim_lookup(cluster: ClusterState) -> ClaimLookup:
     claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in cluster.claims}
     classes = {class_.metadata.name: class_ for class_ in cluster.classes}
     volumes = {volume.metadata.name: volume for volume in cluster.volumes or ()}

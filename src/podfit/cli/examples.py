@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("What waits in the cluster.", "podfit why -A"),
         Example("Sizes of a pod, and what keeps a resize from being done.", "podfit why pod/web"),
         Example("Who holds a node.", "podfit why node/simulated-1"),
+        Example("Could a node go, and what keeps it?", "podfit why node/simulated-1 --removable"),
     ),
     "top": (
         Example("The pods of the namespace.", "podfit top"),
@@ -137,7 +138,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     ),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
     "resize": ("0 every pod has been resized", "1 not every one, or one still waits, or no pod runs", *_API),
-    "why": ("0 nothing waits or fails", "1 something does", *_API),
+    "why": ("0 nothing waits or fails, or the node could go", "1 something does, or the node could not", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "token create": ("0 made", *_API),
     "recommend": ("0 shown", "1 nothing is known of any container", *_API),

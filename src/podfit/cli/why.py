@@ -26,6 +26,7 @@ from podfit.cli.cluster_questions import (
     snapshot,
 )
 from podfit.cli.output import Output
+from podfit.cli.why_removable import why_of_a_removal
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
@@ -46,6 +47,9 @@ def why(
         bool,
         Parameter(name=["--all-namespaces", "-A"], negative="", help="Every resize of the cluster that is not done."),
     ] = False,
+    removable: Annotated[
+        bool, Parameter(negative="", help="Of a node: could it go, and would its pods find room elsewhere?")
+    ] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -55,8 +59,13 @@ def why(
 ) -> int:
     """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ from them.
 
-    Exit code 1 when something waits or fails, or a VPA's pods are outside its bounds.
+    Exit code 1 when something waits or fails, a VPA's pods are outside its bounds, or a node could not go.
     """
+    if removable:
+        about = parse_target(target, NODE, name=name)
+        if everywhere:
+            raise TargetError(f"-A cannot be combined with {about}")
+        return why_of_a_removal(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if everywhere:
         if target:
             raise TargetError(f"-A cannot be combined with {target}")

@@ -81,8 +81,9 @@ def test_golden_capacity_drainability(case: Case) -> None:
         "on_completion": [pod.metadata.name for pod in plan.on_completion],
     }
     if plan.blocking:
-        answer["blocking"] = {"pod": plan.blocking.pod.metadata.name, "reason": plan.blocking.reason}
-        answer["error"] = told(plan.blocking.text)
+        (blocking,) = plan.blocking
+        answer["blocking"] = {"pod": blocking.pod.metadata.name, "reason": blocking.reason}
+        answer["error"] = told(blocking.text)
     else:
         check = check_budgets(plan.move, context.budgets)
         over = {"blocking": check.blocking.metadata.name} if check.blocking else {}

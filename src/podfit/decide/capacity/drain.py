@@ -258,33 +258,32 @@ class Blocking(msgspec.Struct, frozen=True):
 
 
 class DrainPlan(msgspec.Struct, frozen=True):
-    """A node's pods: those that need a place elsewhere, those of daemon sets, and those whose end is waited for.
-
-    `blocking` is the first pod that may not be moved; the pods behind it were not judged.
-    """
+    """A node's pods: those that need a place elsewhere, those of daemon sets, those whose end is waited for, and those
+    that may not be moved."""
 
     move: tuple[Pod, ...] = ()
     daemon_set: tuple[Pod, ...] = ()
     on_completion: tuple[Pod, ...] = ()
-    blocking: Blocking | None = None
+    blocking: tuple[Blocking, ...] = ()
 
 
-def drain_plan(pods: Iterable[Pod], context: DrainContext) -> DrainPlan:
-    """Sorts the pods of a node in their order, up to the first one that blocks."""
+def drain_plan(pods: Iterable[Pod], context: DrainContext, *, judge_all: bool = False) -> DrainPlan:
+    """Sorts the pods of a node in their order: up to the first one that blocks, unless all are to be judged."""
     move: list[Pod] = []
     daemon_set: list[Pod] = []
     on_completion: list[Pod] = []
-    blocking: Blocking | None = None
+    blocking: list[Blocking] = []
     for pod in pods:
         verdict = drainability(pod, context)
         if verdict.outcome is Outcome.BLOCKED:
-            blocking = Blocking(pod, verdict.reason, verdict.text)
-            break
-        if verdict.outcome is Outcome.WAITS:
+            blocking.append(Blocking(pod, verdict.reason, verdict.text))
+            if not judge_all:
+                break
+        elif verdict.outcome is Outcome.WAITS:
             on_completion.append(pod)
         elif verdict.outcome is not Outcome.SKIPPED:
             (daemon_set if is_daemon_set_pod(pod) else move).append(pod)
-    return DrainPlan(tuple(move), tuple(daemon_set), tuple(on_completion), blocking)
+    return DrainPlan(tuple(move), tuple(daemon_set), tuple(on_completion), tuple(blocking))
 
 
 class BudgetCheck(msgspec.Struct, frozen=True):
