@@ -69,9 +69,6 @@ class Quantity:
     def rounded_to_milli(self) -> "Quantity":
         return Quantity(self.milli() * (_NANO // 1000), self.format)
 
-    def is_zero(self) -> bool:
-        return self.nano == 0
-
     def is_integer(self) -> bool:
         return self.nano % _NANO == 0
 

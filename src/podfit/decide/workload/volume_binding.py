@@ -9,7 +9,6 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.references import ObjectReference
-from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.placement.volumes import BOUND, admits_node, by_size, is_for, may_take
 
 BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -34,10 +33,6 @@ def best(
         return meant
     fitting = [volume for volume in volumes if may_take(claim, volume) and (node is None or admits_node(volume, node))]
     return min(fitting, key=by_size, default=None)
-
-
-def _size(volume: PersistentVolume) -> Quantity:
-    return volume.spec.capacity.get(STORAGE, ZERO)
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Bound:
