@@ -12,7 +12,7 @@ from podfit.decide.memory_shares import Shares
 from podfit.net.http_server import HttpsServer
 from podfit.net.memory_budget import RECEIVED, Account, MemoryBudget, address_party
 from podfit.net.tls import KeyPair, server_context
-from podfit.net.wire import SMALL_BODY, Request, Response
+from podfit.net.wire import SMALL_BODY, Pieces, Request, Response
 from support.clock import at_rest
 from support.eventually import eventually_async
 from support.wire import HOST, Dial, Wire
@@ -225,3 +225,9 @@ async def test_what_the_parser_forgives_is_refused(
         status, headers, _ = await wire.answer()
         assert (status, headers["connection"]) == (400, "close")
         assert await wire.reader.read() == b""
+
+
+async def test_pieces_say_what_they_hold_of_their_own() -> None:
+    made, viewed = Pieces([b"a" * MIB]), Pieces([memoryview(b"a" * MIB)])
+    assert len(await anext(made)) == len(await anext(viewed)) == 64 * 1024
+    assert (made.waiting, viewed.waiting) == (MIB, 0)

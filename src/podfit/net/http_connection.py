@@ -24,7 +24,7 @@ from podfit.net.http_outlet import Outlet
 from podfit.net.http_syntax import BadRequest, NoRoom, parse_error
 from podfit.net.memory_budget import KEPT, RECEIVED, UNSENT, Account, MemoryBudget
 from podfit.net.streams import close, write_to
-from podfit.net.wire import LARGE, Response, Shared, Upgrade
+from podfit.net.wire import LARGE, Pieces, Response, Shared, Upgrade
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,7 @@ class Connection(Intake):
         self._outlet = Outlet(self._loop)
         self._timer: asyncio.TimerHandle | None = None
         self._streaming = False
+        self._pieces: Pieces | None = None  # that are being sent
         self._changed = False  # to another protocol
         self.task: asyncio.Task[None] | None = None
         self.peer_certificate: bytes | None = None
@@ -126,7 +127,7 @@ class Connection(Intake):
 
     def pause_writing(self) -> None:
         self._outlet.pause()
-        if not self._unsent(OF_FULL):
+        if not self._unsent(OF_FULL + (self._pieces.waiting if self._pieces is not None else 0)):
             return
         self._large = True
         if self._changed:  # somebody may look at what they were sent; a peer that is dead is found by keepalive
@@ -234,6 +235,7 @@ class Connection(Intake):
     ) -> bool:
         outlet, chunked = self._outlet, message.version >= (1, 1)
         keep = keep and chunked
+        self._pieces = body if isinstance(body, Pieces) else None
         try:
             await outlet.send(response, message.method, chunked=chunked, keep=keep)
             if message.method != "HEAD":
@@ -245,6 +247,7 @@ class Connection(Intake):
             log.exception("stream failed method=%s path=%s", message.method, message.path)
             raise ConnectionResetError("the stream failed half way") from error
         finally:
+            self._pieces = None
             await close(body)
         return keep and not self._ending
 

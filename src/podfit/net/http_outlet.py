@@ -11,9 +11,8 @@ from functools import lru_cache
 from podfit.net.http_syntax import http_date, phrase
 from podfit.net.wire import Response
 
-SLICE = (
-    64 * 1024
-)  # large bodies reach TLS in slices: one huge write costs more than twice the CPU, and TLS keeps its room
+SLICE = 64 * 1024
+"""Bytes of a large body that reach TLS at once: a huge write costs more than twice the CPU, and TLS keeps its room."""
 ONE_WRITE = 32 * 1024  # below this, joining head and body costs less than a second write
 LONGEST_KEPT = 4096
 """Letters of an answer's headers; longer ones are written anew every time."""

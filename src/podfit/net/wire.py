@@ -127,6 +127,8 @@ class Pieces:
         self._parts = iter(parts)
         self._piece = piece
         self._rest = memoryview(b"")
+        self.waiting = 0
+        """Bytes of the part that is being sent, when it was made for this answer; somebody else has those of a view."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -140,6 +142,7 @@ class Pieces:
                 if part is None:
                     break
                 self._rest = memoryview(part)
+                self.waiting = len(part) if isinstance(part, bytes) else 0
             room = self._piece - len(piece)
             piece += self._rest[:room]
             self._rest = self._rest[room:]

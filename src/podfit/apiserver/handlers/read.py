@@ -146,8 +146,10 @@ def _encoded(records: Sequence[Record], item: Callable[[Record], Document]) -> I
         some.append(item(record))
         size += len(record.value) + DECODED
         if size > PIECE_BYTES or index == len(records):
-            yield comma + codec.encode(some)[1:-1]
-            some, size, comma = [], 0, b","
+            part = comma + codec.encode(some)[1:-1]
+            some, size, comma = [], 0, b","  # before it waits for a client: they are as large as the part
+            yield part
+            del part
 
 
 def _decoded(page: Page, record: Record) -> ObjectMeta:

@@ -1,11 +1,11 @@
 """Flow control: queues requests by `apiserver.http.priority_levels`.
 
-A request of a limited level takes a seat before it is looked at and gives it back when its answer has left the machine;
-a watch or a followed log when its stream begins. A client that takes nothing of its answer lends its seat to those who
-wait for one: who does not read keeps nobody waiting (what its connection holds is bounded in `net.memory_budget`). Who
-finds none waits in the queue of their flow, and each turn of the event loop lets the next few in, one of each flow in
-turn. What comes from the sockets between two turns is thereby never kept
-waiting for more than those few.
+A request of a limited level takes a seat before it is looked at and gives it back when it is answered, a large answer
+when it has left the machine; a watch or a followed log when its stream begins. A client that takes nothing of its
+answer lends its seat to those who wait for one: who does not read keeps nobody waiting (what its connection holds is
+bounded in `net.memory_budget`). Who finds none waits in the queue of their flow, and each turn of the event loop lets
+the next few in, one of each flow in turn. What comes from the sockets between two turns is thereby never kept waiting
+for more than those few.
 """
 
 import asyncio
