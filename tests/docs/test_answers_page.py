@@ -57,9 +57,21 @@ def shows(shell: Shell, *commands: str, code: int = 0, forms: Sequence[Form] = F
         for shown, said in zip(examples, told, strict=True):
             expected, said = AGE.sub(" ", shown.printed), AGE.sub(" ", said)
             if form.columns:
-                assert amiss(form, expected, said) == [], f"{shown.text} prints, {form}\n{said}"
+                kept = _without_left_out(expected, said)
+                assert amiss(form, kept, said) == [], f"{shown.text} prints, {form}\n{said}"
             else:
                 assert fits(expected, said), f"{shown.text} prints\n{said}"
+
+
+def _without_left_out(expected: str, said: str) -> str:
+    """The expected table without the columns that a narrow terminal says it leaves out."""
+    names = re.findall(r"[A-Z][A-Z ]+", " ".join(said.partition("left out in ")[2].split()))
+    lines = expected.splitlines()
+    for name in names:
+        at = lines[0].index(name)
+        end = next((at + gap.end() for gap in re.finditer(r" {3,}", lines[0][at:])), None)
+        lines = [line[:at] + (line[end:] if end else "") for line in lines]
+    return "\n".join(lines)
 
 
 def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[str, Any]:
