@@ -50,7 +50,7 @@ def replica_set(number: int, owner: int | None) -> Selecting:
 def targets(size: int, *, ring: bool = False) -> Targets:
     """So many ReplicaSets, each owned by the one before; in a ring the first by the last."""
     made = Targets(cast(Client, _Nobody()), FakeClock())
-    informer = made._followed["ReplicaSet"]
+    informer = made._informers["ReplicaSet"]
     for number in range(size):
         above = number - 1 if number else size - 1 if ring else None
         informer._changed(replica_set(number, above))

@@ -12,6 +12,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 
 NOW = parse_time("2026-01-01T01:00:00Z")
+SET = "/apis/apps/v1/namespaces/shop/replicasets/web-rs"
 LIMITS = "/api/v1/namespaces/shop/limitranges"
 
 
@@ -43,15 +44,35 @@ def vpa(mode: str = "", policy: dict[str, Any] | None = None, **status: Any) -> 
     }
 
 
-def cluster(document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, **more: Any) -> Conversation:
+def owned_by(kind: str, name: str) -> list[dict[str, Any]]:
+    return [{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}]
+
+
+def cluster(
+    document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, replicas: int | None = None, **more: Any
+) -> Conversation:
+    """Pods of the Deployment web, which wants `replicas`."""
     shown = pods or (pod("web-1"), pod("web-2"))
     for answer in shown:
-        answer["metadata"]["labels"] = {"app": "web"}
+        answer["metadata"] |= {"labels": {"app": "web"}, "ownerReferences": owned_by("ReplicaSet", "web-rs")}
     conversation = Conversation(minor, *shown, **more)
     conversation.documents |= {
         f"{VPAS}/web": document,
         PODS: {"items": [*shown, pod("other"), pod("old", phase="Succeeded")]},
-        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+        VPAS: {"items": [document]},
+        SET: {
+            "metadata": {
+                "name": "web-rs",
+                "namespace": "shop",
+                "uid": "web-rs",
+                "ownerReferences": owned_by("Deployment", "web"),
+            },
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}},
+        },
+        DEPLOYMENT: {
+            "metadata": {"name": "web", "namespace": "shop", "uid": "web"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        },
     }
     return conversation
 
@@ -116,16 +137,20 @@ DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred", 
 @pytest.mark.parametrize(
     ("document", "pods", "why"),
     [
-        (vpa("Off"), (), "mode Off: recommends only"),
-        (vpa("Initial"), (), "mode Initial: new pods get it"),
+        (vpa("Off"), (), "mode Off changes no pods that run"),
+        (vpa("Initial"), (), "mode Initial changes no pods that run"),
         (vpa(policy={"mode": "Off"}), (), 'containerPolicies has mode Off for "*"'),
         (vpa(policy={"controlledResources": ["memory"]}), (), "controlledResources does not name cpu"),
         (vpa(), (pod("web-1", cpu="500m", allocated="300m", conditions=[DEFERRED]),), "a resize is deferred: no room"),
-        (vpa(), (pod("web-1"),), "leaves workloads of fewer than 2 pods alone (minReplicas)"),
-        (vpa("InPlace"), (pod("web-1"),), "has not come to it yet, or may not"),
-        (vpa(), (), "has not come to it yet, or may not"),
-        (vpa(), (pod("web-1", cpu="650m"), pod("web-2", cpu="650m")), "unless the pod is older than 12 hours"),
-        (vpa(), (pod("web-1", cpu="3"), pod("web-2", cpu="3")), "has not come to it yet"),
+        (vpa(), (pod("web-1"),), "the updater's next pass resizes it in place"),
+        (
+            vpa(),
+            (pod("web-1", policy="RestartContainer"),),
+            "its workload has fewer pods than minReplicas, and a resize",
+        ),
+        (vpa("InPlace"), (pod("web-1"), pod("web-2")), "the updater's next pass resizes it in place"),
+        (vpa(), (pod("web-1", cpu="650m"), pod("web-2", cpu="650m")), "left that are not older than 12 hours"),
+        (vpa(), (pod("web-1", cpu="3"), pod("web-2", cpu="3")), "the updater's next pass resizes it in place"),
     ],
 )
 async def test_why_a_pod_differs(document: dict[str, Any], pods: tuple[dict[str, Any], ...], why: str) -> None:
@@ -135,7 +160,11 @@ async def test_why_a_pod_differs(document: dict[str, Any], pods: tuple[dict[str,
 async def test_a_target_in_the_spec_that_the_node_has_not_granted_is_not_reached() -> None:
     found = await asked(cluster(vpa("InPlace"), pod("web-1", cpu="700m", allocated="500m", conditions=[DEFERRED])))
     (stand,) = found.stands
-    assert (stand.request, stand.stands, stand.why) == ("500m", BELOW, "a resize is deferred: no room")
+    assert (stand.request, stand.stands, stand.why) == (
+        "500m",
+        BELOW,
+        "the updater leaves it: a resize is deferred: no room",
+    )
     assert not found.good
 
 
@@ -147,9 +176,9 @@ async def test_pods_within_the_bounds_are_where_they_may_be() -> None:
 @pytest.mark.parametrize(
     ("limit", "why"),
     [
-        ({"max": {"cpu": "600m"}}, "LimitRange small allows a container 600m at most"),
-        ({"min": {"cpu": "2"}}, "LimitRange small asks of a container 2 at least"),
-        ({"max": {"cpu": "2"}}, "has not come to it yet"),
+        ({"max": {"cpu": "600m"}}, "cpu capped to fit Max in container LimitRange"),
+        ({"min": {"cpu": "2"}}, "cpu capped to fit Min in container LimitRange"),
+        ({"max": {"cpu": "2"}}, "the updater's next pass resizes it in place"),
     ],
 )
 async def test_a_limit_range_is_obeyed(limit: dict[str, Any], why: str) -> None:
@@ -220,12 +249,11 @@ async def test_a_cluster_without_vpas_says_so() -> None:
 
 
 async def test_what_the_updater_would_do_next_is_said() -> None:
-    found = await asked(cluster(vpa()))
-    assert found.next == (), "of nobody's pods it changes none"
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
+    lonely = cluster(vpa())
+    for made in lonely.documents[PODS]["items"]:
+        made["metadata"]["ownerReferences"] = []
+    assert (await asked(lonely)).next == (), "of nobody's pods it changes none"
     pods = pod("web-1"), pod("web-2")
-    for made in pods:
-        made["metadata"]["ownerReferences"] = [owner]
     found = await asked(cluster(vpa(), *pods))
     assert found.next == (
         "resizes web-1 in place: cpu request 700m, memory request 256Mi, cpu limit 700m, memory limit 256Mi",
@@ -285,3 +313,41 @@ async def test_a_limit_in_proportion_that_no_node_has_is_told(target: str, told:
     notes = (await asked(cluster(document, wide))).notes
     wanted = f"the cpu limit of app becomes {told}, more than the 4 of the largest node"
     assert [note.startswith(wanted) for note in notes if "largest node" in note] == ([True] if told else [])
+
+
+async def test_pods_that_are_missing_keep_the_others_from_being_disturbed() -> None:
+    """Two of four run: the updater leaves both, and so it is told, with its reason."""
+    found = await asked(cluster(vpa(), replicas=4))
+    assert not any(step.startswith("resizes ") for step in found.next)
+    assert {stand.why for stand in found.stands} == {
+        "the updater leaves it: 2 of 4 pods that are wanted run undisturbed, and 2 have to stay so"
+    }
+
+
+async def test_a_container_that_is_named_twice_goes_by_the_first_policy() -> None:
+    """As the recommender and the updater read it."""
+    document = vpa()
+    document["spec"]["resourcePolicy"] = {
+        "containerPolicies": [
+            {"containerName": "app", "controlledResources": ["memory"]},
+            {"containerName": "app", "controlledResources": ["cpu", "memory"]},
+        ]
+    }
+    assert "controlledResources does not name cpu" in (await asked(cluster(document))).stands[0].why
+
+
+@pytest.mark.parametrize("kind", ["another owner", "an older VPA"])
+async def test_a_pod_that_only_the_selector_matches_is_not_this_vpas(kind: str) -> None:
+    conversation = cluster(vpa())
+    if kind == "another owner":
+        conversation.documents[SET]["metadata"]["ownerReferences"] = owned_by("Deployment", "api")
+        other = {"metadata": {"name": "api", "namespace": "shop", "uid": "api"}, "spec": {"selector": None}}
+        conversation.documents[DEPLOYMENT.removesuffix("web") + "api"] = other
+    else:
+        older = vpa()
+        older["metadata"] |= {"name": "first", "creationTimestamp": "2020-01-01T00:00:00Z"}
+        conversation.documents[VPAS]["items"].append(older)
+        conversation.documents[f"{VPAS}/web"]["metadata"]["creationTimestamp"] = "2021-01-01T00:00:00Z"
+    found = await asked(conversation)
+    assert found.next == ()
+    assert found.stands[0].why.startswith("its topmost controller is not what this VPA names, or an older VPA")

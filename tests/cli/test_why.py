@@ -23,7 +23,7 @@ from cli.test_questions import ask
         ),
         (vpa(), [], 1, "  app         cpu        700m       700m     600m    1       -"),
         (vpa(), [], 1, "ago (2026-01-01T00:50:00Z)"),
-        (vpa("Off"), ["-o", "wide"], 1, "below the bounds   mode Off: recommends only"),
+        (vpa("Off"), ["-o", "wide"], 1, "below the bounds   the updater leaves it: mode Off changes no pods that run"),
         (vpa(), ["-o", "json"], 1, '"stands": "below the bounds"'),
         (vpa(), ["-o", "yaml"], 1, "mode: Recreate"),
         (vpa(recommendation=None), [], 1, "note      there is no recommendation"),

@@ -54,7 +54,7 @@ def updater(given: Pod, *, upstream: bool = False) -> Decision:
         now=NOW,
         skip_disruption_budget=False,
         upstream_compatible=upstream,
-    )
+    ).decision
 
 
 def readings(given: Pod) -> dict[str, object]:

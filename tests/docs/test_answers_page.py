@@ -16,7 +16,7 @@ import pytest
 from answers.conversation import METRICS, PODS, Conversation
 from answers.conversation import pod as told_pod
 from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
-from answers.test_why_vpa import recommended, vpa
+from answers.test_why_vpa import cluster, recommended, vpa
 from cli.test_questions import kubeconfig
 from support.page_examples import FORMS, Command, Form, Shell, amiss, fits
 from support.up import Up
@@ -229,12 +229,8 @@ def advised() -> Conversation:
     document["metadata"]["managedFields"] = [
         {"manager": "recommender", "time": RECOMMENDED_AT, "subresource": "status"}
     ]
-    conversation = Conversation(36, web)
-    conversation.documents |= {
-        f"{VPAS}/web": document,
-        PODS: {"items": [web]},
-        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
-    }
+    conversation = cluster(document, web)
+    conversation.documents[PODS] = {"items": [web]}
     return conversation
 
 

@@ -78,11 +78,11 @@ def _taken_back(
     allowed = f"; its policy allows {bounds}" if bounds else ""
     if vpa.status.recommendation is None or now is None:
         return f"{name} recommends nothing yet, and may change these sizes when it does{allowed}"
-    from podfit.answers.why_vpa_next import next_steps  # the updater's decision, which few plans need, loads slowly
+    from podfit.answers.why_vpa_next import next_pass  # the updater's decision, which few plans need, loads slowly
+    from podfit.decide.autoscaling.view import since_conditions, view_of
 
-    steps = [
-        step for step in next_steps(vpa, tuple(pods), limit_ranges, now) if step.startswith(("resizes ", "evicts "))
-    ]
+    view = view_of(vpa, pods, limit_ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
+    steps = [step for step in next_pass(view).steps if step.startswith(("resizes ", "evicts "))]
     if steps:
         return f"{name} takes it back: in its next pass it {'; '.join(steps)}{allowed}"
     return f"{name} leaves these sizes in its next pass, and may change them later{allowed}"

@@ -14,6 +14,7 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.meta.owners import ObjectIdentity, named_by
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
@@ -30,17 +31,23 @@ Workload = tuple[str, str]
 
 class Autoscalers(msgspec.Struct, frozen=True):
     """Those of a namespace, the oldest first. `workloads` has, by the UID of a pod, what controls it, from the nearest
-    to the topmost; `read_at` is when that was so.
+    to the topmost; `read_at` is when that was so, and `wanted` how many pods controllers want.
     """
 
     vpas: tuple[VerticalPodAutoscaler, ...] = ()
     hpas: tuple[HorizontalPodAutoscaler, ...] = ()
     workloads: Mapping[str, tuple[Workload, ...]] = msgspec.field(default_factory=dict)
     read_at: datetime | None = None
+    wanted: Mapping[ObjectIdentity, int] = msgspec.field(default_factory=dict)
+
+
+class _Replicas(msgspec.Struct, frozen=True):
+    replicas: int | None = None
 
 
 class _Owned(msgspec.Struct):
     metadata: ObjectMeta = ObjectMeta()
+    spec: _Replicas = _Replicas()
 
 
 async def read_autoscalers(
@@ -62,7 +69,7 @@ async def read_autoscalers(
     owners = _Owners(client, namespace, unread)
     workloads = {pod.metadata.uid: await owners.of(pod.metadata) for pod in pods}
     oldest = sorted(vpas, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name))
-    return Autoscalers(tuple(oldest), hpas, workloads, now)
+    return Autoscalers(tuple(oldest), hpas, workloads, now, owners.wanted)
 
 
 class _Owners:
@@ -71,6 +78,7 @@ class _Owners:
     def __init__(self, client: Client, namespace: str, unread: Callable[[str], None]) -> None:
         self._client, self._namespace, self._unread = client, namespace, unread
         self._known: dict[str, ObjectMeta | None] = {}
+        self.wanted: dict[ObjectIdentity, int] = {}
 
     async def of(self, meta: ObjectMeta | None) -> tuple[Workload, ...]:
         chain: list[Workload] = []
@@ -95,4 +103,7 @@ class _Owners:
         except ApiError as error:
             self._unread(f"what controls {kind.shown} {owner.name}: {why_unread(error)}")
             return None
-        return codec.decode(body, _Owned).metadata
+        found = codec.decode(body, _Owned)
+        if found.metadata.uid == owner.uid and found.spec.replicas is not None:
+            self.wanted[named_by(owner, self._namespace)] = found.spec.replicas
+        return found.metadata

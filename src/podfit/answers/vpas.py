@@ -112,11 +112,6 @@ class Vpa(msgspec.Struct, frozen=True, rename="camel"):
         ]
         return max(written or [condition.last_transition_time for condition in self.status.conditions], default="")
 
-    def policy(self, container: str) -> ContainerPolicy:
-        """That of the container, or of all of them."""
-        policies = {policy.container_name: policy for policy in self.spec.resource_policy.container_policies}
-        return policies.get(container) or policies.get("*") or ContainerPolicy()
-
     def recommended(self, container: str) -> Recommended | None:
         found = self.status.recommendation.container_recommendations
         return next((recommendation for recommendation in found if recommendation.container_name == container), None)

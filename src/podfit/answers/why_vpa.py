@@ -5,7 +5,7 @@
 How the recommender came to `uncapped` (percentiles, margins, confidence) is in its memory and nowhere in the cluster.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
@@ -13,11 +13,11 @@ import msgspec
 from podfit.answers.ages import Age
 from podfit.answers.effects import RESOURCES
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS
-from podfit.answers.pod_state import SETTLED, granted, state_of
-from podfit.answers.sizes import sizes_of
+from podfit.answers.pod_state import granted
 from podfit.answers.snapshot import Reader
+from podfit.answers.updater_views import WorkloadReader, acting, read_views
 from podfit.answers.vpas import Condition, Recommended, Vpa, read_vpa, selector_of
-from podfit.answers.why_vpa_next import next_steps
+from podfit.answers.why_vpa_next import NextPass, next_pass
 from podfit.answers.why_vpa_notes import notes, wide_limits
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.limits.types import LimitRange
@@ -25,11 +25,16 @@ from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.client.rest import Client
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.capping import capped_by
+from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.nodes_and_autoscalers import largest
+from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of
+from podfit.decide.autoscaling.update import View
+from podfit.net.system import SystemClock
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {
@@ -40,10 +45,7 @@ MODES = {
     "InPlaceOrRecreate": "pods outside the bounds are resized in place, or evicted where that does not work",
     "InPlace": "pods outside the bounds are resized in place, never evicted",
 }
-EVICTS, PASSIVE = ("Recreate", "Auto", "InPlaceOrRecreate"), ("Off", "Initial")
 BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
-FEWEST = 2
-"""Of how many replicas the updater leaves the last ones alone when nothing is said."""
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -106,20 +108,22 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those of its target, None when they could not be found; `unread` says why. `found` is the object as
-    the autoscaler reads it, `checkpoints` are its own. `most` is what the largest node has, empty when not known.
+    the autoscaler reads it, `checkpoints` are its own. `view` is what the updater would see of it,
+    `most` what the largest node has, empty when not known.
     """
 
     age: Age
     vpa: Vpa
     pods: tuple[Pod, ...] | None = ()
     limit_ranges: tuple[LimitRange, ...] = ()
+    view: View | None = None
     most: ResourceList = msgspec.field(default_factory=dict)
     unread: tuple[str, ...] = ()
     found: VerticalPodAutoscaler = VerticalPodAutoscaler()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
 
 
-async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
+async def read_facts(client: Client, name: str, namespace: str, clock: Clock | None = None) -> VpaFacts:
     """Raises ApiError for the VPA itself."""
     vpa = await read_vpa(client, name, namespace)
     reader, unread = Reader(client, namespace), list[str]()
@@ -147,11 +151,15 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
     except ApiError:  # only a note needs it
         most = {}
     typed, age = await client.get(VPAS, name, namespace), await reader.age()
+    vpas = await _beside(client, typed, unread)
+    reading, now = WorkloadReader(client, namespace, unread.append), (clock or SystemClock()).now()
+    views = await read_views(reading, vpas, pods, limit_ranges, now) if pods is not None else {}
     return VpaFacts(
         age=age,
         vpa=vpa,
         pods=pods,
         limit_ranges=limit_ranges,
+        view=views.get(name),
         most=most,
         unread=tuple(unread),
         found=typed,
@@ -159,9 +167,21 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
     )
 
 
+async def _beside(client: Client, vpa: VerticalPodAutoscaler, unread: list[str]) -> tuple[VerticalPodAutoscaler, ...]:
+    """Those that the updater sees beside a VPA, itself among them; one that changes nothing is alone."""
+    if not acting((vpa,)):
+        return (vpa,)
+    try:
+        every = (await client.list(VPAS, vpa.metadata.namespace)).items
+    except ApiError as error:
+        unread.append(f"other VPAs of {vpa.metadata.namespace}: {error.message}")
+        return (vpa,)
+    return (vpa, *(other for other in acting(every) if other.metadata.name != vpa.metadata.name))
+
+
 def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()) -> VpaWhy:
     """`steps` are those of its targets, from its checkpoints."""
-    vpa = facts.vpa
+    vpa, coming = facts.vpa, next_pass(facts.view) if facts.view is not None else NextPass()
     found = vpa.status.recommendation.container_recommendations
     chains = tuple(chain for target in found for chain in _chains(target, facts.found))
     return VpaWhy(
@@ -174,9 +194,9 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
         age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
         chains=chains,
         steps=steps,
-        next=tuple(next_steps(facts.found, facts.pods or (), facts.limit_ranges, now)),
+        next=coming.steps,
         pods=len(facts.pods or ()),
-        stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
+        stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, coming, pod)),
         conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
         notes=(
             *notes(vpa, facts.pods, facts.age, facts.unread),
@@ -199,7 +219,7 @@ def _chains(recommended: Recommended, vpa: VerticalPodAutoscaler) -> Iterator[Ch
             )
 
 
-def _stands(facts: VpaFacts, pod: Pod) -> Iterator[OffTarget]:
+def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
     """By what the node has granted: an updater that resizes has written its target into the spec at once."""
     spec = granted(pod, facts.age).spec
     for container in all_containers(spec):
@@ -218,7 +238,7 @@ def _stands(facts: VpaFacts, pod: Pod) -> Iterator[OffTarget]:
                 request=str(request) if request is not None else "",
                 target=str(target),
                 stands=stands,
-                why=_reason(facts, pod, container.name, resource, stands),
+                why=_reason(facts, coming, pod, container.name, resource),
             )
 
 
@@ -229,42 +249,19 @@ def _where(request: Quantity | None, recommended: Recommended, resource: str) ->
     return ABOVE if upper is not None and request > upper else WITHIN
 
 
-def _reason(facts: VpaFacts, pod: Pod, container: str, resource: str, stands: str) -> str:
-    """The first thing that keeps it so, in the order in which the autoscaler would meet it."""
-    vpa, policy = facts.vpa, facts.vpa.policy(container)
-    if policy.mode == "Off":
-        return f'containerPolicies has mode Off for "{policy.container_name}"'
-    if resource not in policy.controlled_resources:
-        return f"controlledResources does not name {resource}"
-    if vpa.mode in PASSIVE:
-        return f"mode {vpa.mode}: {MODES[vpa.mode]}"
-    state, condition = state_of(pod, tuple(sizes_of(pod, facts.age.gates)), facts.age)
-    if state != SETTLED:
-        return f"a resize is {state}{f': {condition.message}' if condition and condition.message else ''}"
-    if held := _held(facts.limit_ranges, resource, facts.vpa.recommended(container)):
-        return held
-    if stands == WITHIN:
-        return "the updater leaves it, unless the pod is older than 12 hours and differs by 10 % or more"
-    said = vpa.spec.update_policy.min_replicas
-    fewest = FEWEST if said is None else said
-    if vpa.mode in EVICTS and len(facts.pods or ()) < fewest:
-        return f"the updater leaves workloads of fewer than {fewest} pods alone (minReplicas)"
-    return "the updater has not come to it yet, or may not (disruption budget, its rate limit): see its events"
-
-
-def _held(limit_ranges: Sequence[LimitRange], resource: str, recommended: Recommended | None) -> str:
-    """A LimitRange that the target would break is obeyed when a pod is changed."""
-    target = recommended.target.get(resource) if recommended else None
-    for limit_range in limit_ranges:
-        for limit in limit_range.spec.limits or ():
-            least, most = limit.min.get(resource), limit.max.get(resource)
-            if limit.type != "Container" or target is None:
-                continue
-            if most is not None and target > most:
-                return f"LimitRange {limit_range.metadata.name} allows a container {most} at most"
-            if least is not None and target < least:
-                return f"LimitRange {limit_range.metadata.name} asks of a container {least} at least"
-    return ""
+def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str) -> str:
+    """What the updater's own decision makes of the pod, and what keeps this resource of it from the target."""
+    if facts.view is None or pod.metadata.uid not in coming.verdicts:
+        return "its topmost controller is not what this VPA names, or an older VPA names it too"
+    policy = policy_of(facts.found.spec.resource_policy, container)
+    reasons = [coming.reason(pod.metadata.uid)]
+    processed = for_pod(pod, facts.found.status.recommendation, facts.found.spec.resource_policy, facts.limit_ranges)
+    reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
+    if policy is not None and is_off(policy):
+        reasons.append(f'containerPolicies has mode Off for "{policy.container_name}"')
+    if resource not in controlled_resources(policy):
+        reasons.append(f"controlledResources does not name {resource}")
+    return "; ".join(reasons)
 
 
 def _told(condition: Condition) -> str:

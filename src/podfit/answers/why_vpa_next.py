@@ -1,12 +1,10 @@
 """Predicts what podfit's updater does next for a VPA, by running its decision without writing."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.core.v1.limits.types import LimitRange
-from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize, Skip
+import msgspec
+
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 
@@ -14,29 +12,48 @@ SETTINGS = UpdateSettings(gates=Gates(cpu_startup_boost=True, in_place=True, per
 """As in `podfit up`."""
 
 
-def next_steps(
-    vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], limit_ranges: tuple[LimitRange, ...], now: datetime
-) -> Iterator[str]:
-    """One pass: how many of these pods it disturbs at once is bounded, so more may follow in the next."""
-    actions, last = run(View(vpa=vpa, pods=pods, configured={}, now=now, limit_ranges=limit_ranges), SETTINGS), None
-    while True:
-        try:
-            action = next(actions) if last is None else actions.send(last)
-        except StopIteration as end:
-            yield from (f"leaves pods as they are. {said}" for said in end.value.conditions.values())
-            return
-        last = ActionOutcome.DONE
-        name = action.pod.metadata.name
-        match action:
-            case Resize():
-                amounts = ", ".join(
-                    _amount(resource) for resource in action.resources if isinstance(resource.get("value"), str)
-                )
-                yield f"resizes {name} in place: {amounts}"
-            case Evict():
-                yield f"evicts {name}, as far as disruption budgets allow"
-            case Skip():
-                yield f"leaves {name}: its node can never give as much"
+class NextPass(msgspec.Struct, frozen=True):
+    """One pass: `steps` in words, and by UID what becomes of each pod. How many pods it disturbs at once is bounded, so
+    more may follow in the next.
+    """
+
+    steps: tuple[str, ...] = ()
+    verdicts: Mapping[str, Verdict] = msgspec.field(default_factory=dict)
+
+    def reason(self, uid: str) -> str:
+        """What becomes of a pod, and why when it is left; empty for one that is not looked at."""
+        verdict = self.verdicts.get(uid)
+        if verdict is None:
+            return ""
+        done = {Deed.RESIZED: "the updater's next pass resizes it in place", Deed.EVICTED: "its next pass evicts it"}
+        return done.get(verdict.deed) or f"the updater leaves it: {verdict.reason}"
+
+
+def next_pass(view: View, settings: UpdateSettings = SETTINGS) -> NextPass:
+    """As if the API refused nothing."""
+    actions, told = run(view, settings), list[str]()
+    try:
+        action = next(actions)
+        while True:
+            told += _told(action)
+            action = actions.send(ActionOutcome.DONE)
+    except StopIteration as end:
+        told += (f"leaves pods as they are. {said}" for said in end.value.conditions.values())
+        return NextPass(tuple(told), {verdict.pod.metadata.uid: verdict for verdict in end.value.verdicts})
+
+
+def _told(action: Action) -> Iterator[str]:
+    name = action.pod.metadata.name
+    match action:
+        case Resize():
+            amounts = ", ".join(
+                _amount(resource) for resource in action.resources if isinstance(resource.get("value"), str)
+            )
+            yield f"resizes {name} in place: {amounts}"
+        case Evict():
+            yield f"evicts {name}, as far as disruption budgets allow"
+        case Skip():
+            yield f"leaves {name}: its node can never give as much"
 
 
 def _amount(operation: dict[str, object]) -> str:

@@ -5,7 +5,8 @@ that is not there, or was made anew under its name, belongs to none; chains of o
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -53,17 +54,48 @@ class _Unread(Exception):
     """Why a controller is not known."""
 
 
+class _Followed(Protocol):
+    def get(self, name: str, namespace: str = "") -> Any:
+        """None when it is not there."""
+
+
+class _Read:
+    """What was read once, by namespace and name."""
+
+    def __init__(self, objects: Mapping[tuple[str, str], Any]) -> None:
+        self._objects = objects
+
+    def get(self, name: str, namespace: str = "") -> Any:
+        return self._objects.get((namespace, name))
+
+
 class Targets:
-    def __init__(self, client: Client, clock: Clock, namespace: str = "") -> None:
-        self._followed: dict[str, Informer[Any]] = {
-            target.kind: Informer(client, target.followed(), clock=clock, namespace=namespace) for target in WELL_KNOWN
-        }
+    """Of what informers follow, or of a `snapshot` of workloads by kind, which are all that are looked at."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        namespace: str = "",
+        *,
+        snapshot: Mapping[str, Mapping[tuple[str, str], Any]] | None = None,
+    ) -> None:
+        self._informers: dict[str, Informer[Any]] = {}
+        self._followed: dict[str, _Followed]
+        if snapshot is not None:
+            self._followed = {target.kind: _Read(snapshot.get(target.kind, {})) for target in WELL_KNOWN}
+        else:
+            self._informers = {
+                target.kind: Informer(client, target.followed(), clock=clock, namespace=namespace)
+                for target in WELL_KNOWN
+            }
+            self._followed = {**self._informers}
         self._groups = {target.kind: group_of(target.api_version) for target in WELL_KNOWN}
         self.scales = Scales(client, clock)
 
     @property
     def informers(self) -> tuple[Informer[Any], ...]:
-        return tuple(self._followed.values())
+        return tuple(self._informers.values())
 
     async def synced(self) -> None:
         await asyncio.gather(*(informer.synced.wait() for informer in self.informers))

@@ -22,11 +22,28 @@ class ActionOutcome(Enum):
     UNKNOWN = "unknown"
 
 
+class Deed(Enum):
+    RESIZED = "resized"
+    EVICTED = "evicted"
+    LEFT = "left"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a run did to one pod; `reason` says why it was left, and is empty otherwise."""
+
+    pod: Pod
+    deed: Deed
+    reason: str = ""
+
+
 class Tally(msgspec.Struct):
-    """How many pods a run found to be evicted, and resized; by condition why others are not as recommended."""
+    """How many pods a run found to be evicted, and resized; by condition why others are not as recommended; and a
+    verdict for each pod that it looked at, in the order of its view.
+    """
 
     evictable: int = 0
     resizable: int = 0
+    verdicts: tuple[Verdict, ...] = ()
     conditions: dict[str, str] = msgspec.field(default_factory=dict)
 
 

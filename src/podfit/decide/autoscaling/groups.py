@@ -27,6 +27,12 @@ class Group:
         alone = self.configured == self.running and self.tolerance == 0 and untouched
         return left > self.configured - self.tolerance or alone
 
+    @property
+    def shortage(self) -> str:
+        """Why none of it is disturbed now, where `disruptable` is not so."""
+        left, stays = self.running - self.evicted - self.resized, self.configured - self.tolerance
+        return f"{left} of {self.configured} pods that are wanted run undisturbed, and {stays} have to stay so"
+
 
 def owner_of(pod: Pod) -> ObjectIdentity | None:
     """The controller that made a pod, not what made that."""

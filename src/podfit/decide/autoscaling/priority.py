@@ -76,13 +76,26 @@ def accepted(
     pod: Pod, candidate: Priority, now: datetime, by: Thresholds, *, upstream_compatible: bool = False
 ) -> bool:
     """Whether to change the pod now; not when nothing would change, which upstream forgets outside of bounds."""
+    return not left_because(pod, candidate, now, by, upstream_compatible=upstream_compatible)
+
+
+def left_because(
+    pod: Pod, candidate: Priority, now: datetime, by: Thresholds, *, upstream_compatible: bool = False
+) -> str:
+    """Why not to change the pod now; empty when it is to be changed."""
     if not candidate.difference and (candidate.quick_oom or not upstream_compatible):
-        return False
+        return "it has what is recommended for it"
     if candidate.outside_range or candidate.quick_oom:
-        return True
+        return ""
     started = pod.status.start_time
     old = started is not None and now - parse_time(started) >= by.lifetime
-    return old and candidate.difference >= by.update
+    if old and candidate.difference >= by.update:
+        return ""
+    hours = by.lifetime.total_seconds() / 3600
+    return (
+        f"it is within the bounds, where pods are left that are not older than {hours:g} hours or differ by less than "
+        f"{by.update * 100:g} %"
+    )
 
 
 def admitted(pod: Pod, vpa: VerticalPodAutoscaler, recommendation: RecommendedPodResources | None) -> bool:

@@ -20,6 +20,7 @@ from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
     ActionOutcome,
+    Deed,
     Evict,
     RememberInfeasible,
     Resize,
@@ -27,16 +28,25 @@ from podfit.decide.autoscaling.actions import (
     Skip,
     Steps,
     Tally,
+    Verdict,
 )
 from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
-from podfit.decide.autoscaling.in_place import Decision, decide, evictable, restarts_nothing, stalled, waits_for_memory
+from podfit.decide.autoscaling.in_place import (
+    Decision,
+    Judgement,
+    decide,
+    protected,
+    restarts_nothing,
+    stalled,
+    waits_for_memory,
+)
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
-from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
+from podfit.decide.autoscaling.priority import Priority, Thresholds, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
@@ -93,12 +103,16 @@ class _Run:
         )
         self.infeasible = dict(view.infeasible)
         self.changed: set[str] = set()
+        self.deeds: dict[str, Deed] = {}
+        self.reasons: dict[str, str] = {}
+        """By UID why a pod is left; the last check that spoke counts."""
 
     def actions(self) -> Run:
         boosts = self.settings.gates.cpu_startup_boost
         ordinary = []
         for pod in self.pods:
             if boosts and any(boost.boosted_containers(pod)):
+                self._leave(pod, "its startup boost is not over")
                 yield from self._unboost(pod)
             else:
                 ordinary.append(pod)
@@ -112,8 +126,13 @@ class _Run:
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
                 continue
-            if (yield Evict(pod)) is ActionOutcome.DONE and pod.status.phase != "Pending":
-                group.evicted += 1
+            outcome = yield Evict(pod)
+            self._leave(pod, "its eviction was refused")
+            if outcome is ActionOutcome.DONE:
+                self.deeds[pod.metadata.uid] = Deed.EVICTED
+                if pod.status.phase != "Pending":
+                    group.evicted += 1
+        self.tally.verdicts = tuple(map(self._verdict, self.view.pods))
         if not self.settings.upstream_compatible:
             self.tally.conditions = dict(self._held_back(ordinary))
         return self.tally
@@ -125,7 +144,8 @@ class _Run:
         wanted = (Decision.INFEASIBLE, Decision.DEFERRED) if self.mode == IN_PLACE else (Decision.EVICT,)
         candidates = []
         for pod in pods:
-            decision = self._decide(pod)
+            decision, reason = self._decide(pod)
+            self._leave(pod, reason)
             if decision is Decision.INFEASIBLE_CACHED:
                 yield Skip(pod)
             elif decision in (Decision.APPROVED, Decision.WAITS_FOR_MEMORY) or decision in wanted:
@@ -134,7 +154,9 @@ class _Run:
         ordered = tuple(self._ordered(candidates))
         self.tally.resizable = len(ordered)
         for pod, _ in ordered:
-            decision, resources = self._decide(pod), recommended_resources(pod, self.view.vpa, self.view.limit_ranges)
+            decision, reason = self._decide(pod)
+            self._leave(pod, reason)
+            resources = recommended_resources(pod, self.view.vpa, self.view.limit_ranges)
             if decision is Decision.EVICT:
                 evict.append(pod)
             elif not self._waits(pod, decision, resources):
@@ -181,13 +203,16 @@ class _Run:
             for operation in resource_patches(path, container.resources, wanted[container.name])
         )
         if not patches:
+            self._leave(pod, "nothing is recommended for its containers")
             return ActionOutcome.REFUSED
         first = () if self.settings.upstream_compatible else guards(pod, wanted)
         annotated = bool(pod.metadata.annotations or first)
         outcome = yield Resize(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
+        self._leave(pod, "its resize was refused, or got no answer")
         group = self._group_of(pod)
         if outcome is ActionOutcome.DONE:
             self.changed.add(pod.metadata.uid)
+            self.deeds[pod.metadata.uid] = Deed.RESIZED
             if group is not None:
                 group.resized += 1
         return outcome
@@ -216,7 +241,24 @@ class _Run:
 
     # ------------------------------------------------------------ decisions
 
-    def _decide(self, pod: Pod) -> Decision:
+    def _leave(self, pod: Pod, reason: str) -> None:
+        self.reasons[pod.metadata.uid] = reason
+
+    def _verdict(self, pod: Pod) -> Verdict:
+        deed = self.deeds.get(pod.metadata.uid, Deed.LEFT)
+        return Verdict(
+            pod, deed, self.reasons.get(pod.metadata.uid) or self._passed_over(pod) if deed is Deed.LEFT else ""
+        )
+
+    def _passed_over(self, pod: Pod) -> str:
+        """Why no check looked at the pod."""
+        if not is_active(pod):
+            return "it has ended, or is being deleted"
+        if owner_of(pod) is None:
+            return "nothing controls it"
+        return f"mode {self.mode} changes no pods that run" + (" without the gate" if self.mode == IN_PLACE else "")
+
+    def _decide(self, pod: Pod) -> Judgement:
         return decide(
             pod,
             self.mode,
@@ -254,7 +296,9 @@ class _Run:
 
     def _evictable(self, pod: Pod) -> bool:
         since, old = self.view.since.get(pod.metadata.uid), self.settings.upstream_compatible
-        return evictable(pod, self._group_of(pod), since, self.view.now, upstream_compatible=old)
+        reason = protected(pod, self._group_of(pod), since, self.view.now, upstream_compatible=old)
+        self._leave(pod, reason)
+        return not reason
 
     def _ordered(self, pods: list[Pod]) -> Iterator[tuple[Pod, Priority]]:
         """Those that are accepted and admitted, the most urgent first."""
@@ -264,8 +308,12 @@ class _Run:
             processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, self.view.limit_ranges)
             rank = priority(pod, vpa, processed.recommendation, self.settings.gates, by)
             old = self.settings.upstream_compatible
-            takes = accepted(pod, rank, self.view.now, by, upstream_compatible=old)
-            if takes and admitted(pod, vpa, processed.recommendation):
+            reason = left_because(pod, rank, self.view.now, by, upstream_compatible=old)
+            if not reason and not admitted(pod, vpa, processed.recommendation):
+                reason = "its change fulfils no eviction requirement of the VPA"
+            if reason:
+                self._leave(pod, reason)
+            else:
                 found.append((pod, rank))
         return iter(sorted(found, key=lambda candidate: candidate[1].order))
 

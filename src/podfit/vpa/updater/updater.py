@@ -7,7 +7,7 @@ It does nothing while no admission controller has renewed its Lease, since an ev
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,6 @@ import msgspec
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.owners import ObjectIdentity
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rate_limit import Rate
@@ -28,9 +27,8 @@ from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
-from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
-from podfit.decide.autoscaling.update import View
+from podfit.decide.autoscaling.view import concerned, view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
@@ -120,7 +118,7 @@ class Updater:
             there = {vpa.metadata.uid for vpa in vpas}
             self._said = {uid: said for uid, said in self._said.items() if uid in there}
         with step("ListPods"):
-            pods = [pod for pod in self._pods.list() if pod.metadata.deletion_timestamp is None]
+            pods = concerned(self._pods.list())
             self._note(pods)
         with step("FilterPods"):
             controlling = Controlling(self._targets, vpas)
@@ -163,7 +161,7 @@ class Updater:
             and (update_mode(vpa) in ACTIVE_MODES or (gates.cpu_startup_boost and boosts(vpa)))
         ]
 
-    def _note(self, pods: list[Pod]) -> None:
+    def _note(self, pods: Sequence[Pod]) -> None:
         """Since when pods are resizing, and what their nodes could not give; of pods that are gone, nothing (V-106)."""
         now, living = self._clock.now(), {pod.metadata.uid for pod in pods}
         resizing = {pod.metadata.uid for pod in pods if ResizeState.of(pod).stage is not ResizeStage.NONE}
@@ -173,14 +171,12 @@ class Updater:
     async def _update(self, vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], until: float) -> None:
         namespace = vpa.metadata.namespace
         told, last = self._measured.begin(vpa, len(pods)), None
-        view = View(
-            vpa=vpa,
-            pods=pods,
-            configured=self._configured(pods),
-            now=self._clock.now(),
-            limit_ranges=tuple(
-                sorted(self._limit_ranges.list(namespace), key=lambda limit_range: limit_range.metadata.name)
-            ),
+        view = view_of(
+            vpa,
+            pods,
+            self._limit_ranges.list(namespace),
+            self._clock.now(),
+            wanted=self._targets.wanted,
             since=self._since,
             infeasible=self._infeasible,
         )
@@ -213,11 +209,6 @@ class Updater:
         self._said[uid] = frozenset(wanted), tries
         if tries <= TRIES:
             await self._writer.say(vpa, wanted)
-
-    def _configured(self, pods: tuple[Pod, ...]) -> dict[ObjectIdentity, int]:
-        owners = {owner for pod in pods if (owner := owner_of(pod)) is not None}
-        wanted = {owner: self._targets.wanted(owner) for owner in owners}
-        return {owner: number for owner, number in wanted.items() if number is not None}
 
     async def _carried_out(
         self, action: Action, vpa: VerticalPodAutoscaler, told: VpaMetrics, until: float
