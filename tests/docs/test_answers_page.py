@@ -18,7 +18,7 @@ from answers.conversation import pod as told_pod
 from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
 from answers.test_why_vpa import cluster, recommended, vpa
 from cli.test_questions import kubeconfig
-from support.page_examples import FORMS, Command, Form, Shell, amiss, fits
+from support.page_examples import FORMS, Command, Form, Shell, amiss, fits, without_left_out
 from support.up import Up
 
 PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()
@@ -30,6 +30,7 @@ WHY_VPA, TOP = "podfit why vpa/web", "podfit top --sort memory%"
 RESIZE = "podfit resize deployment/web --cpu 700m --wait --timeout 2"
 TEMPLATE = "podfit resize deployment/web --cpu 700m --also-template"
 EXPORT, EXPORTED = "podfit export deployment/web > overlays/prod/sizes.yaml", "cat overlays/prod/sizes.yaml"
+REMOVABLE = "podfit why node/simulated-1 --removable"
 DRIFT = "kustomize build overlays/prod | podfit export deployment/web --drift -f -"
 RECOMMENDED_AT = "2026-11-22T00:50:00Z"
 NO_CPU = "Node didn't have enough resource: cpu, requested: 700, used: 3500, capacity: 4000"
@@ -44,7 +45,7 @@ def example(command: str) -> Command:
 
 
 def test_every_example_is_typed() -> None:
-    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT}
+    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT, REMOVABLE}
     assert set(re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)) == typed
 
 
@@ -57,21 +58,10 @@ def shows(shell: Shell, *commands: str, code: int = 0, forms: Sequence[Form] = F
         for shown, said in zip(examples, told, strict=True):
             expected, said = AGE.sub(" ", shown.printed), AGE.sub(" ", said)
             if form.columns:
-                kept = _without_left_out(expected, said)
+                kept = without_left_out(expected, said)
                 assert amiss(form, kept, said) == [], f"{shown.text} prints, {form}\n{said}"
             else:
                 assert fits(expected, said), f"{shown.text} prints\n{said}"
-
-
-def _without_left_out(expected: str, said: str) -> str:
-    """The expected table without the columns that a narrow terminal says it leaves out."""
-    names = re.findall(r"[A-Z][A-Z ]+", " ".join(said.partition("left out in ")[2].split()))
-    lines = expected.splitlines()
-    for name in names:
-        at = lines[0].index(name)
-        end = next((at + gap.end() for gap in re.finditer(r" {3,}", lines[0][at:])), None)
-        lines = [line[:at] + (line[end:] if end else "") for line in lines]
-    return "\n".join(lines)
 
 
 def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[str, Any]:
@@ -159,6 +149,12 @@ def _granted(pod: dict[str, Any]) -> str:
 def test_plan(node: Node, shell: Shell) -> None:
     node.has(pod("web", "500m", limited=True))
     shows(shell, PLAN)
+
+
+@pytest.mark.kubectl
+def test_why_a_node_could_not_go(node: Node, shell: Shell) -> None:
+    node.has(pod("web", "500m", limited=True))
+    shows(shell, REMOVABLE, code=1)
 
 
 @pytest.mark.kubectl

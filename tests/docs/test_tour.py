@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from support.page_examples import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits
+from support.page_examples import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits, without_left_out
 
+NARROW = 60  # columns
 TOUR = Path(__file__).parents[2] / "docs/tour.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 START, IN_A_TEST, END = "A cluster", "In a test", "The end"
@@ -108,5 +109,10 @@ def test_the_tour_in_a_terminal(form: Form, shell: Shell) -> None:
     typed = between(test=False)
     told = shell.types(typed, form)
     ours = [(command, said) for command, said in zip(typed, told, strict=True) if command.is_ours]
-    assert [(command.text, found) for command, said in ours if (found := amiss(form, command.printed, said))] == []
+    wrong = {}
+    for command, said in ours:
+        if form.columns == NARROW and command.text.endswith("2>/dev/null"):
+            continue  # which columns a table leaves out is told there
+        wrong[command.text] = amiss(form, without_left_out(command.printed, said), said)
+    assert {text: words for text, words in wrong.items() if words} == {}
     assert any(f"{GREEN}fits" in said for _, said in ours) == form.colour

@@ -421,6 +421,19 @@ async def test_many_requests_sent_ahead_are_all_answered(serving: Serving, dial:
         assert paths == [f"/{number}" for number in range(3 * MOST_WAITING)]
 
 
+@pytest.mark.parametrize("cut", [1, 10, 40])
+async def test_the_beginning_of_a_head_behind_a_request_is_read_on(cut: int, serving: Serving, dial: Dial) -> None:
+    """A client sends the next request while the body of the one before is still being read."""
+    first, second = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000, get("/second")
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(first + second[:cut])
+        assert (await wire.answer())[0] == 200
+        await wire.send(second[cut:])
+        answer = await asyncio.wait_for(wire.answer(), 5)
+        assert json.loads(answer[2])["path"] == "/second"
+
+
 async def test_an_upgrade_is_answered_as_a_request_and_ends_the_connection(serving: Serving, dial: Dial) -> None:
     async with serving(echo) as port:
         wire = await dial(port)

@@ -496,6 +496,7 @@ ELSEWHERE: Mapping[str, str] = {
     "controllers.served_kinds:Served.decoded_as": "codec:decode of an object that the API server has taken",
     "core.features:FeatureGates.parse": OPERATOR,
     "decide.autoscaling.checkpoints:read": MEASURED + "vpa/test_vpa_hostile.py",
+    "decide.autoscaling.horizontal.passing:reads_metrics": "once through the metrics of an object that was taken",
     "decide.managers.cpu:parse": OPERATOR,
     "decide.node.pressure:parse": OPERATOR,
     "decide.pod.naming:parse": "the node's own resolv.conf",

@@ -101,6 +101,20 @@ def absent(expected: str, said: str) -> set[str]:
     return {word for word in words if not word.isupper() and word != "-" and word.rstrip(":") not in shown}
 
 
+def without_left_out(expected: str, said: str) -> str:
+    """The expected table without the columns that a narrow terminal says it leaves out."""
+    names = re.findall(r"[A-Z][A-Z ]+", " ".join(said.partition("left out in ")[2].split()))
+    lines = expected.splitlines()
+    top = next((number for number, line in enumerate(lines) if all(name in line for name in names)), 0)
+    for name in names:
+        at = lines[top].index(name)
+        end = next((at + gap.end() for gap in re.finditer(r" {3,}", lines[top][at:])), None)
+        rows = [number for number in range(top, len(lines)) if not at or lines[number][:at].endswith("  ")]
+        for number in rows:  # what stands below a table is prose
+            lines[number] = lines[number][:at] + (lines[number][end:] if end else "")
+    return "\n".join(lines)
+
+
 def amiss(form: Form, expected: str, said: str) -> list[str]:
     """What a terminal shows otherwise: words that are missing, lines that are too wide, colours that should not be."""
     plain = COLOUR.sub("", said)

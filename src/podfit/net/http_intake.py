@@ -107,6 +107,8 @@ class Intake(asyncio.BufferedProtocol):
         """None when there will be no other."""
         if self._rest and not self._asked:
             self._parse(b"")
+            if not self._asked:  # the beginning of a head: the rest of it has to be read
+                self._release(_MANY)
         if self._asked:  # sent ahead: other connections have their turn first
             await asyncio.sleep(0)
         while not self._asked and not self._ending and not (self._deaf and self._heard):

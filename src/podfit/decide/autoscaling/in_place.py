@@ -83,7 +83,7 @@ def resizing(pod: Pod) -> str:
 def protected(
     pod: Pod, group: Group | None, since: datetime | None, now: datetime, *, upstream_compatible: bool = False
 ) -> str:
-    """Why a pod may not be evicted now (9.3), empty when it may; pending ones do not count as a disruption."""
+    """Why a pod may not be evicted now, empty when it may; pending ones do not count as a disruption."""
     if group is None:
         return NO_GROUP
     if pod.status.phase == "Pending":
