@@ -303,9 +303,12 @@ def _selector_problem(view: View) -> tuple[tuple[str, str], str | None, str] | N
 
 
 def _best(found: Iterable[Computed | Failure]) -> Computed | None:
-    """The first of those that propose most."""
-    computed = [result for result in found if isinstance(result, Computed)]
-    return max(computed, key=lambda result: result.replicas, default=None)
+    """The first of those that propose most; of those that propose nothing the last, as upstream has it."""
+    best: Computed | None = None
+    for result in found:
+        if isinstance(result, Computed) and (best is None or best.replicas == 0 or result.replicas > best.replicas):
+            best = result
+    return best
 
 
 def _observed(type_: str, result: Computed | Failure, current: int) -> Observed:
