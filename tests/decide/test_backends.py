@@ -3,12 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod, PodIP
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.codec import convert
 from podfit.apiserver.extensions.backend_addresses import Behind, Reached, Unreached, backends
+from podfit.decide.workload.services.slices import changes
 
 WHERE = 'service/s in "n"'
 NOBODY = 'no endpoints available for service "s"'
@@ -45,14 +48,28 @@ def pod(
     name: str = "web",
     **spec: Any,
 ) -> Pod:
-    containers = [{"name": "c", "ports": [{"name": name, "containerPort": 7443}]}]
+    containers = [{"name": "c", "ports": [{"name": name, "containerPort": 7443, "protocol": "TCP"}]}]
     status = {"podIP": ip, "phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
     meta = {"labels": labels or {"app": "s"}}
     return convert({"metadata": meta, "spec": {"containers": containers, **spec}, "status": status}, Pod)
 
 
 SELECTING = service(selector={"app": "s"})
-SIDECAR = {"name": "side", "restartPolicy": "Always", "ports": [{"name": "web", "containerPort": 6443}]}
+SIDECAR = {
+    "name": "side",
+    "restartPolicy": "Always",
+    "ports": [{"name": "web", "containerPort": 6443, "protocol": "TCP"}],
+}
+
+
+def test_a_pod_is_reached_where_its_endpoint_slice_says() -> None:
+    """Of a pod with addresses of two families, and of a service of the second."""
+    dual = pod("10.0.0.3", nodeName="w1")
+    dual = replace(dual, status=replace(dual.status, pod_ips=(PodIP(ip="10.0.0.3"), PodIP(ip="fd::3"))))
+    asked = service(selector={"app": "s"}, ipFamilies=["IPv6"], clusterIP="fd::1")
+    (written,) = changes(asked, [dual], {"w1": Node()}, ()).create
+    assert backends(asked, 443, Behind((written,))) == backends(asked, 443, Behind((), None, [dual]))
+    assert backends(asked, 443, Behind((), None, [dual])) == Reached((("fd::3", 7443),))
 
 
 @pytest.mark.parametrize(

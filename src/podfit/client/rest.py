@@ -18,10 +18,11 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from podfit.api.core.v1.pods.types import Binding
+from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
+from podfit.api.policy.v1.types import Eviction
 from podfit.client.decoding import Event, Listed, decoded, lines_of, object_of, refusal
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
@@ -196,6 +197,22 @@ class Client:
             target=ObjectReference(api_version="v1", kind="Node", name=node),
         )
         await self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", codec.encode(binding))
+
+    async def evict(self, pod: Pod, *, unchanged: bool = False, dry_run: bool = False) -> None:
+        """End this very pod, as far as disruption budgets let it go (429 otherwise); 409 when another bears its name.
+
+        `unchanged`: only in the version that is given.
+        """
+        meta = pod.metadata
+        version = meta.resource_version if unchanged else None
+        eviction = Eviction(
+            metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
+            delete_options=DeleteOptions(
+                preconditions=Preconditions(uid=meta.uid, resource_version=version), dry_run=("All",) if dry_run else ()
+            ),
+        )
+        path = resource_of(Pod).info.path(meta.namespace, meta.name, "eviction")
+        await self.request("POST", path, codec.encode(eviction), query=_query(dryRun=dry_run))
 
     async def watch(
         self,

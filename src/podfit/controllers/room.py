@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta import codec
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -172,7 +171,7 @@ class RoomController(Controller[str]):
     async def _may_go(self, waiting: Pod, victim: Pod) -> bool:
         """Ask the API server whether the pod may be evicted, before anybody has given anything."""
         try:
-            await self._evicted(victim, dry_run=True)
+            await self._client.evict(victim, unchanged=True, dry_run=True)
         except ApiError as error:
             if error.code != _REFUSED_BY_BUDGET:
                 raise
@@ -181,22 +180,10 @@ class RoomController(Controller[str]):
         return True
 
     async def _end(self, victim: Pod, waiting: Pod, made: RoomPlan) -> None:
-        await self._evicted(victim)
+        await self._client.evict(victim, unchanged=True)
         why = f"Evicted to make room for the resize of {_important(waiting)}"
         text = f"{why}: shrinking neighbours does not free the {_amounts(made.missing)} that is missing"
         self._recorder.event(victim, WARNING, "EvictedToMakeRoom", text)
-
-    async def _evicted(self, victim: Pod, *, dry_run: bool = False) -> None:
-        meta = victim.metadata
-        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        eviction = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": meta.name, "namespace": meta.namespace},
-            "deleteOptions": {"preconditions": preconditions, **({"dryRun": ["All"]} if dry_run else {})},
-        }
-        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
-        await self._client.request("POST", path, codec.encode(eviction))
 
     # ------------------------------------------------------------------ telling
 

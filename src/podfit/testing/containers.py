@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import all_containers, sidecar_names
 from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
@@ -18,8 +18,8 @@ def end(runtimes: Sequence[SimulatedRuntime], pod: Pod, container: str, *, code:
 def answer_readiness(runtimes: Sequence[SimulatedRuntime], pod: Pod, container: str, *, ready: bool) -> None:
     """What its readiness probe is answered. Raises LookupError when it does not run, ValueError when it has none."""
     runtime, status = running(runtimes, pod, container)
-    every = (*pod.spec.containers, *pod.spec.init_containers)
-    if status.name not in {container.name for container in every if container.readiness_probe is not None}:
+    probed = {container.name for container in all_containers(pod.spec) if container.readiness_probe is not None}
+    if status.name not in probed:
         raise ValueError(f"container {status.name} of {_named(pod)} has no readinessProbe: it is ready while it runs")
     (runtime.unready.discard if ready else runtime.unready.add)(status.id)
 
@@ -29,7 +29,7 @@ def running(runtimes: Sequence[SimulatedRuntime], pod: Pod, name: str) -> tuple[
 
     Raises LookupError when it does not run, ValueError when several could be meant.
     """
-    sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
+    beside = sidecar_names(pod.spec)
     found = [
         (runtime, status)
         for runtime in runtimes
@@ -38,7 +38,7 @@ def running(runtimes: Sequence[SimulatedRuntime], pod: Pod, name: str) -> tuple[
     ]
     wanted = [(runtime, status) for runtime, status in found if status.name == name]
     if not name:
-        wanted = [(runtime, status) for runtime, status in found if status.name not in sidecars]
+        wanted = [(runtime, status) for runtime, status in found if status.name not in beside]
     if len(wanted) > 1:
         names = ", ".join(sorted(status.name for _, status in wanted))
         raise ValueError(f"several containers of {_named(pod)} run, say which: {names}")

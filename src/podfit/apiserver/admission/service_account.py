@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.pods.containers import Container, VolumeMount
+from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.core.v1.pods.volumes import (
     ConfigMapProjection,
@@ -30,7 +31,6 @@ from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
 from podfit.core.randomness import Random
 from podfit.decide.node_rights.pods import mirror_refusal
-from podfit.decide.node_rights.references import is_mirror
 
 DEFAULT_ACCOUNT = "default"
 PREFIX = "kube-api-access-"

@@ -10,12 +10,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
-from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort
 from podfit.api.discovery.v1.types import EndpointSlice
-from podfit.core.selectors import from_map
+from podfit.decide.workload.services.pods import address_of, counts, families, is_served, number_of, selects
 
 Address: TypeAlias = tuple[str, int]
 FAMILIES = ("IPv4", "IPv6")
@@ -91,31 +89,9 @@ def _of_endpoints(service: Service, port: ServicePort, behind: Behind) -> Iterab
 
 
 def _of_pods(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
-    if not service.spec.selector:
-        return
-    selected = from_map(service.spec.selector)
     for pod in behind.pods:
-        if selected.matches(pod.metadata.labels) and _takes(pod, service) and (number := _number(pod, port)):
-            yield pod.status.pod_ip, number
-
-
-def _takes(pod: Pod, service: Service) -> bool:
-    """Whether connections may be sent to the pod."""
-    status = pod.status
-    if not status.pod_ip or pod.metadata.deletion_timestamp or has_ended(pod):
-        return False
-    ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
-    return ready or service.spec.publish_not_ready_addresses
-
-
-def _number(pod: Pod, port: ServicePort) -> int:
-    """The port of this pod; 0 where no container has one of that name."""
-    wanted = port.target_port
-    if isinstance(wanted, int):
-        return wanted or port.port
-    sidecars = [container for container in pod.spec.init_containers if is_sidecar(container)]
-    for container in (*pod.spec.containers, *sidecars):
-        for container_port in container.ports:
-            if container_port.name == wanted and (container_port.protocol or "TCP") == (port.protocol or "TCP"):
-                return container_port.container_port
-    return 0
+        if not selects(service, pod.metadata) or not counts(pod, terminating=False) or not is_served(service, pod):
+            continue
+        number, addresses = number_of(port, pod), [address_of(pod, family) for family in families(service)]
+        if number and (address := next(filter(None, addresses), "")):
+            yield address, number

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec
 from podfit.api.meta.base import ResourceList
@@ -46,7 +47,7 @@ def _differs(pod: Pod) -> bool:
     """Whether a bound pod wants something else than its node promised or, for limits, enforces."""
     if not pod.spec.node_name:
         return False
-    wanted = {container.name: container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)}
+    wanted = {container.name: container.resources for container in all_containers(pod.spec)}
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         asked = wanted.get(status.name)
         if asked is None:

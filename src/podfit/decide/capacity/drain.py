@@ -10,7 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
-from podfit.api.core.v1.pods.types import MIRROR, Pod
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta.owners import controller_of, group_of
 from podfit.api.meta.v1.types import OwnerReference
@@ -80,10 +81,6 @@ def drainability(pod: Pod, context: DrainContext) -> Drainability:
     """What the first rule with an opinion says of the pod."""
     opinions = (rule(pod, context) for rule in RULES)
     return next((opinion for opinion in opinions if opinion is not None), Drainability(Outcome.MOVABLE))
-
-
-def is_mirror(pod: Pod) -> bool:
-    return MIRROR in pod.metadata.annotations
 
 
 def is_daemon_set_pod(pod: Pod) -> bool:

@@ -11,9 +11,10 @@ from datetime import datetime
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
-from podfit.decide.capacity.drain import is_daemon_set_pod, is_long_terminating, is_mirror
+from podfit.decide.capacity.drain import is_daemon_set_pod, is_long_terminating
 from podfit.decide.pod.requests import pod_requests
 
 THRESHOLD = 0.5

@@ -11,6 +11,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.static_pods import API, SOURCE, is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -127,12 +128,8 @@ def limited_swap(pod: Pod, container: Container, machine: Machine) -> bool:
 
 def is_critical(pod: Pod) -> bool:
     """Static and mirror pods, and those of system priority."""
-    annotations = pod.metadata.annotations
-    return (
-        "kubernetes.io/config.mirror" in annotations
-        or annotations.get("kubernetes.io/config.source", "api") != "api"
-        or (pod.spec.priority or 0) >= SYSTEM_CRITICAL
-    )
+    from_elsewhere = pod.metadata.annotations.get(SOURCE, API) != API
+    return is_mirror(pod) or from_elsewhere or (pod.spec.priority or 0) >= SYSTEM_CRITICAL
 
 
 def _swap_max(pod: Pod, container: Container, machine: Machine) -> dict[str, str]:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.limits.types import ResourceQuota, ResourceQuotaStatus
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -153,7 +154,7 @@ def _unspecified(pod: Pod, quota: ResourceQuota) -> str:
     if pod.spec.resources is not None:
         return ""
     missing: dict[str, list[str]] = {}
-    for container in (*pod.spec.containers, *pod.spec.init_containers):
+    for container in all_containers(pod.spec):
         named = compute_usage(container.resources.requests, container.resources.limits)
         for name in (quota.spec.hard.keys() & _DEMANDABLE) - named.keys():
             missing.setdefault(name, []).append(container.name)

@@ -18,6 +18,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
+from podfit.decide.pod.qos import may_be_exclusive
 
 Cpus = frozenset[int]
 Assignments = Mapping[str, Mapping[str, Cpus]]
@@ -103,11 +104,8 @@ def _distance(topology: Topology, free: Collection[int], taken: Collection[int],
 
 
 def exclusive_count(pod: Pod, container: Container, gates: FeatureGates) -> int:
-    """How many CPUs the container has to itself: all it asks for, if its pod is Guaranteed and the number is whole.
-
-    A pod with pod-level resources shares: nobody says which of its containers the CPUs would belong to.
-    """
-    if pod.status.qos_class != "Guaranteed" or (pod.spec.resources is not None and gates["PodLevelResources"]):
+    """How many CPUs the container has to itself: all it asks for, if its pod is due them and the number is whole."""
+    if not may_be_exclusive(pod, gates):
         return 0
     whole, rest = divmod(container.resources.requests.get("cpu", ZERO).milli(), MILLI)
     return 0 if rest else whole

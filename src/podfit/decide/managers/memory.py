@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
+from podfit.decide.pod.qos import may_be_exclusive
 
 
 class Bank(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ class NoNode(msgspec.Struct, frozen=True):
 
 def pinned_memory(pod: Pod, container: Container, gates: FeatureGates) -> int:
     """Bytes that are set aside for the container; 0 when its memory may be anywhere."""
-    if pod.status.qos_class != "Guaranteed" or (pod.spec.resources is not None and gates["PodLevelResources"]):
+    if not may_be_exclusive(pod, gates):
         return 0
     return container.resources.requests.get("memory", ZERO).value()
 

@@ -1,10 +1,11 @@
 """NodeRestriction for pods: a kubelet writes only those bound to its node."""
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
 from podfit.api.meta.owners import identity_of, is_controlled_by
 from podfit.api.meta.v1.types import OwnerReference
-from podfit.decide.node_rights.references import is_mirror, referred_by, secrets_of
+from podfit.decide.node_rights.references import referred_by, secrets_of
 from podfit.decide.node_rights.verdict import Missing, NotPermitted, Verdict
 
 

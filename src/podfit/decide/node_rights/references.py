@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.core.v1.pods.containers import Container, EphemeralContainer
-from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.core.v1.pods.aggregate import with_ephemeral
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.core.v1.pods.volumes import Volume, VolumeProjection
 from podfit.decide.pod.volume_claims import claim_of
 
@@ -12,19 +13,11 @@ _KUBELET_SECRETS = ("secret_ref", "node_publish_secret_ref", "node_stage_secret_
 """Fields of volume sources that name a secret which the kubelet reads; the controllers' secrets are not among them."""
 
 
-def is_mirror(pod: Pod) -> bool:
-    return MIRROR in pod.metadata.annotations
-
-
-def containers_of(spec: PodSpec) -> tuple[Container | EphemeralContainer, ...]:
-    return (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
-
-
 def secrets_of(spec: PodSpec) -> set[str]:
     names = {ref.name for ref in spec.image_pull_secrets}
     for volume in spec.volumes:
         names |= set(_volume_secrets(volume))
-    for container in containers_of(spec):
+    for container in with_ephemeral(spec):
         names |= {source.secret_ref.name for source in container.env_from if source.secret_ref}
         keys = (variable.value_from.secret_key_ref for variable in container.env if variable.value_from)
         names |= {key.name for key in keys if key}
@@ -38,7 +31,7 @@ def config_maps_of(spec: PodSpec) -> set[str]:
             names.add(volume.config_map.name)
         if volume.projected:
             names |= {source.config_map.name for source in volume.projected.sources if source.config_map}
-    for container in containers_of(spec):
+    for container in with_ephemeral(spec):
         names |= {source.config_map_ref.name for source in container.env_from if source.config_map_ref}
         keys = (variable.value_from.config_map_key_ref for variable in container.env if variable.value_from)
         names |= {key.name for key in keys if key}

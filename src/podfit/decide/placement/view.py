@@ -11,7 +11,7 @@ from functools import cached_property
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import all_containers, lasting_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -53,16 +53,14 @@ def _has_status(pod: Pod) -> bool:
 
 def _names_all(pod: Pod) -> bool:
     """Whether every container requests what one without a request is taken for, so that nothing has to be assumed."""
-    containers = (*pod.spec.containers, *pod.spec.init_containers)
-    return all(container.resources.requests.keys() >= ASSUMED.keys() for container in containers)
+    return all(container.resources.requests.keys() >= ASSUMED.keys() for container in all_containers(pod.spec))
 
 
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """The host ports that the pod's containers and sidecars hold while it runs."""
-    running = [*pod.spec.containers, *(container for container in pod.spec.init_containers if is_sidecar(container))]
     return frozenset(
         (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
-        for container in running
+        for container in lasting_containers(pod.spec)
         for port in container.ports
         if port.host_port
     )

@@ -5,6 +5,7 @@ It is computed once, when the pod is created, and a resize may not change it: th
 
 from typing import Literal
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -25,7 +26,7 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         requests, limits = _counted(level.requests), _counted(level.limits)
         bounded = len(limits) == len(_COUNTED)
     else:
-        resources = [container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)]
+        resources = [container.resources for container in all_containers(pod.spec)]
         limited = [_counted(resource.limits) for resource in resources]
         requests, limits = add(*[_counted(resource.requests) for resource in resources]), add(*limited)
         bounded = all(len(limits) == len(_COUNTED) for limits in limited)
@@ -36,3 +37,11 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
 
 def _counted(resources: ResourceList) -> ResourceList:
     return {name: resources[name] for name in _COUNTED if name in resources and resources[name].nano > 0}
+
+
+def may_be_exclusive(pod: Pod, gates: FeatureGates) -> bool:
+    """Whether the pod's containers may have CPUs and memory to themselves: it is Guaranteed, as the API says.
+
+    A pod with pod-level resources shares: nobody says which of its containers they would belong to.
+    """
+    return pod.status.qos_class == "Guaranteed" and not (pod.spec.resources is not None and gates["PodLevelResources"])

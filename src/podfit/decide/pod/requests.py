@@ -8,7 +8,7 @@ it the spec alone speaks, which is right for pods that do not run yet and for th
 
 from collections.abc import Mapping
 
-from podfit.api.core.v1.pods.aggregate import aggregate, is_sidecar
+from podfit.api.core.v1.pods.aggregate import aggregate, sidecar_names
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
@@ -93,7 +93,7 @@ def _counted(pod: Pod, desired: ResourceList, held: ResourceList) -> ResourceLis
 
 def _reported(pod: Pod) -> Mapping[str, ContainerStatus]:
     """The statuses that count: a plain init container is over before anything else shares its room (R-084)."""
-    sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
+    sidecars = sidecar_names(pod.spec)
     initial = (status for status in pod.status.init_container_statuses if status.name in sidecars)
     return {status.name: status for status in (*initial, *pod.status.container_statuses)}
 

@@ -10,7 +10,8 @@ import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
-from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.core.v1.pods.validation.pod import WHOLE, validate_pod
 from podfit.api.meta.base import ResourceList
 from podfit.api.meta.validation.metadata import validate_meta_update
@@ -65,7 +66,7 @@ def _carried(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Co
 
 def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
     """Every rule, in upstream's order; `new` has been prepared."""
-    if MIRROR in old.metadata.annotations:
+    if is_mirror(old):
         return [forbidden(WHOLE, "static pods cannot be resized")]
     if old.spec.os is not None and old.spec.os.name == "windows":
         return [forbidden(WHOLE, "windows pods cannot be resized")]

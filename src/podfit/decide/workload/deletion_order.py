@@ -13,7 +13,7 @@ from functools import cmp_to_key
 
 import msgspec
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import sidecar_names
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
@@ -62,7 +62,7 @@ def _facts(pod: Pod, crowd: int) -> _Facts:
 
 def _restarts(pod: Pod) -> tuple[int, int]:
     """The most restarts of a container, and of a sidecar."""
-    sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
+    sidecars = sidecar_names(pod.spec)
     status = pod.status
     regular = max((container.restart_count for container in status.container_statuses), default=0)
     beside = [container.restart_count for container in status.init_container_statuses if container.name in sidecars]

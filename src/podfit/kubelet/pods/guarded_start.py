@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.container_status import ContainerState, ContainerStateWaiting
+from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
 from podfit.decide.pod.attempts import AttemptVerdict, Mark, form_of
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.worker_context import WorkerContext
-from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.supervisor import Supervisor
 

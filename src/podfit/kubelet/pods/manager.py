@@ -14,6 +14,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.static_pods import from_api, is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.decide.node.effects import Preempting, Rejected, Unsaved
@@ -38,7 +39,6 @@ from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.static.annotations import from_api, is_mirror
 from podfit.kubelet.static.successors import Successors
 from podfit.net.supervisor import Supervisor
 

@@ -17,6 +17,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import Lifecycle
+from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
@@ -47,7 +48,6 @@ from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
 from podfit.kubelet.sources.services import ServiceVariables
-from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.containers import POST_START_ERROR
 from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
 

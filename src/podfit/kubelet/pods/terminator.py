@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
@@ -22,7 +23,6 @@ from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.static.annotations import is_static
 
 log = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from podfit.api.core.v1.pods.phase import has_ended
+from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
 from podfit.core.clock import Timer
@@ -27,7 +28,6 @@ from podfit.kubelet.pods.terminator import PodEnd
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
-from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.inputs import Failure
 from podfit.kubelet.status.writer import MirrorWriter, StatusWriter

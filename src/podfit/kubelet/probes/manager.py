@@ -11,7 +11,7 @@ When a task ends by itself (the container will not run again) another look begin
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import lasting_containers
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.probes import Probe
 from podfit.api.core.v1.pods.restart_policy import starts_again
@@ -54,7 +54,7 @@ class ProbeManager:
     def look(self, pod: Pod, containers: Sequence[ContainerStatus]) -> Health:
         """What is known of these containers, newest first. What is not ready yet is probed now. `pod` is the API's."""
         uid, newest = pod.metadata.uid, _newest(containers)
-        for container in _probed(pod):
+        for container in lasting_containers(pod.spec):
             startup = self._result((uid, container.name, ProbeKind.STARTUP), newest.get(container.name))
             for kind, probe in probes_of(container):
                 started = container.startup_probe is None or startup is Result.SUCCESS
@@ -110,7 +110,7 @@ class ProbeManager:
 
     def _health(self, pod: Pod, newest: Mapping[str, ContainerStatus]) -> Health:
         uid, unstarted, unready, failed = pod.metadata.uid, set[str](), set[str](), dict[str, ProbeKind]()
-        for container in _probed(pod):
+        for container in lasting_containers(pod.spec):
             instance = newest.get(container.name)
             if instance is None or instance.state is not ContainerState.RUNNING:
                 continue
@@ -152,12 +152,6 @@ def probes_of(container: Container) -> Iterator[tuple[ProbeKind, Probe]]:
     ):
         if probe is not None:
             yield kind, probe
-
-
-def _probed(pod: Pod) -> Iterator[Container]:
-    """Containers that can have probes: regular ones and sidecars."""
-    yield from pod.spec.containers
-    yield from (container for container in pod.spec.init_containers if is_sidecar(container))
 
 
 def _newest(containers: Iterable[ContainerStatus]) -> dict[str, ContainerStatus]:

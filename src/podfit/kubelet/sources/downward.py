@@ -7,6 +7,7 @@ allocated at the container's start, while a volume follows a resize.
 import re
 from collections.abc import Callable, Mapping
 
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.references import ResourceFieldSelector
@@ -64,7 +65,7 @@ def resource_value(pod: Pod, container: Container, selector: ResourceFieldSelect
 
 
 def _container(pod: Pod, name: str) -> Container:
-    for container in (*pod.spec.containers, *pod.spec.init_containers):
+    for container in all_containers(pod.spec):
         if container.name == name:
             return container
     raise Unsupported(f"container {name} not found")

@@ -13,6 +13,7 @@ import yaml
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.affinity import Toleration
+from podfit.api.core.v1.pods.static_pods import FILE, HASH, SEEN, SOURCE
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.core.v1.pods.validation.pod import validate_pod_create
 from podfit.api.defaults import apply_defaults
@@ -21,7 +22,6 @@ from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
 from podfit.decide.node_rights.references import referred_by
 from podfit.decide.pod.qos import qos_class
-from podfit.kubelet.static.annotations import FILE, HASH, SEEN, SOURCE
 from podfit.net.files import flat
 
 EVERYTHING = Toleration(operator="Exists", effect="NoExecute")

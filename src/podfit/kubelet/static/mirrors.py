@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.static_pods import HASH, is_mirror, mirrored_uid
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodStatus
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.kubelet.static.annotations import HASH, is_mirror, mirrored_uid
 
 log = logging.getLogger(__name__)
 

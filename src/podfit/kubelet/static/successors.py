@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
-from podfit.kubelet.static.annotations import is_static
 
 
 class Successors:

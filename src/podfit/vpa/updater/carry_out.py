@@ -7,9 +7,6 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta import codec
-from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
-from podfit.api.policy.v1.types import Eviction
 from podfit.client.events import EventRecorder
 from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
@@ -36,7 +33,7 @@ class Writer:
         """Through the eviction API, which keeps disruption budgets; only this very pod."""
         pod, meta = action.pod, action.pod.metadata
         try:
-            await self._ask_eviction(pod)
+            await self._client.evict(pod)
         except (ApiError, ConnectionError) as error:
             log.info("pod not evicted pod=%s/%s error=%s", meta.namespace, meta.name, error)
             return ActionOutcome.REFUSED
@@ -46,21 +43,10 @@ class Writer:
         self._recorder.event(vpa, NORMAL, "EvictedPod", f"Pod {meta.name} was evicted, to be made anew as recommended.")
         return ActionOutcome.DONE
 
-    async def _ask_eviction(self, pod: Pod, *, dry_run: bool = False) -> None:
-        meta = pod.metadata
-        eviction = Eviction(
-            metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
-            delete_options=DeleteOptions(
-                preconditions=Preconditions(uid=meta.uid), dry_run=("All",) if dry_run else ()
-            ),
-        )
-        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
-        await self._client.request("POST", path, codec.encode(eviction), query={"dryRun": "All"} if dry_run else None)
-
     async def _may_restart(self, pod: Pod) -> bool:
         """Whether the pod could be evicted now: then its containers may restart as well."""
         try:
-            await self._ask_eviction(pod, dry_run=True)
+            await self._client.evict(pod, dry_run=True)
         except (ApiError, ConnectionError) as error:
             text = "pod not resized, which would restart a container pod=%s/%s error=%s"
             log.info(text, pod.metadata.namespace, pod.metadata.name, error)

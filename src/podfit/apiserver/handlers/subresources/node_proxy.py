@@ -3,6 +3,7 @@
 from functools import partial
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.aggregate import with_ephemeral
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.context import KUBELET_CLIENT, Context
@@ -67,8 +68,7 @@ def chosen_container(pod: Pod, asked: str) -> str:
     """The one that is asked for, or the only one there is. Raises 400."""
     spec = pod.spec
     if asked:
-        containers = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
-        if asked not in (container.name for container in containers):
+        if asked not in (container.name for container in with_ephemeral(spec)):
             raise bad_request(f"container {asked} is not valid for pod {pod.metadata.name}")
         return asked
     if len(spec.containers) == 1:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import lasting_containers
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.api.meta.base import ResourceList
@@ -86,7 +86,7 @@ def _request(pod: Pod, resource: str, container: str, gates: FeatureGates) -> in
         if whole is None:
             raise Unmeasured(f"missing pod-level request for {resource} in Pod {pod.metadata.name}")
         return whole.milli()
-    counted = [one for one in _containers(pod) if container in ("", one.name)]
+    counted = [one for one in lasting_containers(pod.spec) if container in ("", one.name)]
     if container and not counted:
         raise Unmeasured(f"container {container} not found in Pod {pod.metadata.name}")
     total = 0
@@ -123,7 +123,3 @@ def as_granted(pod: Pod) -> Pod:
 def _with_requests(wished: ResourceRequirements, has: ResourceList) -> ResourceRequirements:
     """What is not wished does not count, and what is not told is as it is wished."""
     return replace(wished, requests=wished.requests | {name: has[name] for name in wished.requests if name in has})
-
-
-def _containers(pod: Pod) -> Iterable[Container]:
-    return (*pod.spec.containers, *filter(is_sidecar, pod.spec.init_containers))

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from podfit.api.core.v1.pods.phase import has_ended
-from podfit.api.core.v1.pods.types import MIRROR, Pod
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
@@ -140,7 +141,7 @@ def _may_end(neighbour: _Neighbour, deferred: Pod) -> bool:
         bool(neighbour.holds)
         and _priority(neighbour.pod) < _priority(deferred)
         and deferred.spec.preemption_policy != "Never"
-        and MIRROR not in neighbour.pod.metadata.annotations
+        and not is_mirror(neighbour.pod)
     )
 
 

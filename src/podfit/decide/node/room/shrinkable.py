@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
-from podfit.api.core.v1.pods.types import MIRROR, Pod
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
@@ -35,7 +36,7 @@ def slack(pod: Pod, targets: Mapping[str, MinimumSize], gates: FeatureGates) -> 
     With `spec.resources` the pod counts as a whole, whatever its containers ask for, so it cannot give. Where init
     containers need more than the regular ones, shrinking these frees less than it takes, or nothing.
     """
-    if pod.spec.resources is not None or MIRROR in pod.metadata.annotations:
+    if pod.spec.resources is not None or is_mirror(pod):
         return {}
     reducible = dict(_reducible(pod, targets))
     smallest = _shrunk(pod, {name: _reduced(pod, name, less) for name, less in reducible.items()})

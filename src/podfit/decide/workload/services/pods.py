@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import lasting_containers
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.references import ObjectReference
@@ -74,18 +74,17 @@ def reference_of(pod: Pod) -> ObjectReference:
 
 def ports_of(service: Service, pod: Pod) -> tuple[Port, ...]:
     """Of the service's ports those that the pod has."""
-    found = ((port, _number(port, pod)) for port in service.spec.ports)
+    found = ((port, number_of(port, pod)) for port in service.spec.ports)
     return tuple(
         Port(port.name, number, port.protocol, port.app_protocol) for port, number in found if number is not None
     )
 
 
-def _number(port: ServicePort, pod: Pod) -> int | None:
-    """A name is that of a port of one of its containers, of the same protocol; of sidecars, too."""
+def number_of(port: ServicePort, pod: Pod) -> int | None:
+    """Of the pod's port. A name is that of a port of one of its containers, of the same protocol; of sidecars, too."""
     if isinstance(port.target_port, int):
         return port.target_port or port.port
-    sidecars = (container for container in pod.spec.init_containers if is_sidecar(container))
-    for container in (*pod.spec.containers, *sidecars):
+    for container in lasting_containers(pod.spec):
         for known in container.ports:
             if (known.name, known.protocol) == (port.target_port, port.protocol):
                 return known.container_port

@@ -9,6 +9,7 @@ from podfit.api.batch.v1.types import (
     PodFailurePolicyRule,
     SuccessPolicyRule,
 )
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import nonnegative
 from podfit.core.fields import FieldError, duplicate, invalid, required, too_long, too_many, unsupported
@@ -32,7 +33,7 @@ def validate_failure_policy(spec: JobSpec, path: str) -> list[FieldError]:
     assert spec.pod_failure_policy is not None
     rules, inside = spec.pod_failure_policy.rules, spec.template.spec
     errors = [too_many(f"{path}.rules", len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
-    containers = {container.name for container in (*inside.containers, *inside.init_containers)}
+    containers = {container.name for container in all_containers(inside)}
     for index, rule in enumerate(rules):
         errors += _failure_rule(spec, rule, f"{path}.rules[{index}]", containers)
     return errors

@@ -6,7 +6,7 @@ runs in the end, regular containers and sidecars together, or the hungriest mome
 
 from collections.abc import Callable
 
-from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.containers import Container, EphemeralContainer
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta.base import ResourceList
 from podfit.core.resources import add, maximum
@@ -20,6 +20,24 @@ def is_sidecar(container: Container) -> bool:
 def all_containers(spec: PodSpec) -> tuple[Container, ...]:
     """Init containers, then regular ones, as they start. Ephemeral containers have no size and are not among them."""
     return (*spec.init_containers, *spec.containers)
+
+
+def with_ephemeral(spec: PodSpec) -> tuple[Container | EphemeralContainer, ...]:
+    """All that a pod can have, the ephemeral ones last."""
+    return (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
+
+
+def sidecars(spec: PodSpec) -> tuple[Container, ...]:
+    return tuple(filter(is_sidecar, spec.init_containers))
+
+
+def sidecar_names(spec: PodSpec) -> frozenset[str]:
+    return frozenset(container.name for container in spec.init_containers if is_sidecar(container))
+
+
+def lasting_containers(spec: PodSpec) -> tuple[Container, ...]:
+    """What runs once a pod has started: regular containers, then sidecars."""
+    return (*spec.containers, *sidecars(spec)) if spec.init_containers else spec.containers
 
 
 def aggregate(spec: PodSpec, measure: Callable[[Container], ResourceList]) -> ResourceList:

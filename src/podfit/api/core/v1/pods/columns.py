@@ -3,7 +3,7 @@
 from typing import Any
 
 from podfit.api.columns import AGE, NAME, NONE, age, since, wide
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import sidecar_names
 from podfit.api.core.v1.pods.container_status import ContainerStateTerminated, ContainerStatus
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
@@ -72,7 +72,7 @@ def _holds(pod: Pod, sort: str) -> bool:
     return any(condition.type == sort and condition.status == "True" for condition in pod.status.conditions)
 
 
-def _done(status: ContainerStatus, sidecars: set[str]) -> bool:
+def _done(status: ContainerStatus, sidecars: frozenset[str]) -> bool:
     """Whether what comes after this init container may begin."""
     return _succeeded(status) or bool(status.name in sidecars and status.started)
 
@@ -83,14 +83,14 @@ def _succeeded(status: ContainerStatus) -> bool:
 
 def _looked_at(pod: Pod) -> tuple[ContainerStatus, ...]:
     """Init containers up to the first that is not through; what is told of later ones does not count."""
-    sidecars, initial = _sidecars(pod), pod.status.init_container_statuses
+    sidecars, initial = sidecar_names(pod.spec), pod.status.init_container_statuses
     waits = next((index for index, status in enumerate(initial) if not _done(status, sidecars)), len(initial))
     return initial[: waits + 1]
 
 
 def _initializing(pod: Pod) -> str:
     """What the first init container that is not through says; empty when all are."""
-    sidecars = _sidecars(pod)
+    sidecars = sidecar_names(pod.spec)
     for index, status in enumerate(pod.status.init_container_statuses):
         state = status.state
         if _done(status, sidecars):
@@ -123,16 +123,12 @@ def _of_containers(pod: Pod, otherwise: str) -> str:
     return reason
 
 
-def _sidecars(pod: Pod) -> set[str]:
-    return {container.name for container in pod.spec.init_containers if is_sidecar(container)}
-
-
 def _expected(pod: Pod) -> int:
-    return len(pod.spec.containers) + len(_sidecars(pod))
+    return len(pod.spec.containers) + len(sidecar_names(pod.spec))
 
 
 def _ready(pod: Pod) -> int:
-    sidecars = _sidecars(pod)
+    sidecars = sidecar_names(pod.spec)
     ready = sum(
         bool(status.name in sidecars and status.started and status.ready) and not _succeeded(status)
         for status in _looked_at(pod)
@@ -144,7 +140,7 @@ def _ready(pod: Pod) -> int:
 
 def _restarts(pod: Pod, now: str) -> str:
     """While initialising those of init containers count, afterwards those of sidecars and regular ones."""
-    sidecars = _sidecars(pod)
+    sidecars = sidecar_names(pod.spec)
     initial = _looked_at(pod)
     if _initializing(pod) and not _holds(pod, "Initialized"):
         counted = initial

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import all_containers, is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ContainerPort, ContainerRestartRule, EphemeralContainer
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.core.v1.pods.validation.env import validate_env, validate_env_from
@@ -124,7 +124,7 @@ def _live_only(container: Container, path: str) -> list[FieldError]:
 def validate_ephemeral_containers(spec: PodSpec, around: PodContext, path: str) -> list[FieldError]:
     """For debugging: no ports, no probes, no resources of its own (R-025)."""
     errors = []
-    hosts = {container.name for container in (*spec.containers, *spec.init_containers)}
+    hosts = {container.name for container in all_containers(spec)}
     seen = set(hosts)
     for index, container in enumerate(spec.ephemeral_containers):
         where = f"{path}[{index}]"

@@ -5,6 +5,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.aggregate import with_ephemeral
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.security import AppArmorProfile, SecurityContext
 from podfit.api.core.v1.pods.types import Pod, PodSpec
@@ -63,7 +64,7 @@ def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
         yield _of_annotation(path, SECCOMP_POD, _SECCOMP_TEXT)
     if not any(key.startswith(_OF_CONTAINERS) for key in annotations):
         return
-    for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):
+    for container in with_ephemeral(spec):
         context = container.security_context or SecurityContext()
         key = SECCOMP_CONTAINER + container.name
         if context.seccomp_profile is None and key in annotations:

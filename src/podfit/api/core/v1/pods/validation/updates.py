@@ -4,7 +4,8 @@ import msgspec
 
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.containers import Container
-from podfit.api.core.v1.pods.types import MIRROR, Pod, PodIP, PodSpec
+from podfit.api.core.v1.pods.static_pods import is_mirror
+from podfit.api.core.v1.pods.types import Pod, PodIP, PodSpec
 from podfit.api.core.v1.pods.validation.annotations import validate_annotation_update, validate_pod_annotations
 from podfit.api.core.v1.pods.validation.containers import validate_images
 from podfit.api.core.v1.pods.validation.placement_updates import validate_placement_update, with_node_affinity_of
@@ -168,7 +169,7 @@ def validate_ephemeral_update(new: Pod, old: Pod, gates: FeatureGates) -> list[F
     """Guests may come; they neither change nor leave."""
     path = "spec.ephemeralContainers"
     errors = _as_new(new, old, gates)
-    if MIRROR in old.metadata.annotations:
+    if is_mirror(old):
         return [forbidden(WHOLE, "static pods do not support ephemeral containers")]
     present = {container.name: container for container in new.spec.ephemeral_containers}
     for container in old.spec.ephemeral_containers:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from podfit.api.core.v1.pods.aggregate import with_ephemeral
 from podfit.api.core.v1.pods.containers import Container, EphemeralContainer
 from podfit.api.core.v1.pods.security import WindowsSecurityContextOptions
 from podfit.api.core.v1.pods.types import PodSpec
@@ -101,7 +102,7 @@ def _windows(spec: PodSpec, path: str) -> list[FieldError]:
 
 def validate_host_processes(spec: PodSpec, path: str) -> list[FieldError]:
     """Either every container is a process of the host or none is, and then the pod is on the host's network."""
-    containers = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
+    containers = with_ephemeral(spec)
     contexts = [container.security_context for container in containers]
     options = spec.security_context.windows_options if spec.security_context else None
     if options is None and all(context is None or context.windows_options is None for context in contexts):

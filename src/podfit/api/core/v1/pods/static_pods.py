@@ -1,4 +1,4 @@
-"""The marks of static pods and of their mirrors."""
+"""Static pods, which a kubelet runs because of a file, and their mirrors: the marks of both."""
 
 from msgspec.structs import replace
 
@@ -7,7 +7,8 @@ from podfit.api.core.v1.pods.types import MIRROR, Pod
 SOURCE = "kubernetes.io/config.source"
 HASH = "kubernetes.io/config.hash"
 SEEN = "kubernetes.io/config.seen"
-FILE = "file"
+FILE, API = "file", "api"
+"""What `SOURCE` says; a pod that does not say comes from the API."""
 
 
 def is_static(pod: Pod) -> bool:
