@@ -15,14 +15,14 @@ import yaml
 
 from actions.shop import NAMESPACE, Shop, promise
 from podfit.actions.resize_pods import Options, Outcome, difference, may_begin
-from podfit.answers.plan import PodRequest
-from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, NOT_KNOWN, PROTECTED, REFUSED, UNCHANGED, PodPlan
-from podfit.answers.read_plan import Planned
-from podfit.answers.resize_request import Amount, RequestError, ResizeRequest, apply, can_undo, from_template
-from podfit.answers.several_targets import merged
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, Target
-from podfit.answers.why_vpa_next import SETTINGS
+from podfit.answers.autoscaling.updater import SETTINGS
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import PodRequest
+from podfit.answers.plan.read_plan import Planned
+from podfit.answers.plan.resize_request import Amount, RequestError, ResizeRequest, apply, can_undo, from_template
+from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, NOT_KNOWN, PROTECTED, REFUSED, UNCHANGED, PodPlan
+from podfit.answers.plan.several_targets import merged
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler

@@ -5,12 +5,12 @@ from typing import Any
 
 from kubelet.harness import Node
 from podfit.actions.resize_pods import Options, Outcome, carry_out
-from podfit.answers.plan import plan_requests, requests_of
-from podfit.answers.read_plan import Planned
-from podfit.answers.resize_request import Amount, ResizeRequest
-from podfit.answers.several_targets import merged
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import plan_requests, requests_of
+from podfit.answers.plan.read_plan import Planned
+from podfit.answers.plan.resize_request import Amount, ResizeRequest
+from podfit.answers.plan.several_targets import merged
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client

@@ -6,7 +6,7 @@ import pytest
 
 from actions.shop import NAMESPACE, Shop, cpu, promise
 from podfit.actions.resize_pods import Options, carry_out, objection
-from podfit.answers.plan_result import FITS, PROTECTED
+from podfit.answers.plan.result import FITS, PROTECTED
 from podfit.api.meta.codec import convert
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from support.access import send

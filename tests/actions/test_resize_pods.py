@@ -11,11 +11,11 @@ from answers.conversation import PODS, Conversation
 from answers.conversation import pod as canned
 from kubelet.harness import Node
 from podfit.actions.resize_pods import LOOK_SECONDS, Options, carry_out, difference
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import ERROR, FITS, UNCHANGED
-from podfit.answers.resize_request import BEFORE, Amount, RequestError, ResizeRequest, apply
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import BEFORE, Amount, RequestError, ResizeRequest, apply
+from podfit.answers.plan.result import ERROR, FITS, UNCHANGED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity

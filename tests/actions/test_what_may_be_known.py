@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from actions.shop import NAMESPACE, Shop, cpu, promise
 from podfit.actions.resize_pods import Options, carry_out
-from podfit.answers.plan_result import DEFERRED, NOT_KNOWN, REFUSED
-from podfit.answers.rights import missing_right
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import NODE, POD, Target
-from podfit.answers.why import why_pod
+from podfit.answers.facts.rights import missing_right
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import NODE, POD, Target
+from podfit.answers.plan.result import DEFERRED, NOT_KNOWN, REFUSED
+from podfit.answers.why.pods import why_pod
 from podfit.api.core.v1.nodes.types import Node
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

@@ -8,13 +8,13 @@ import random
 from collections.abc import Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
-from podfit.answers.live_node import live_node
-from podfit.answers.plan import PodRequest, plan_requests
-from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
-from podfit.answers.resize_request import Amount, ResizeRequest, apply
-from podfit.answers.several_targets import merged
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.node.live_node import live_node
+from podfit.answers.plan.plan import PodRequest, plan_requests
+from podfit.answers.plan.resize_request import Amount, ResizeRequest, apply
+from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
+from podfit.answers.plan.several_targets import merged
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace

@@ -6,8 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import (
+from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import Amount, RequestError, ResizeRequest, apply
+from podfit.answers.plan.result import (
     CRASH,
     DEFERRED,
     ENDED,
@@ -19,8 +21,6 @@ from podfit.answers.plan_result import (
     UNSCHEDULABLE,
     Plan,
 )
-from podfit.answers.resize_request import Amount, RequestError, ResizeRequest, apply
-from podfit.answers.snapshot import Snapshot
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace

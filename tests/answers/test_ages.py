@@ -3,14 +3,14 @@
 import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
-from podfit.answers.ages import age_of
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import DEFERRED, ERROR, FITS, INFEASIBLE, NOT_KNOWN, REFUSED, Plan
-from podfit.answers.resize_request import ResizeRequest, parse_amount
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
-from podfit.answers.why import why_pod
-from podfit.answers.why_node import why_node
+from podfit.answers.facts.ages import age_of
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.result import DEFERRED, ERROR, FITS, INFEASIBLE, NOT_KNOWN, REFUSED, Plan
+from podfit.answers.why.node import why_node
+from podfit.answers.why.pods import why_pod
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 

@@ -6,11 +6,11 @@ import pytest
 
 from answers.conversation import Conversation, pod
 from answers.test_why_vpa import recommended, vpa
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import Plan
-from podfit.answers.resize_request import ResizeRequest, parse_amount
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.result import Plan
 
 APPS = "/apis/apps/v1/namespaces/shop"
 VPAS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalers"

@@ -1,6 +1,6 @@
 import pytest
 
-from podfit.answers import kinds
+from podfit.answers.facts import kinds
 from podfit.api.registry import info_for
 from podfit.client.resource import Resource
 

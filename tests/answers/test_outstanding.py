@@ -6,8 +6,11 @@ import pytest
 
 from answers.conversation import METRICS, Conversation, pod
 from answers.test_why_node import unscheduled
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import (
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import NODE, POD, Target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.result import (
     CRASH,
     DEFERRED,
     ENDED,
@@ -19,11 +22,8 @@ from podfit.answers.plan_result import (
     UNSCHEDULABLE,
     PodPlan,
 )
-from podfit.answers.resize_request import ResizeRequest, parse_amount
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import NODE, POD, Target
-from podfit.answers.why import PodWhy, why_pod
-from podfit.answers.why_node import why_node
+from podfit.answers.why.node import why_node
+from podfit.answers.why.pods import PodWhy, why_pod
 from podfit.core.times import parse_time
 
 NOW = parse_time("2026-01-01T00:14:00Z")

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, MACHINE, NO_MANAGERS, Node
 from kubelet.test_static_policies import STATIC
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import DEFERRED, INFEASIBLE, Plan
-from podfit.answers.resize_request import ResizeRequest, apply, parse_amount
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, apply, parse_amount
+from podfit.answers.plan.result import DEFERRED, INFEASIBLE, Plan
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from answers.situations import Situation, busy, compared
 from kubelet.fake_runtime import FakeCgroups, FakeRuntime
 from kubelet.harness import IDENTITY, Node
-from podfit.answers.plan_result import CRASH, DEFERRED, ENDED, ERROR, FITS, REFUSED, UNCHANGED, UNSCHEDULABLE
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, Target
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.result import CRASH, DEFERRED, ENDED, ERROR, FITS, REFUSED, UNCHANGED, UNSCHEDULABLE
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.scheduling.v1.types import PriorityClass

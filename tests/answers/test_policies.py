@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from answers.conversation import CONFIGZ, NODE, Conversation, configz, pod
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, Plan
-from podfit.answers.policies import Policies, policies_of
-from podfit.answers.resize_request import ResizeRequest, parse_amount
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.why import why_pod
+from podfit.answers.facts.settings import Policies, policies_of
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, Plan
+from podfit.answers.why.pods import why_pod
 from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
 

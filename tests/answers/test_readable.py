@@ -2,8 +2,8 @@
 
 import pytest
 
-from podfit.answers.readable import readable, readable_amount, readable_text, why_the_class_stays
-from podfit.answers.rights import by_rights
+from podfit.answers.facts.readable import readable, readable_amount, readable_text, why_the_class_stays
+from podfit.answers.facts.rights import by_rights
 
 NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
 

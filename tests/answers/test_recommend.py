@@ -10,9 +10,9 @@ import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
 from cli.test_questions import ask
-from podfit.answers.recommend import Recommendations, recommend
-from podfit.answers.recommended_facts import FactsReader, UsageWindow
-from podfit.answers.target import WORKLOADS, Kind
+from podfit.answers.autoscaling.recommend import Recommendations, recommend
+from podfit.answers.autoscaling.recommended_facts import FactsReader, UsageWindow
+from podfit.answers.facts.target import WORKLOADS, Kind
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
 from podfit.cli.recommend import total_saved

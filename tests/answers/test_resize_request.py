@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from podfit.answers.resize_request import (
+from podfit.answers.plan.resize_request import (
     BEFORE,
     RequestError,
     ResizeRequest,

@@ -9,9 +9,17 @@ from answers.conversation import pod
 from answers.workshop import APPS, SIZES, Workshop, template
 from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome
-from podfit.answers.resize_request import BEFORE, ResizeRequest, parse_amount
-from podfit.answers.target import WORKLOADS, parse_target
-from podfit.answers.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, TemplatePlan, read_workload, template_plan
+from podfit.answers.facts.target import WORKLOADS, parse_target
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, parse_amount
+from podfit.answers.plan.template import (
+    REFUSED,
+    ROLLS_OUT,
+    STORED,
+    UNCHANGED,
+    TemplatePlan,
+    read_workload,
+    template_plan,
+)
 from podfit.net.wire import Request, Response
 
 CPU = ResizeRequest({"cpu": parse_amount("--cpu", "700m")})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
-from podfit.answers.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.top import Top, TopFacts, TopReader, top
 from podfit.core.errors import ApiError
 from podfit.net.exposition import samples

@@ -6,9 +6,9 @@ import pytest
 
 from answers.conversation import NODE as PATH
 from answers.conversation import Conversation, pod
-from podfit.answers.snapshot import Reader
-from podfit.answers.target import NODE, Target
-from podfit.answers.why_node import NodeWhy, why_node
+from podfit.answers.facts.snapshot import Reader
+from podfit.answers.facts.target import NODE, Target
+from podfit.answers.why.node import NodeWhy, why_node
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 

@@ -6,8 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.answers.removal_facts import RemovalFacts, read_removal_facts
-from podfit.answers.why_removable import NOT_KNOWN, NOT_REMOVABLE, REMOVABLE, RemovableWhy, why_removable
+from podfit.answers.why.removable import (
+    NOT_KNOWN,
+    NOT_REMOVABLE,
+    REMOVABLE,
+    RemovableWhy,
+    RemovalFacts,
+    read_removal_facts,
+    why_removable,
+)
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert

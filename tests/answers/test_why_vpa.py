@@ -6,8 +6,8 @@ import pytest
 
 from answers.conversation import PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT, VPAS
-from podfit.answers.why_vpa import BELOW, WITHIN, VpaWhy, read_facts, why_vpa
-from podfit.answers.why_vpa_steps import estimate_steps
+from podfit.answers.autoscaling.estimate_steps import estimate_steps
+from podfit.answers.why.vpa import BELOW, WITHIN, VpaWhy, read_facts, why_vpa
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 

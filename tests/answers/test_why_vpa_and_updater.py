@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podfit.answers.why_vpa import read_facts
-from podfit.answers.why_vpa_next import SETTINGS, next_pass
+from podfit.answers.autoscaling.updater import SETTINGS, next_pass
+from podfit.answers.why.vpa import read_facts
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.actions import Deed, Verdict
 from podfit.vpa.updater.updater import Updater, UpdaterSettings

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from podfit.answers.readable import readable_amount
-from podfit.answers.recommend import Size, recommend
-from podfit.answers.recommended_facts import FactsReader, UsageWindow
-from podfit.answers.why_vpa import read_facts, why_vpa
-from podfit.answers.why_vpa_steps import estimate_steps
+from podfit.answers.autoscaling.estimate_steps import estimate_steps
+from podfit.answers.autoscaling.recommend import Size, recommend
+from podfit.answers.autoscaling.recommended_facts import FactsReader, UsageWindow
+from podfit.answers.facts.readable import readable_amount
+from podfit.answers.why.vpa import read_facts, why_vpa
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.estimate import LATER
 from podfit.decide.autoscaling.flags import EstimatorFlags

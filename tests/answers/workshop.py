@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from answers.conversation import PODS, Conversation, merge, pod
-from podfit.answers.template import bare
+from podfit.answers.plan.template import bare
 from podfit.net.wire import Request, Response
 
 APPS = "/apis/apps/v1/namespaces/shop"

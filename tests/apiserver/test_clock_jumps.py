@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podfit.answers.room_notice import LEASE, NAMESPACE, Room, read_room
+from podfit.answers.facts.settings import LEASE, NAMESPACE, Room, read_room
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.events.types import Event, EventSeries

@@ -9,7 +9,7 @@ import pytest
 from answers.conversation import PODS, Conversation, pod
 from cli.test_questions import ask
 from cli.test_resize import workshop
-from podfit.answers.commands import Commands
+from podfit.answers.facts.commands import Commands
 from podfit.cli.app import run
 from podfit.client.kubeconfig import Access
 from podfit.client.kubeconfig_edit import standalone

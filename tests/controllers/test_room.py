@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, Node
-from podfit.answers.budgets import read_budgets
 from podfit.answers.export import export
-from podfit.answers.plan import plan
-from podfit.answers.plan_result import DEFERRED, PodPlan
-from podfit.answers.resize_request import ResizeRequest, parse_amount
-from podfit.answers.room_notice import Room, read_room
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, Target
-from podfit.answers.why import PodWhy, why_pod
+from podfit.answers.facts.budgets import read_budgets
+from podfit.answers.facts.settings import Room, read_room
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.plan import plan
+from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.result import DEFERRED, PodPlan
+from podfit.answers.why.pods import PodWhy, why_pod
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod

@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podfit.answers.ages import Age
-from podfit.answers.live_node import LiveNode
-from podfit.answers.pod_state import DEFERRED, INFEASIBLE, UNSEEN, state_of
-from podfit.answers.sizes import sizes_of
+from podfit.answers.facts.ages import Age
+from podfit.answers.facts.pod_state import DEFERRED, INFEASIBLE, UNSEEN, sizes_of, state_of
+from podfit.answers.node.live_node import LiveNode
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
 from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.core.v1.pods.types import Pod, PodCondition

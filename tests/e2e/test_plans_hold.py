@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import pytest
 
 from answers.situations import HEAVY, Situation, busy, compared
-from podfit.answers.plan_result import DEFERRED, FITS, REFUSED, UNCHANGED
-from podfit.answers.snapshot import Reader, Snapshot, by_pod
-from podfit.answers.target import POD, Target
-from podfit.answers.usage import UsageReader
+from podfit.answers.facts.snapshot import Reader, Snapshot, by_pod
+from podfit.answers.facts.target import POD, Target
+from podfit.answers.facts.usage import UsageReader
+from podfit.answers.plan.result import DEFERRED, FITS, REFUSED, UNCHANGED
 from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.phase import ENDED

@@ -8,10 +8,10 @@ import asyncio
 from typing import Any
 
 from podfit.actions.resize_pods import Options, Outcome, difference
-from podfit.answers.commands import Commands
-from podfit.answers.resize_request import BEFORE, ResizeRequest, apply_to_template, remembered
-from podfit.answers.target import Target
-from podfit.answers.template import (
+from podfit.answers.facts.commands import Commands
+from podfit.answers.facts.target import Target
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply_to_template, remembered
+from podfit.answers.plan.template import (
     REFUSED,
     REPLICA_SETS,
     ROLLS_OUT,

@@ -7,10 +7,10 @@ from contextlib import aclosing
 
 import msgspec
 
-from podfit.answers.kinds import PODS
-from podfit.answers.pod_state import DEFERRED, ENDED, FAILING, INFEASIBLE, SETTLED
-from podfit.answers.snapshot import Snapshot
-from podfit.answers.why import PodWhy, why_pod
+from podfit.answers.facts.kinds import PODS
+from podfit.answers.facts.pod_state import DEFERRED, ENDED, FAILING, INFEASIBLE, SETTLED
+from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.why.pods import PodWhy, why_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

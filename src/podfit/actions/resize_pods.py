@@ -18,18 +18,18 @@ from typing import Any
 import msgspec
 
 from podfit.actions.follow import Follow, Follower
-from podfit.answers.ages import Age
-from podfit.answers.budgets import cover_both, read_budgets
-from podfit.answers.commands import HERE, Commands
-from podfit.answers.effects import ResourceChange, resizing
-from podfit.answers.kinds import PODS
-from podfit.answers.plan_result import ERROR, UNCHANGED, Plan, PodPlan
-from podfit.answers.pod_state import granted
-from podfit.answers.read_plan import Planned
-from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered
-from podfit.answers.snapshot import PodName
-from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
-from podfit.answers.why import PodWhy
+from podfit.answers.facts.ages import Age
+from podfit.answers.facts.budgets import cover_both, read_budgets
+from podfit.answers.facts.commands import HERE, Commands
+from podfit.answers.facts.kinds import PODS
+from podfit.answers.facts.pod_state import granted
+from podfit.answers.facts.snapshot import PodName
+from podfit.answers.plan.effects import ResourceChange, resizing
+from podfit.answers.plan.read_plan import Planned
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply, remembered
+from podfit.answers.plan.result import ERROR, UNCHANGED, Plan, PodPlan
+from podfit.answers.plan.template import REFUSED as TEMPLATE_REFUSED
+from podfit.answers.why.pods import PodWhy
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.rest import MERGE_PATCH, Client

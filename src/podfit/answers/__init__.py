@@ -1,19 +1,12 @@
-"""Answers before action: what a resize would do, and why one waits, on any cluster and read only.
+"""Answers before action: what a resize would do, and why one waits, on any cluster and read only. Rooms by question:
 
-    resize_request  --cpu, --memory and a manifest, laid over a pod
-    target     KIND/NAME, and the pods behind it
-    snapshot   everything an answer needs, read once
-    ages       what servers older than 1.36 do differently
-    plan       snapshot and resize request to a verdict for each pod (`plan_verdicts`, `plan_result`, `plan_notes`)
-    why        snapshot to the reasons of what is; `why_node` those of a node, `pod_state` how it stands with a resize
-    why_vpa    the same for the numbers of a VerticalPodAutoscaler
-    top        usage beside sizes, read by `usage`, `throttling` and `vpas`
-    export     snapshot to what the next deploy has to say
-    drift      snapshot and template to where they differ
-    template   what a change of a workload's template would come to
+    facts/        what is read, once: `snapshot`, `target` (KIND/NAME), `usage`, `budgets`; how it is named and shown
+    node/         the node machine on what the API tells: `live_node`, `making_room`, and who holds a node's allocation
+    autoscaling/  VPAs: what they recommend and why, and what the updater does next
+    plan/         `plan` and `resize`: a snapshot and a resize request to a verdict for each pod; `template`
+    why/          the reasons of what is: of `pods`, a `node`, a `vpa`, and of nodes that could go (`removable`)
+    export, drift, top    what the next deploy has to say; where pods and template differ; usage beside sizes
 
-Nothing here writes: what carries a plan out is `podfit.actions`.
-
-`plan`, `why`, `export`, `drift` and the arranging of `top` are pure: the same `decide` functions as in the API server
-and on the node, applied to a snapshot.
+Nothing here writes: what carries a plan out is `podfit.actions`. Apart from the readers all is pure: the same `decide`
+functions as in the API server and on the node, applied to a snapshot.
 """

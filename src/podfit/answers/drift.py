@@ -4,19 +4,17 @@ Compared is what a pod made from the template today would get: defaults of the A
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
-from podfit.answers.effects import RESOURCES
 from podfit.answers.export import held_by, running
-from podfit.answers.resize_request import NOTHING, RequestError
-from podfit.answers.snapshot import Snapshot
-from podfit.answers.target import Target
+from podfit.answers.facts.pod_state import RESOURCES
+from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.facts.target import Target
+from podfit.answers.plan.resize_request import NOTHING, RequestError
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod, PodSpec
-from podfit.api.meta import codec
 from podfit.core.quantity import Quantity
 from podfit.decide.limits.limit_range import add_defaults
 from podfit.decide.pod.allocated import resizable
@@ -115,26 +113,3 @@ def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator
     for name in sorted(names - run) if pods else ():
         yield f'container "{name}" of the template does not run yet'
     yield from (f"not read: {line}" for line in snapshot.unread)
-
-
-def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
-    """The template of the target among the documents of a file. Raises RequestError when it is not there."""
-    fitting = [document for document in documents if isinstance(document, dict) and _is(document, target)]
-    if len(fitting) != 1:
-        which = "no document" if not fitting else f"more than one of {len(documents)} documents"
-        raise RequestError(f'{which} is {target.kind.kind} "{target.name}"')
-    try:
-        spec = fitting[0]["spec"]
-        return codec.convert(spec["template"]["spec"] if target.is_workload else spec, PodSpec)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RequestError(f'{target.kind.kind} "{target.name}" cannot be read: {_reason(error)}') from error
-
-
-def _reason(error: Exception) -> str:
-    return f"no field {error}" if isinstance(error, KeyError) else str(error)
-
-
-def _is(document: dict[str, Any], target: Target) -> bool:
-    meta = document.get("metadata")
-    named = meta.get("name") if isinstance(meta, dict) else None
-    return (document.get("kind"), named) == (target.kind.kind, target.name)

@@ -11,11 +11,9 @@ from typing import Any
 
 import msgspec
 
-from podfit.answers.effects import RESOURCES
-from podfit.answers.pod_state import FAILING, IN_PROGRESS, SETTLED, state_of
-from podfit.answers.sizes import Size, sizes_of
-from podfit.answers.snapshot import Snapshot
-from podfit.answers.target import Target
+from podfit.answers.facts.pod_state import FAILING, IN_PROGRESS, RESOURCES, SETTLED, Size, sizes_of, state_of
+from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.facts.target import Target
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.phase import is_active

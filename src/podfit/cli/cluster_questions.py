@@ -10,9 +10,9 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from cyclopts import Parameter
 
-from podfit.answers.commands import Commands
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.facts.commands import Commands
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.client.kubeconfig import Access, current_context, default_paths, find
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found

@@ -4,7 +4,7 @@ import os
 import ssl
 from pathlib import Path
 
-from podfit.answers.rights import missing_right
+from podfit.answers.facts.rights import missing_right
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import NoAnswer, commands
 from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig, find

@@ -9,9 +9,8 @@ from typing import Annotated, Any, BinaryIO, TypeAlias
 import yaml
 from cyclopts import Parameter
 
-from podfit.answers.drift import manifest_of
-from podfit.answers.resize_request import RequestError
-from podfit.answers.target import Target
+from podfit.answers.facts.target import Target
+from podfit.answers.plan.resize_request import RequestError, manifest_of
 from podfit.api.core.v1.pods.types import PodSpec
 
 MOST = 8 << 20

@@ -5,14 +5,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from podfit.answers.effects import RESOURCES, Change, ResourceChange
-from podfit.answers.plan_result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
-from podfit.answers.read_plan import Planned, Wanted, read_plan
-from podfit.answers.readable import readable_text, why_the_class_stays
-from podfit.answers.resize_request import OptionError, RequestError
-from podfit.answers.several_targets import plan_several, sized_in
-from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.template import TemplatePlan
+from podfit.answers.facts.pod_state import RESOURCES
+from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.plan.effects import Change, ResourceChange
+from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
+from podfit.answers.plan.resize_request import OptionError, RequestError
+from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
+from podfit.answers.plan.several_targets import plan_several, sized_in
+from podfit.answers.plan.template import TemplatePlan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, documents_of

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from podfit.actions.resize_pods import Progress
-from podfit.answers.plan_result import Plan
-from podfit.answers.readable import readable_text
+from podfit.answers.facts.readable import readable_text
+from podfit.answers.plan.result import Plan
 from podfit.cli import render
 from podfit.cli.cluster_questions import commands
 from podfit.core.clock import Clock

@@ -6,10 +6,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.answers.readable import readable_amount
-from podfit.answers.recommend import Recommendations, Size, recommend
-from podfit.answers.recommended_facts import Facts, FactsReader, UsageWindow
-from podfit.answers.rights import by_rights
+from podfit.answers.autoscaling.recommend import Recommendations, Size, recommend
+from podfit.answers.autoscaling.recommended_facts import Facts, FactsReader, UsageWindow
+from podfit.answers.facts.readable import readable_amount
+from podfit.answers.facts.rights import by_rights
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     AllNamespaces,

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
-from podfit.answers.effects import RESOURCES, ResourceChange
-from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
-from podfit.answers.read_plan import Planned, Wanted, read_plan
-from podfit.answers.readable import readable_text, why_the_class_stays
-from podfit.answers.resize_request import OptionError
-from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.facts.pod_state import RESOURCES
+from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.target import POD, WORKLOADS, parse_target
+from podfit.answers.plan.effects import ResourceChange
+from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
+from podfit.answers.plan.resize_request import OptionError
+from podfit.answers.plan.result import DEFERRED, Plan, PodPlan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption

@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from podfit.answers.resize_request import OptionError, RequestError, ResizeRequest, from_template, parse_amount
-from podfit.answers.target import Target
+from podfit.answers.facts.target import Target
+from podfit.answers.plan.resize_request import OptionError, RequestError, ResizeRequest, from_template, parse_amount
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, display_name, documents_of

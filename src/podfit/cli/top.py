@@ -6,8 +6,8 @@ import msgspec
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.answers.readable import readable_amount
-from podfit.answers.rights import by_rights
+from podfit.answers.facts.readable import readable_amount
+from podfit.answers.facts.rights import by_rights
 from podfit.answers.top import NO_USAGE, Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render

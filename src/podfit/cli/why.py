@@ -7,13 +7,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.pod_state import ENDED, SETTLED, UNSCHEDULED
-from podfit.answers.readable import readable_text, why_the_class_stays
-from podfit.answers.rights import by_rights
-from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
-from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
-from podfit.answers.why_node import NodeWhy, why_node
+from podfit.answers.facts.pod_state import ENDED, SETTLED, UNSCHEDULED
+from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.rights import by_rights
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.why.node import NodeWhy, why_node
+from podfit.answers.why.pods import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     ContextName,

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from podfit.answers.removal_facts import RemovalFacts, read_removal_facts
-from podfit.answers.why_removable import RemovableWhy, why_removable
+from podfit.answers.why.removable import RemovableWhy, RemovalFacts, read_removal_facts, why_removable
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import asked
 from podfit.cli.output import Output

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from podfit.answers.readable import readable_amount
-from podfit.answers.why_vpa import EstimateStep, VpaFacts, VpaWhy, read_facts, why_vpa
+from podfit.answers.autoscaling.vpas import EstimateStep
+from podfit.answers.facts.readable import readable_amount
+from podfit.answers.why.vpa import VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import asked
 from podfit.cli.output import Output
@@ -18,7 +19,7 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     facts, now = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now()
     steps: tuple[EstimateStep, ...] = ()
     if facts.checkpoints:
-        from podfit.answers.why_vpa_steps import estimate_steps  # loads NumPy
+        from podfit.answers.autoscaling.estimate_steps import estimate_steps  # loads NumPy
 
         told = estimate_steps(facts.checkpoints, facts.found, now.timestamp())
         steps = tuple(step for chain in told.values() for step in chain)

@@ -15,7 +15,7 @@ LIGHT = "import sys, {modules}; sys.exit('numpy' in sys.modules)"
         "podfit.cli.plan",
         "podfit.cli.up",
         "podfit.process.up",
-        "podfit.answers.why_vpa",
+        "podfit.answers.why.vpa",
         "podfit.decide.autoscaling.validation",
         "podfit.decide.autoscaling.capping",
         "podfit.decide.autoscaling.recommendation",

@@ -11,5 +11,5 @@
     messages     the texts of resize events
 
 No I/O, no clock, no randomness. The kubelet (`kubelet.allocation`) carries effects out; `plan` and `why`
-(`answers.live_node`) take the same steps on what the API tells.
+(`answers.node.live_node`) take the same steps on what the API tells.
 """

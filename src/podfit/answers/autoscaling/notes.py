@@ -1,0 +1,126 @@
+"""What autoscalers make of a resize: a VPA that takes it back, an HPA that measures by the new request."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from podfit.answers.facts.autoscalers import Autoscalers
+from podfit.answers.facts.pod_state import RESOURCES
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object, ResourceList
+from podfit.core.quantity import ZERO
+from podfit.decide.autoscaling.policies import ACTIVE_MODES, update_mode
+from podfit.decide.node.settled import settled_status
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import CONDITIONS
+
+
+class Reference(Protocol):
+    """What an autoscaler names as its target."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+def autoscaler_notes(
+    found: Autoscalers, before: Sequence[Pod], after: Mapping[str, Pod], limit_ranges: tuple[LimitRange, ...], own: str
+) -> Iterator[str]:
+    """`before` are all pods in question, `after` has by UID those that would be resized. `own` is the VPA whose
+    recommendation is asked for; it takes nothing back.
+    """
+    resized = [pod for pod in before if pod.metadata.uid in after]
+    for vpa in _controlling(found, resized):
+        if vpa.metadata.name != own:
+            pods = [
+                after.get(pod.metadata.uid, pod) for pod in before if _concerns(vpa, vpa.spec.target_ref, pod, found)
+            ]
+            yield _taken_back(vpa, [_done(pod) for pod in pods], limit_ranges, found)
+    for hpa in found.hpas:
+        pods = [pod for pod in resized if _concerns(hpa, hpa.spec.scale_target_ref, pod, found)]
+        yield from dict.fromkeys(text for pod in pods for text in _moved(hpa, pod, after[pod.metadata.uid]))
+
+
+def _concerns(autoscaler: Object, target: Reference | None, pod: Pod, found: Autoscalers) -> bool:
+    """Whether it names what controls the pod."""
+    if target is None or autoscaler.metadata.namespace != pod.metadata.namespace:
+        return False
+    return (target.kind, target.name) in found.workloads.get(pod.metadata.uid, ())
+
+
+def _controlling(found: Autoscalers, pods: Sequence[Pod]) -> Iterator[VerticalPodAutoscaler]:
+    """The oldest that names what controls a pod, where it changes running pods."""
+    left = list(pods)
+    for vpa in found.vpas:
+        its = [pod for pod in left if _concerns(vpa, vpa.spec.target_ref, pod, found)]
+        left = [pod for pod in left if pod not in its]
+        if its and update_mode(vpa) in ACTIVE_MODES:
+            yield vpa
+
+
+def _done(pod: Pod) -> Pod:
+    """As the pod is when its resize is complete."""
+    settled = [condition for condition in pod.status.conditions if condition.type not in CONDITIONS]
+    return replace(pod, status=replace(settled_status(pod), conditions=tuple(settled)))
+
+
+def _taken_back(
+    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: tuple[LimitRange, ...], found: Autoscalers
+) -> str:
+    """By the updater's own decision on the pods as they will be."""
+    name, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)})", found.read_at
+    bounds = ", ".join(_bounds(vpa))
+    allowed = f"; its policy allows {bounds}" if bounds else ""
+    if vpa.status.recommendation is None or now is None:
+        return f"{name} recommends nothing yet, and may change these sizes when it does{allowed}"
+    from podfit.answers.autoscaling.updater import (
+        next_pass,  # the updater's decision, which few plans need, loads slowly
+    )
+    from podfit.decide.autoscaling.view import since_conditions, view_of
+
+    view = view_of(vpa, pods, limit_ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
+    steps = [step for step in next_pass(view).steps if step.startswith(("resizes ", "evicts "))]
+    if steps:
+        return f"{name} takes it back: in its next pass it {'; '.join(steps)}{allowed}"
+    return f"{name} leaves these sizes in its next pass, and may change them later{allowed}"
+
+
+def _bounds(vpa: VerticalPodAutoscaler) -> Iterator[str]:
+    """`cpu 50m to 200m of "app"`."""
+    policy = vpa.spec.resource_policy
+    for entry in policy.container_policies if policy else ():
+        for resource in RESOURCES:
+            least, most = (
+                str(side[resource]) if resource in side else "" for side in (entry.min_allowed, entry.max_allowed)
+            )
+            if least or most:
+                span = f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+                yield f'{resource} {span} of "{entry.container_name}"'
+
+
+def _moved(hpa: HorizontalPodAutoscaler, old: Pod, new: Pod) -> Iterator[str]:
+    """Metrics that are a share of the request: with another request the same usage is another share."""
+    for metric in hpa.spec.metrics:
+        source = metric.resource or metric.container_resource
+        if source is None or source.target.average_utilization is None:
+            continue
+        container = metric.container_resource.container if metric.container_resource else ""
+        before, after = (_requests(pod, container).get(source.name, ZERO) for pod in (old, new))
+        if before and after and before != after:
+            fewer = "fewer" if after > before else "more"
+            yield (
+                f"hpa/{hpa.metadata.name} keeps {source.name} at {source.target.average_utilization} % of the request: "
+                f"with {after} instead of {before} the same usage is {before.nano / after.nano:.2g} times that share, "
+                f"and it wants {fewer} pods"
+            )
+
+
+def _requests(pod: Pod, container: str) -> ResourceList:
+    if not container:
+        return pod_requests(pod)
+    return next((one.resources.requests for one in pod.spec.containers if one.name == container), {})

@@ -1,0 +1,226 @@
+"""The facts of `recommend`, read from a cluster: pods with their workloads, VPAs, checkpoints, and
+usage over a while.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from podfit.answers.facts.kinds import PODS
+from podfit.answers.facts.target import WORKLOADS, Kind
+from podfit.answers.facts.usage import Usage, UsageReader
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.owners import CHAIN_LIMIT, ObjectIdentity, controller_named, group_of
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.client.resource import dynamic
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.status import provided
+from podfit.vpa.history.prometheus import History
+from podfit.vpa.kinds import CHECKPOINTS, VPAS
+
+T = TypeVar("T")
+NOT_FOUND, FORBIDDEN = 404, 403
+
+
+class Workload(msgspec.Struct, frozen=True, order=True):
+    """The topmost controller that is known of a pod, as kind/name; a pod of nobody is its own."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """Usage at a time in seconds since 1970."""
+
+    time: float
+    usage: Usage
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Of pods that run. `now` in seconds since 1970; `unread` and `notes` are lines for people."""
+
+    now: float
+    pods: Mapping[Workload, tuple[Pod, ...]]
+    vpas: tuple[VerticalPodAutoscaler, ...] = ()
+    checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    history: History | None = None
+    unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class UsageWindow(msgspec.Struct, frozen=True):
+    """For how long usage is watched, and how often it is read, in seconds. With 0 it is not."""
+
+    seconds: float = 60.0
+    interval: float = 15.0
+
+
+class FactsReader:
+    """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name. `tell` is
+    told when it begins to watch, and how far it is.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        namespace: str,
+        *,
+        labels: str = "",
+        wanted: tuple[str, str] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        self._client, self._clock, self._namespace = client, clock, namespace
+        self._labels, self._wanted = labels, wanted
+        self._unread: list[str] = []
+        self._notes: tuple[str, ...] = ()
+        self._tell = tell
+
+    async def read(self, watching: UsageWindow, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
+        """Raises ApiError, ConnectionError."""
+        pods = await self._pods()
+        vpas, checkpoints = await asyncio.gather(
+            self._all("VPAs", self._list_vpas()), self._all("checkpoints", self._list_checkpoints())
+        )
+        now = self._clock.now().timestamp()
+        past = await history(now) if history is not None else None
+        known = [vpa for vpa in vpas if provided(vpa).container_recommendations]
+        named = {
+            f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in known if (target := vpa.spec.target_ref)
+        }
+        new = [pod for workload, members in pods.items() if _text(workload) not in named for pod in members]
+        readings = await self._watched(new, watching) if new and past is None else ()
+        return Facts(
+            now=self._clock.now().timestamp(),
+            pods=pods,
+            vpas=vpas,
+            checkpoints=checkpoints,
+            readings=readings,
+            history=past,
+            unread=tuple(self._unread),
+            notes=self._notes,
+        )
+
+    async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
+        found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
+        controllers = await self._controllers(found)
+        by_workload: dict[Workload, list[Pod]] = {}
+        for pod in found:
+            workload = controllers.topmost(pod)
+            if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
+                by_workload.setdefault(workload, []).append(pod)
+        return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
+
+    async def _controllers(self, pods: Iterable[Pod]) -> "_Controllers":
+        """All of the kinds that are named on the way up from the pods."""
+        known, asked = _Controllers({}, set()), set[Kind]()
+        named = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
+        while wanted := {kind for owner in named if (kind := _kind_of(owner)) is not None} - asked:
+            for kind in sorted(wanted, key=lambda kind: kind.resource):
+                if (listed := await self._controllers_of(kind)) is not None:
+                    known.above.update(listed)
+                    known.read.add(kind)
+            asked |= wanted
+            named = {upper for upper in known.above.values() if upper is not None}
+        return known
+
+    async def _controllers_of(self, kind: Kind) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
+        """What controls each object of a kind; None when they are not to be read."""
+        version, group = kind.api_version.rpartition("/")[2], group_of(kind.api_version)
+        try:
+            found = (await self._client.list(dynamic(group, version, kind.resource), self._namespace)).items
+        except ApiError as error:
+            self._unread.append(f"{kind.kind}s: {error.message}")
+            return None
+        metas = [codec.convert(document["metadata"], ObjectMeta) for document in found]
+        return {
+            ObjectIdentity(group, kind.kind, meta.namespace, meta.name, meta.uid): controller_named(meta)
+            for meta in metas
+        }
+
+    async def _list_vpas(self) -> tuple[VerticalPodAutoscaler, ...]:
+        return (await self._client.list(VPAS, self._namespace)).items
+
+    async def _list_checkpoints(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+        return (await self._client.list(CHECKPOINTS, self._namespace)).items
+
+    async def _all(self, what: str, listing: Awaitable[tuple[T, ...]]) -> tuple[T, ...]:
+        """Nothing where there is no such kind, or no right to see it."""
+        try:
+            return await listing
+        except ApiError as error:
+            if error.code not in (NOT_FOUND, FORBIDDEN):
+                raise
+            if error.code == FORBIDDEN:
+                self._unread.append(f"{what}: {error.message}")
+            return ()
+
+    async def _watched(self, pods: list[Pod], watching: UsageWindow) -> tuple[Reading, ...]:
+        reader = UsageReader(self._client, self._clock)
+        nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods if pod.spec.node_name}
+        began, found = self._clock.monotonic(), list[Reading]()
+        if watching.seconds:
+            self._say(f"usage is watched for {watching.seconds:.0f} s (--for) where no VPA recommends anything yet")
+        for at in _moments(watching):
+            await self._clock.sleep(max(began + at - self._clock.monotonic(), 0.0))
+            usage = await reader.read(self._namespace, nodes)
+            if not usage.source:
+                self._notes = (*usage.notes, *((usage.fix,) if usage.fix else ()))
+                break
+            found.append(Reading(self._clock.now().timestamp(), usage))
+            if at:
+                self._say(f"usage: {at:.0f} of {watching.seconds:.0f} s")
+        return tuple(found)
+
+    def _say(self, text: str) -> None:
+        if self._tell is not None:
+            self._tell(text)
+
+
+def _moments(watching: UsageWindow) -> Iterator[float]:
+    """Seconds from the beginning at which usage is read; the last is the end."""
+    if not watching.seconds:
+        return
+    at = 0.0
+    while at < watching.seconds:
+        yield at
+        at += watching.interval
+    yield watching.seconds
+
+
+def _kind_of(owner: ObjectIdentity) -> Kind | None:
+    return next((kind for kind in WORKLOADS if kind.names_a(owner)), None)
+
+
+class _Controllers(msgspec.Struct):
+    """What controls each controller, by identity, of the kinds that were `read`. Of other kinds, custom ones and those
+    that may not be read, a reference is believed."""
+
+    above: dict[ObjectIdentity, ObjectIdentity | None]
+    read: set[Kind]
+
+    def topmost(self, pod: Pod) -> Workload:
+        """Who names a controller that is not there, or not any more, belongs to nobody."""
+        last, owner = None, controller_named(pod.metadata)
+        for _ in range(CHAIN_LIMIT):
+            if owner is None or (owner not in self.above and _kind_of(owner) in self.read):
+                break
+            last, owner = owner, self.above.get(owner)
+        if last is None:
+            return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
+        return Workload(last.namespace, last.kind, last.name)
+
+
+def _text(workload: Workload) -> str:
+    return f"{workload.namespace}/{workload.kind}/{workload.name}"

@@ -1,0 +1,219 @@
+"""The state of the node machine, built from what the API tells of a node: what would its kubelet decide?
+
+The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.resize.by_status`). A
+resize is the same event here as on the node, and what is granted is then carried out in virtual time, so that room
+which comes free by it is given on as the node will.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.answers.facts.ages import Age
+from podfit.answers.facts.settings import Policies
+from podfit.answers.facts.snapshot import Snapshot
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.quantity import ZERO
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.node import critical
+from podfit.decide.node import effects as do
+from podfit.decide.node import events as on
+from podfit.decide.node.conditions import Conditions
+from podfit.decide.node.critical import Occupant
+from podfit.decide.node.machine import step
+from podfit.decide.node.resizes import queued, verdict_of
+from podfit.decide.node.settled import settled_status
+from podfit.decide.node.state import NodeState
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import ResizeState
+from podfit.decide.resize import by_status
+from podfit.decide.resize.verdict import Deferred, Infeasible, Neighbour, NodeView, Verdict
+
+NO_POLICIES = Policies()
+PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
+_NOW = datetime(2000, 1, 1, tzinfo=UTC)  # of conditions that are set in virtual time: nobody is told it
+
+
+class NodePod(msgspec.Struct, frozen=True):
+    """A pod of the node. `counts` is what it holds now, `infeasible` that the node has refused its resize for good."""
+
+    desired: Pod
+    allocated: Pod
+    counts: Neighbour
+    infeasible: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.counts.name
+
+
+class LiveNode:
+    """`ask` for a resize and learn what becomes of it and of all that waits."""
+
+    def __init__(self, node: Node, pods: Iterable[Pod], age: Age, policies: Policies = NO_POLICIES) -> None:
+        self._age = age
+        self._refused: dict[str, Infeasible] = {}
+        self._victims: dict[str, tuple[str, ...]] = {}
+        self.state = _state(_view(node, age, policies), pods, age)
+
+    @property
+    def view(self) -> NodeView:
+        return self.state.view
+
+    @property
+    def members(self) -> dict[str, NodePod]:
+        """By UID."""
+        return {
+            uid: NodePod(
+                entry.pod,
+                self.state.allocated_pod(entry.pod),
+                entry.counts,
+                self.state.conditions.resize_state(entry.pod).infeasible,
+            )
+            for uid, entry in self.state.pods.items()
+        }
+
+    def ask(self, desired: Pod, *, completes: bool = True) -> tuple[str, ...]:
+        """The pod gets a new desired size; the UIDs of those that are granted what they wait for, in order.
+
+        `completes` is false where the size is one that the containers will not take: what it gives up stays held.
+        """
+        uid = desired.metadata.uid
+        self._refused.pop(uid, None)
+        if refusal := self._beyond_node(desired):
+            self._refused[uid] = refusal
+            return ()
+        return self._settled(on.PodsUpdated((desired,)), failing=() if completes else (uid,))
+
+    def leave(self, uid: str) -> tuple[str, ...]:
+        """The pod goes; the UIDs of those that are granted what they wait for, in order."""
+        return self._settled(on.PodsRemoved((uid,)))
+
+    def _settled(self, event: on.Event, *, failing: Collection[str] = ()) -> tuple[str, ...]:
+        """Take the step, then carry out in virtual time what is granted, until nothing follows from it."""
+        granted, events = list[str](), [event]
+        while events:
+            self.state, effects = step(self.state, events.pop(0), now=_NOW)
+            for effect in effects:
+                match effect:
+                    case do.Record(pod=pod, reason="ResizeStarted"):
+                        uid = pod.metadata.uid
+                        granted.append(uid)
+                        if uid not in failing:
+                            status = settled_status(self.state.allocated_pod(self.state.pods[uid].pod))
+                            events.append(on.StatusGenerated(uid, status))
+                    case do.End(uid=victim, by=by):
+                        self._victims[by] = (*self._victims.get(by, ()), _name(self.state.pods[victim].pod))
+        return tuple(granted)
+
+    def verdict(self, uid: str) -> Verdict:
+        """Of what the pod desires, beside what the others hold now."""
+        if uid in self._refused:
+            return self._refused[uid]
+        return self._beyond_node(self.state.pods[uid].pod) or verdict_of(self.state, uid)
+
+    def message(self, uid: str) -> str:
+        """What PodResizePending says: of the last time that the resize was tried; empty when it does not wait."""
+        condition = self.state.conditions.pending.get(uid)
+        return condition.message if condition else ""
+
+    def ends(self, uid: str) -> tuple[str, ...]:
+        """Names of the pods that the node ends so that this critical pod gets the room that it lacks (R-117)."""
+        verdict = self.verdict(uid)
+        if uid not in self._victims and isinstance(verdict, Deferred):
+            occupants = [
+                Occupant(self.state.allocated_pod(entry.pod), entry.counts, going=entry.terminating)
+                for other, entry in self.state.pods.items()
+                if other != uid
+            ]
+            answer = critical.preemption(self.state.pods[uid].pod, verdict, self.view, occupants)
+            self._victims[uid] = tuple(_name(pod) for pod in answer.victims) if answer else ()
+        return self._victims.get(uid, ())
+
+    def queue(self) -> list[NodePod]:
+        """What waits, in the order in which it is tried."""
+        members = self.members
+        return [members[uid] for uid in queued(self.state, self.state.queue)]
+
+    def _beyond_node(self, desired: Pod) -> Infeasible | None:
+        """Up to 1.35 it was the node, not the API, that refused what it can never hold; memory is named over CPU."""
+        if self._age.checks_capacity:
+            return None
+        wanted, room = pod_requests(desired, gates=self.view.gates), self.view.allocatable
+        for name in ("memory", "cpu"):
+            if wanted.get(name, ZERO) > room.get(name, ZERO):
+                amounts = [amount.milli() if name == "cpu" else amount.value() for amount in (wanted[name], room[name])]
+                text = f"Node didn't have enough capacity: {name}, requested: {amounts[0]}, capacity: {amounts[1]}"
+                return Infeasible(text, "insufficient_node_allocatable")
+        return None
+
+
+def live_node(name: str, snapshot: Snapshot) -> LiveNode:
+    """KeyError: the node was not read."""
+    pods = [pod for pod in snapshot.neighbours if pod.spec.node_name == name]
+    return LiveNode(snapshot.nodes[name], pods, snapshot.age, snapshot.policies.get(name, NO_POLICIES))
+
+
+def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
+    """As a kubelet's after a restart: allocations by the last status, and conditions as the API remembers them."""
+    pods = tuple(pods)
+    by_uid = {pod.metadata.uid: by_status.allocated(pod, view.gates) for pod in pods}
+    conditions = Conditions()
+    for pod in pods:
+        conditions = conditions.adopt(pod)
+    allocated = {uid: resources for uid, resources in by_uid.items() if resources is not None}
+    state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
+    state = replace(state, pods={pod.metadata.uid: state.entry(pod) for pod in pods})
+    waiting = [
+        pod.metadata.uid
+        for pod in pods
+        if state.allocated_pod(pod) is not pod and not _refused_for_good(state, pod, age)
+    ]
+    return replace(state, queue=queued(state, waiting))
+
+
+def _refused_for_good(state: NodeState, pod: Pod, age: Age) -> bool:
+    told = state.conditions.resize_state(pod) if age.has_conditions else ResizeState.by_field(pod)
+    return told.infeasible
+
+
+def _view(node: Node, age: Age, policies: Policies) -> NodeView:
+    """What the API tells, with the kubelet's configuration. Only the kubelet knows whose CPUs are whose, and whether it
+    is about to shut down. A node that swaps is taken for one with cgroup v2, as others cannot.
+    """
+    status, gates = node.status, policies.on(age.gates)
+    swap = status.node_info.swap.capacity if status.node_info.swap else 0
+    machine = Machine(
+        memory=status.capacity.get("memory", ZERO).value(),
+        gates=gates,
+        swap=swap if policies.swap else 0,
+        cgroup="v2" if policies.swap else "v1",
+        static_cpus=policies.cpu_manager == "static",
+    )
+    return NodeView(
+        allocatable=status.allocatable,
+        node=node,
+        machine=machine,
+        platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
+        cpu_manager=policies.cpu_manager,
+        memory_manager=policies.memory_manager,
+        pressure=tuple(
+            condition.type
+            for condition in status.conditions
+            if condition.type in PRESSURES and condition.status == "True"
+        ),
+    )
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def short(verdict: Verdict) -> str:
+    """`180m cpu, 12Mi memory` of a deferred one."""
+    if not isinstance(verdict, Deferred):
+        return ""
+    return ", ".join(f"{amount} {name}" for name, amount in verdict.short_by.items())

@@ -1,0 +1,160 @@
+"""Plans of several targets, as from a manifest: one snapshot and one plan, with a size and namespace
+for each target.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.answers.facts.autoscalers import Autoscalers
+from podfit.answers.facts.budgets import Budgets
+from podfit.answers.facts.snapshot import Reader, Snapshot
+from podfit.answers.facts.target import POD, WORKLOADS, Target
+from podfit.answers.plan.plan import PodRequest, plan_requests, requests_of
+from podfit.answers.plan.read_plan import Planned
+from podfit.answers.plan.resize_request import RequestError, ResizeRequest, from_template, manifest_of
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+
+AT_ONCE = 8
+"""Targets that are read at the same time."""
+T = TypeVar("T")
+
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+Obj = TypeVar("Obj", bound=_Object)
+
+
+class Sized(msgspec.Struct, frozen=True):
+    """A target and what is asked for its pods."""
+
+    target: Target
+    namespace: str
+    asked: ResizeRequest
+
+
+def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
+    """The pods and workloads that the documents of a manifest name; other kinds are passed over.
+
+    `namespace` is for those that name none. Raises RequestError: a document cannot be read, two are about the same
+    target, or none has a size.
+    """
+    kinds = {(kind.api_version, kind.kind): kind for kind in (POD, *WORKLOADS)}
+    found: dict[tuple[Target, str], Sized] = {}
+    for document in documents:
+        if not isinstance(document, dict):
+            raise RequestError("a document is not an object")
+        kind = kinds.get((str(document.get("apiVersion")), str(document.get("kind"))))
+        if kind is None:
+            continue
+        meta = document.get("metadata")
+        meta = meta if isinstance(meta, dict) else {}
+        target, where = Target(kind, str(meta.get("name") or "")), str(meta.get("namespace") or namespace)
+        if not target.name:
+            raise RequestError(f"a {kind.kind} has no metadata.name")
+        if (target, where) in found:
+            raise RequestError(f"{target} in namespace {where} occurs twice")
+        found[target, where] = Sized(target, where, from_template(Pod(spec=manifest_of([document], target))))
+    if not found:
+        raise RequestError("no document is a pod or a workload")
+    return list(found.values())
+
+
+async def plan_several(client: Client, asked: Sequence[Sized]) -> Planned:
+    """A target that is not there has no pods, which the plan says: its pods will be new ones, or a Job is over.
+
+    Raises ApiError for a target that cannot be read, and where none is there; RequestError for a size that does not fit
+    one.
+    """
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def read(sized: Sized) -> Snapshot:
+        async with limit:
+            return await Reader(client, sized.namespace).read(sized.target, usage=True)
+
+    answers = await asyncio.gather(*map(read, asked), return_exceptions=True)
+    found: list[tuple[Sized, Snapshot]] = []
+    missing: list[str] = []
+    for sized, answer in zip(asked, answers, strict=True):
+        if not isinstance(answer, BaseException):
+            found.append((sized, answer))
+        elif isinstance(answer, ApiError) and answer.code == 404:
+            missing.append(f"{sized.target} in namespace {sized.namespace}: {answer.message}")
+        else:
+            raise answer
+    if not found:
+        raise next(answer for answer in answers if isinstance(answer, ApiError))
+    requests: list[PodRequest] = []
+    owners: dict[str, Target] = {}
+    for sized, snapshot in found:
+        for pod in snapshot.pods:
+            other = owners.setdefault(pod.metadata.uid, sized.target)
+            if other != sized.target:
+                raise RequestError(
+                    f"pod {pod.metadata.name} belongs to {other} and to {sized.target}: plan one of them"
+                )
+        requests += requests_of(snapshot, sized.asked)
+    whole = merged([snapshot for _, snapshot in found])
+    whole = replace(whole, unread=(*whole.unread, *missing))
+    return Planned(snapshot=whole, requests=tuple(requests), plan=plan_requests(whole, requests))
+
+
+def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """One snapshot of what several tell; what two tell of one object is taken from the first."""
+    first = snapshots[0]
+    usages = [snapshot.usage for snapshot in snapshots if snapshot.usage is not None]
+    clusters = (snapshot.cluster for snapshot in snapshots if snapshot.cluster is not None)
+    return replace(
+        first,
+        namespace=", ".join(dict.fromkeys(snapshot.namespace for snapshot in snapshots)),
+        pods=_once(snapshot.pods for snapshot in snapshots),
+        neighbours=_once(snapshot.neighbours for snapshot in snapshots),
+        nodes={name: node for snapshot in reversed(snapshots) for name, node in snapshot.nodes.items()},
+        unknown_nodes={name: why for snapshot in snapshots for name, why in snapshot.unknown_nodes.items()},
+        limit_ranges=_once(snapshot.limit_ranges for snapshot in snapshots),
+        quotas=_once(snapshot.quotas for snapshot in snapshots),
+        usage={name: used for usage in usages for name, used in usage.items()} if usages else None,
+        no_usage=_lines(snapshot.no_usage for snapshot in snapshots),
+        template=None,
+        owner_template=None,
+        unread=_lines(snapshot.unread for snapshot in snapshots),
+        policies={name: told for snapshot in reversed(snapshots) for name, told in snapshot.policies.items()},
+        unscheduled=_once(snapshot.unscheduled for snapshot in snapshots),
+        cluster=next(clusters, None),
+        room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
+        foreign_checks=first.foreign_checks,
+        autoscalers=Autoscalers(
+            _once(snapshot.autoscalers.vpas for snapshot in snapshots),
+            _once(snapshot.autoscalers.hpas for snapshot in snapshots),
+            {uid: chain for snapshot in snapshots for uid, chain in snapshot.autoscalers.workloads.items()},
+            next((snapshot.autoscalers.read_at for snapshot in snapshots if snapshot.autoscalers.read_at), None),
+        ),
+        budgets=Budgets(
+            _once(snapshot.budgets.known for snapshot in snapshots),
+            next((snapshot.budgets.problem for snapshot in snapshots if snapshot.budgets.problem), ""),
+        ),
+    )
+
+
+def _once(groups: Iterable[Iterable[Obj]]) -> tuple[Obj, ...]:
+    by_uid: dict[str, Obj] = {}
+    for group in groups:
+        for obj in group:
+            by_uid.setdefault(obj.metadata.uid, obj)
+    return tuple(by_uid.values())
+
+
+def _lines(groups: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    lines: list[T] = []
+    for group in groups:
+        lines += [line for line in group if line not in lines]
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""Why pods, nodes and recommendations are as they are."""

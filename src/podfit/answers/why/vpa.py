@@ -1,0 +1,318 @@
+"""Explains a VPA's recommendation: the samples behind it, what capped it, and why pods differ from it.
+
+    uncapped ──minAllowed, maxAllowed──▶ target ──mode, bounds, the updater──▶ requests of pods
+
+How the recommender came to `uncapped` (percentiles, margins, confidence) is in its memory and nowhere in the cluster.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+
+from podfit.answers.autoscaling.updater import NextPass, WorkloadReader, acting, next_pass, read_views
+from podfit.answers.autoscaling.vpas import Condition, EstimateStep, Recommended, Vpa, read_vpa, selector_of
+from podfit.answers.facts.ages import Age
+from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS
+from podfit.answers.facts.pod_state import RESOURCES, granted, ran_out_of_memory
+from podfit.answers.facts.snapshot import Reader
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.aggregate import all_containers
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+from podfit.core.times import parse_time
+from podfit.decide.autoscaling.capping import capped_by
+from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.limit_range_capping import for_pod
+from podfit.decide.autoscaling.nodes_and_autoscalers import largest
+from podfit.decide.autoscaling.patches import recommended_resources
+from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of
+from podfit.decide.autoscaling.update import View
+from podfit.net.system import SystemClock
+from podfit.vpa.kinds import CHECKPOINTS, VPAS
+
+MODES = {
+    "Off": "recommends only: pods keep their requests",
+    "Initial": "new pods get it, running ones keep their requests",
+    "Recreate": "pods outside the bounds are resized in place by podfit's updater, evicted by upstream's",
+    "Auto": "pods outside the bounds are resized in place by podfit's updater, evicted by upstream's",
+    "InPlaceOrRecreate": "pods outside the bounds are resized in place, or evicted where that does not work",
+    "InPlace": "pods outside the bounds are resized in place, never evicted",
+}
+BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One number. `capped` says what made the target differ from what was seen."""
+
+    container: str
+    resource: str
+    uncapped: str = ""
+    lower: str = ""
+    target: str = ""
+    upper: str = ""
+    capped: str = ""
+
+
+class OffTarget(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A pod's request that is not the target: where it stands, and why it has not changed."""
+
+    pod: str
+    container: str
+    resource: str
+    request: str
+    target: str
+    stands: str
+    why: str
+
+
+class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`age` in seconds since its recommender last wrote; `conditions` are those that are true."""
+
+    vpa: str
+    namespace: str
+    target: str
+    mode: str
+    means: str
+    updated: str = ""
+    age: int | None = None
+    chains: tuple[Chain, ...] = ()
+    steps: tuple[EstimateStep, ...] = ()
+    pods: int = 0
+    stands: tuple[OffTarget, ...] = ()
+    next: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether there is a number and every pod is where it lets pods be."""
+        return bool(self.chains) and all(stand.stands == WITHIN for stand in self.stands)
+
+
+class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """`pods` are those of its target, None when they could not be found; `unread` says why. `found` is the object as
+    the autoscaler reads it, `checkpoints` are its own. `view` is what the updater would see of it,
+    `most` what the largest node has, empty when not known.
+    """
+
+    age: Age
+    vpa: Vpa
+    pods: tuple[Pod, ...] | None = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    view: View | None = None
+    most: ResourceList = msgspec.field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    found: VerticalPodAutoscaler = VerticalPodAutoscaler()
+    checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
+
+
+async def read_facts(client: Client, name: str, namespace: str, clock: Clock | None = None) -> VpaFacts:
+    """Raises ApiError for the VPA itself."""
+    vpa = await read_vpa(client, name, namespace)
+    reader, unread = Reader(client, namespace), list[str]()
+    pods: tuple[Pod, ...] | None = None
+    try:
+        selector = await selector_of(client, vpa)
+        found = (await client.list(PODS, namespace)).items
+        pods = tuple(pod for pod in found if pod.status.phase == "Running" and selector.matches(pod.metadata.labels))
+    except ApiError as error:
+        unread.append(f"its pods: {error.message}")
+    except LookupError as error:
+        unread.append(f"its pods: {error.args[0]}")
+    try:
+        limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
+    except ApiError as error:
+        unread.append(f"LimitRanges of {namespace}: {error.message}")
+        limit_ranges = ()
+    try:
+        every = (await client.list(CHECKPOINTS, namespace)).items
+    except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
+        every = ()
+    own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
+    try:
+        most = largest((await client.list(NODES)).items)
+    except ApiError:  # only a note needs it
+        most = {}
+    typed, age = await client.get(VPAS, name, namespace), await reader.age()
+    vpas = await _beside(client, typed, unread)
+    reading, now = WorkloadReader(client, namespace, unread.append), (clock or SystemClock()).now()
+    views = await read_views(reading, vpas, pods, limit_ranges, now) if pods is not None else {}
+    return VpaFacts(
+        age=age,
+        vpa=vpa,
+        pods=pods,
+        limit_ranges=limit_ranges,
+        view=views.get(name),
+        most=most,
+        unread=tuple(unread),
+        found=typed,
+        checkpoints=own,
+    )
+
+
+async def _beside(client: Client, vpa: VerticalPodAutoscaler, unread: list[str]) -> tuple[VerticalPodAutoscaler, ...]:
+    """Those that the updater sees beside a VPA, itself among them; one that changes nothing is alone."""
+    if not acting((vpa,)):
+        return (vpa,)
+    try:
+        every = (await client.list(VPAS, vpa.metadata.namespace)).items
+    except ApiError as error:
+        unread.append(f"other VPAs of {vpa.metadata.namespace}: {error.message}")
+        return (vpa,)
+    return (vpa, *(other for other in acting(every) if other.metadata.name != vpa.metadata.name))
+
+
+def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()) -> VpaWhy:
+    """`steps` are those of its targets, from its checkpoints."""
+    vpa, coming = facts.vpa, next_pass(facts.view) if facts.view is not None else NextPass()
+    found = vpa.status.recommendation.container_recommendations
+    chains = tuple(chain for target in found for chain in _chains(target, facts.found))
+    return VpaWhy(
+        vpa=vpa.metadata.name,
+        namespace=vpa.metadata.namespace,
+        target=str(vpa.spec.target_ref),
+        mode=vpa.mode,
+        means=MODES.get(vpa.mode, "a mode that is not known here"),
+        updated=vpa.updated,
+        age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
+        chains=chains,
+        steps=steps,
+        next=coming.steps,
+        pods=len(facts.pods or ()),
+        stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, coming, pod)),
+        conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
+        notes=(
+            *notes(vpa, facts.pods, facts.age, facts.unread),
+            *wide_limits(facts.found, facts.pods or (), facts.limit_ranges, facts.most),
+        ),
+    )
+
+
+def _chains(recommended: Recommended, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
+    for resource in RESOURCES:
+        if resource in recommended.target:
+            yield Chain(
+                container=recommended.container_name,
+                resource=resource,
+                uncapped=_text(recommended.uncapped_target, resource),
+                lower=_text(recommended.lower_bound, resource),
+                target=_text(recommended.target, resource),
+                upper=_text(recommended.upper_bound, resource),
+                capped=capped_by(vpa, recommended.container_name, resource),
+            )
+
+
+def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
+    """By what the node has granted: an updater that resizes has written its target into the spec at once."""
+    spec = granted(pod, facts.age).spec
+    for container in all_containers(spec):
+        found = facts.vpa.recommended(container.name)
+        if found is None:
+            continue
+        for resource in RESOURCES:
+            target, request = found.target.get(resource), container.resources.requests.get(resource)
+            if target is None or target == request:
+                continue
+            stands = _where(request, found, resource)
+            yield OffTarget(
+                pod=pod.metadata.name,
+                container=container.name,
+                resource=resource,
+                request=str(request) if request is not None else "",
+                target=str(target),
+                stands=stands,
+                why=_reason(facts, coming, pod, container.name, resource),
+            )
+
+
+def _where(request: Quantity | None, recommended: Recommended, resource: str) -> str:
+    lower, upper = recommended.lower_bound.get(resource), recommended.upper_bound.get(resource)
+    if request is None or (lower is not None and request < lower):
+        return BELOW
+    return ABOVE if upper is not None and request > upper else WITHIN
+
+
+def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str) -> str:
+    """What the updater's own decision makes of the pod, and what keeps this resource of it from the target."""
+    if facts.view is None or pod.metadata.uid not in coming.verdicts:
+        return "its topmost controller is not what this VPA names, or an older VPA names it too"
+    policy = policy_of(facts.found.spec.resource_policy, container)
+    reasons = [coming.reason(pod.metadata.uid)]
+    processed = for_pod(pod, facts.found.status.recommendation, facts.found.spec.resource_policy, facts.limit_ranges)
+    reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
+    if policy is not None and is_off(policy):
+        reasons.append(f'containerPolicies has mode Off for "{policy.container_name}"')
+    if resource not in controlled_resources(policy):
+        reasons.append(f"controlledResources does not name {resource}")
+    return "; ".join(reasons)
+
+
+def _told(condition: Condition) -> str:
+    text = ": ".join(filter(None, (condition.reason, condition.message)))
+    return f"{condition.type}{f' ({text})' if text else ''}"
+
+
+def _text(amounts: ResourceList, name: str) -> str:
+    return str(amounts[name]) if name in amounts else ""
+
+
+OOM = (
+    "ran out of memory: that counts as a fifth, and at least 100Mi, more than was asked for, where nothing else is set"
+)
+
+
+def _why_none(vpa: Vpa, pods: Sequence[Pod] | None) -> str:
+    if pods is None:
+        return f"the pods of {vpa.spec.target_ref} could not be found"
+    if not pods:
+        return f"no pod of {vpa.spec.target_ref} runs"
+    return "its recommender, which looks once a minute, has not seen these pods long enough, or does not run"
+
+
+def notes(vpa: Vpa, pods: Sequence[Pod] | None, age: Age, unread: Sequence[str]) -> Iterator[str]:
+    """`pods` are those of its target, None when they could not be found, and `unread` says why."""
+    if age.caveat and vpa.mode.startswith("InPlace"):
+        yield age.caveat
+    if not vpa.status.recommendation.container_recommendations:
+        yield f"there is no recommendation: {_why_none(vpa, pods)}"
+    elif pods is not None and not pods:
+        yield f"no pod of {vpa.spec.target_ref} runs"
+    only = sorted(
+        {
+            policy.container_name
+            for policy in vpa.spec.resource_policy.container_policies
+            if policy.controlled_values == "RequestsOnly"
+        }
+    )
+    if only:
+        yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
+    for pod in pods or ():
+        names = [status.name for status in pod.status.container_statuses if ran_out_of_memory(status)]
+        if names:
+            yield f"{', '.join(names)} of {pod.metadata.name} {OOM}"
+    yield from (f"not read: {line}" for line in unread)
+
+
+def wide_limits(
+    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: Sequence[LimitRange], most: ResourceList
+) -> Iterator[str]:
+    """Limits that grow in proportion with the request beyond what any node has; `most` is what the largest one has."""
+    told = dict[tuple[str, str], str]()
+    for pod in pods:
+        own = {scaled.container.name: scaled.own for scaled in every_container(pod)}
+        for container, wanted in recommended_resources(pod, vpa, limit_ranges).items():
+            for name, limit in wanted.limits.items():
+                before = own[container].limits.get(name)
+                if name in most and limit > most[name] and limit != before:
+                    told[container, name] = (
+                        f"the {name} limit of {container} becomes {limit}, more than the {most[name]} of the largest "
+                        f"node: it keeps its proportion to the request; controlledValues: RequestsOnly leaves it at "
+                        f"{before or 'none'}"
+                    )
+    yield from told.values()
