@@ -25,8 +25,8 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.runtime.labels import POD_UID
-from podfit.kubelet.runtime.types import ContainerState
 from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler

@@ -22,6 +22,14 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock
+from podfit.decide.pod.lifecycle.facts import (
+    ContainerState,
+    ContainerStatus,
+    LinuxResources,
+    Sandbox,
+    SandboxState,
+    SandboxStatus,
+)
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, Layout, Throttling
@@ -30,18 +38,12 @@ from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unimplem
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.runtime.types import (
     ContainerEvent,
-    ContainerState,
     ContainerStats,
-    ContainerStatus,
     Executed,
     Image,
-    LinuxResources,
     RuntimeCondition,
     RuntimeStatus,
-    Sandbox,
-    SandboxState,
     SandboxStats,
-    SandboxStatus,
     Streams,
     Version,
 )

@@ -16,10 +16,10 @@ from kubelet.harness import Node, container
 from kubelet.node_api import Document
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
 Kind = Literal["refused", "gone", "hung", "lost", "late"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

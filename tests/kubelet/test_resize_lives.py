@@ -7,8 +7,8 @@ from kubelet.node_api import Document
 from kubelet.test_resize_values import CGROUP, done, reasons, resizing, sized
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.meta.codec import convert
+from podfit.decide.pod.lifecycle.actions import definition_hash
 from podfit.kubelet.pods.runtime_facts import observe
-from podfit.kubelet.runtime import labels
 
 ON_MEMORY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 
@@ -210,7 +210,7 @@ def test_only_name_and_image_define_a_container() -> None:
     plain = {"name": "c1", "image": "app:1"}
 
     def hashed(**more: object) -> str:
-        return labels.definition_hash(convert({**plain, **more}, Container))
+        return definition_hash(convert({**plain, **more}, Container))
 
     amounts = {"requests": {"cpu": "1"}}
     assert hashed() == hashed(resources=amounts) == hashed(env=[{"name": "A", "value": "b"}], resizePolicy=ON_MEMORY)

@@ -7,10 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import Node, container
+from podfit.decide.pod.lifecycle.facts import ContainerState, StatusInput
+from podfit.decide.pod.lifecycle.status import generate
 from podfit.kubelet.pods import reporter
-from podfit.kubelet.runtime.types import ContainerState
-from podfit.kubelet.status.generate import generate
-from podfit.kubelet.status.inputs import StatusInput
 
 FIRST, LATER = 200, 600  # seconds; a look comes every 60 to 90
 

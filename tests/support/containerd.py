@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupConfig, Cgroups, Layout
 from podfit.kubelet.runtime import images
@@ -23,7 +24,6 @@ from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import LinuxResources
 from podfit.net.system import SystemClock
 from support.eventually import eventually_async
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from podfit.decide.pod.lifecycle.facts import Sandbox
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.shims import shims
-from podfit.kubelet.runtime.types import Sandbox
 from podfit.net.system import SystemClock
 from podfit.process.data_dir import DataDir
 from podfit.process.node_runtime import cgroup_layout

@@ -26,6 +26,7 @@ from podfit.core.features import FeatureGates
 from podfit.decide.cgroup import conversion as decide
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig
@@ -36,7 +37,6 @@ from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
-from podfit.kubelet.runtime.types import LinuxResources
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from support.eventually import eventually_async

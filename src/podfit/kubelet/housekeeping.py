@@ -15,6 +15,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.core.clock import Clock
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
@@ -24,7 +25,6 @@ from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState
 from podfit.kubelet.volumes.manager import Volumes
 
 log = logging.getLogger(__name__)

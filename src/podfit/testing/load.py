@@ -10,8 +10,8 @@ import msgspec
 
 from podfit.core.clock import Clock, Timer
 from podfit.core.quantity import Quantity
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
-from podfit.kubelet.runtime.types import ContainerState
 
 STEP = 10.0
 Curve: TypeAlias = Callable[[float], float] | float | str

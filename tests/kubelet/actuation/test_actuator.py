@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.cgroup.protocol import (
@@ -27,7 +28,7 @@ from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerStats, LinuxResources
+from podfit.kubelet.runtime.types import ContainerStats
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock
 from support.placed import placed, resized

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.pod.restart_backoff import CrashBackoff
+from podfit.decide.pod.lifecycle.backoff import CrashBackoff
 from podfit.kubelet.pods.starter import duration
 
 KEY = ("uid", "c1", "hash")

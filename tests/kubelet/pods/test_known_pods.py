@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.pods.pod_changes import RetryAdmission
-from podfit.kubelet.status.inputs import Failure
 from support.clock import FakeClock
 
 POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))

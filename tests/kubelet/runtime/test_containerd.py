@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
-from podfit.kubelet.runtime.types import ContainerState, LinuxResources
 from support.containerd import Machine, private_containerd, ready
 from support.eventually import eventually_async
 from support.machine import Snapshot

@@ -9,10 +9,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.runtime.cri import channel, client
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import Unavailable
-from podfit.kubelet.runtime.types import LinuxResources
 
 
 class Silence(grpc.GenericRpcHandler):

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.runtime.simulated.program import Ending, ending
-from podfit.kubelet.runtime.types import ContainerState, EventKind, LinuxResources
+from podfit.kubelet.runtime.types import EventKind
 from support.clock import FakeClock
 
 PARENT = "/simulated/kubepods/burstable/podu1"

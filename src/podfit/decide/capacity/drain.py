@@ -17,13 +17,13 @@ from podfit.api.meta.owners import controller_of, group_of
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.core.times import parse_time
+from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.decide.workload.disruption import covers
 
 DAEMON_SET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 SYSTEM_NAMESPACE = "kube-system"
-DEFAULT_GRACE = 30
 """Seconds that a pod has to end when it does not say."""
 LONG_TERMINATING = 30
 """Seconds above its grace after which a pod that is being deleted no longer counts."""
@@ -94,9 +94,7 @@ def is_long_terminating(pod: Pod, now: datetime) -> bool:
     deleted = pod.metadata.deletion_timestamp
     if not deleted:
         return False
-    grace = pod.spec.termination_grace_period_seconds
-    seconds = (DEFAULT_GRACE if grace is None else grace) + LONG_TERMINATING
-    return (now - parse_time(deleted)).total_seconds() > seconds
+    return (now - parse_time(deleted)).total_seconds() > spec_grace(pod) + LONG_TERMINATING
 
 
 def _speaks_of(budget: PodDisruptionBudget, pod: Pod) -> bool:

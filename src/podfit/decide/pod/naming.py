@@ -67,6 +67,11 @@ def resolver(pod: Pod, node_file: str) -> Resolver | None:
     )
 
 
+def full_name(name: str, namespace: str, uid: str) -> str:
+    """How events, waiting states and logs name a pod."""
+    return f"{name}_{namespace}({uid})"
+
+
 def parse(text: str) -> Resolver:
     """Of `search` the last line counts, as to the C library."""
     servers, searches, options = list[str](), tuple[str, ...](), list[str]()

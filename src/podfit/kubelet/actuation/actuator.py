@@ -18,6 +18,7 @@ from podfit.decide.cgroup.pod_cgroup import PodConfig, SandboxResources, sandbox
 from podfit.decide.managers.cpu import show
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.resize import steps as resize
 from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
@@ -29,7 +30,6 @@ from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unavailable, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import LinuxResources
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
 from podfit.decide.pod.allocated import PodResources, overlay, resizable, resources_of
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.resize import by_status
-from podfit.kubelet.runtime.types import LinuxResources
 
 Seen = Mapping[str, LinuxResources]
 """What the runtime holds for the running containers of one pod, by name."""

@@ -19,6 +19,7 @@ from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node.eviction import EVICTED, Shortage, eviction, is_split, reclaims, shortages
 from podfit.decide.node.pod_load import Load, Used
 from podfit.decide.node.storage_limits import exceeded, is_limited
+from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.eviction.local_storage import StorageMeter
 from podfit.kubelet.eviction.reclaim import Reclaimer
 from podfit.kubelet.node.pressure import LOOK_SECONDS, PressureMonitor
@@ -27,7 +28,6 @@ from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerStats
-from podfit.kubelet.status.inputs import Failure
 
 log = logging.getLogger(__name__)
 

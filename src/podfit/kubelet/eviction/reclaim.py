@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.images.collector import CollectionFailed, ImageCollector
 from podfit.kubelet.pods.known_pods import KnownPods
@@ -13,7 +14,6 @@ from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.log_rotation import delete_log
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState
 
 log = logging.getLogger(__name__)
 

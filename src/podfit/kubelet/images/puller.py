@@ -14,8 +14,8 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
+from podfit.decide.pod.lifecycle.backoff import CrashBackoff
 from podfit.decide.pod.pull_credentials import Credential
-from podfit.decide.pod.restart_backoff import CrashBackoff
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.image_names import problem, pull_policy
 from podfit.kubelet.runtime.labels import PodRef

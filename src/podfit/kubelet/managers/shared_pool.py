@@ -10,12 +10,13 @@ import logging
 
 from podfit.core.clock import Clock
 from podfit.decide.managers.cpu import Assignments, BadCpuSet, parse, show
+from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import Container, ContainerState, LinuxResources
+from podfit.kubelet.runtime.types import Container
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_named
 from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.pod.naming import hostname_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (
@@ -27,7 +28,7 @@ from podfit.kubelet.runtime.configs import (
     SecurityProfile,
     SELinux,
 )
-from podfit.kubelet.runtime.types import Image, LinuxResources
+from podfit.kubelet.runtime.types import Image
 from podfit.kubelet.sources.environment import ExpandedCommand
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"

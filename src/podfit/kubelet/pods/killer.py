@@ -19,12 +19,12 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
+from podfit.decide.pod.lifecycle.actions import Kill
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, PodFacts
+from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
-from podfit.kubelet.pods.pod_actions import Kill
-from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Killer(msgspec.Struct, frozen=True):
     hooks: Hooks
 
     async def stop_for_restart(self, pod: Pod, kills: Iterable[Kill]) -> None:
-        graces = ((kill, labels.spec_grace(pod) if kill.grace is None else kill.grace) for kill in kills)
+        graces = ((kill, spec_grace(pod) if kill.grace is None else kill.grace) for kill in kills)
         await asyncio.gather(
             *(self._stop(pod, kill.container, max(MINIMUM_GRACE, grace), kill.message) for kill, grace in graces)
         )

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Timer
+from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Deleted, PodChange, RetryAdmission
-from podfit.kubelet.status.inputs import Failure
 
 
 class Worker(Protocol):

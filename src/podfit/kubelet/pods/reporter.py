@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 
-import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.pod.allocated import PodResources
+from podfit.decide.pod.lifecycle.facts import Failure, PodFacts, StatusInput
+from podfit.decide.pod.lifecycle.status import generate, rejected
 from podfit.kubelet.allocation.manager import Allocated
-from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.worker_context import WorkerContext
-from podfit.kubelet.status.generate import generate, rejected
-from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 from podfit.kubelet.status.writer import StatusWriter
 
 
@@ -79,7 +77,7 @@ class Reporter:
             pod=seen.desired,
             allocated=seen.pod,
             previous=self.writer.status,
-            observed=self._observation(facts),
+            observed=facts,
             machine=context.machine,
             node_ip=context.config.host_ip,
             now=context.clock.now(),
@@ -91,13 +89,6 @@ class Reporter:
             ended=ending,
             failure=self.failure,
         )
-
-    def _observation(self, facts: PodFacts) -> Observation:
-        """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""
-        sandbox = facts.status
-        if sandbox is not None and sandbox.host_network:
-            sandbox = msgspec.structs.replace(sandbox, ips=(self._context.config.host_ip,))
-        return Observation(sandbox=sandbox, containers=facts.containers, health=facts.health)
 
     def _count_start(self, status: PodStatus) -> None:
         if self._first_seen is not None and status.phase == "Running":

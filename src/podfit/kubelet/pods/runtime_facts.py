@@ -1,8 +1,4 @@
-"""The runtime's state of one pod: the only basis on which its worker acts.
-
-Nothing about running containers is remembered between two turns of a worker; it is asked again, so a restarted kubelet,
-a restarted runtime and an undisturbed one look the same.
-"""
+"""Asks the runtime for its state of one pod (`decide.pod.lifecycle.facts`)."""
 
 import asyncio
 import os
@@ -10,76 +6,26 @@ from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
+from podfit.decide.pod.lifecycle.facts import (
+    ContainerState,
+    ContainerStatus,
+    LinuxResources,
+    PodFacts,
+    Sandbox,
+    SandboxStatus,
+)
 from podfit.kubelet.disk.safe_paths import open_regular
-from podfit.kubelet.probes.health import WELL, Health
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import NotFound
 from podfit.kubelet.runtime.logs import tail_text
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import (
-    Container,
-    ContainerState,
-    ContainerStatus,
-    LinuxResources,
-    Sandbox,
-    SandboxState,
-    SandboxStatus,
-)
+from podfit.kubelet.runtime.types import Container
 
 FILE_BYTES = 4096  # of a termination message
 LOG_BYTES = 2048
 LOG_LINES = 80
-
-
-class PodFacts(msgspec.Struct, frozen=True):
-    """Sandboxes and containers, newest first. `home` maps a container's id to its sandbox's."""
-
-    uid: str
-    sandboxes: tuple[Sandbox, ...] = ()
-    status: SandboxStatus | None = None
-    """Of the newest sandbox."""
-    containers: tuple[ContainerStatus, ...] = ()
-    home: tuple[tuple[str, str], ...] = ()
-    health: Health = WELL
-    """What probes say of the containers."""
-
-    @property
-    def sandbox(self) -> Sandbox | None:
-        """The sandbox that containers can run in."""
-        newest = self.sandboxes[0] if self.sandboxes else None
-        return newest if newest is not None and newest.state is SandboxState.READY else None
-
-    @property
-    def running(self) -> tuple[ContainerStatus, ...]:
-        return tuple(c for c in self.containers if c.state is ContainerState.RUNNING)
-
-    @property
-    def states(self) -> dict[str, str]:
-        """The states of sandboxes and containers by id."""
-        found = {sandbox.id: sandbox.state.value for sandbox in self.sandboxes}
-        return found | {container.id: container.state.value for container in self.containers}
-
-    def last(self, name: str) -> ContainerStatus | None:
-        """The newest instance of a container, whatever sandbox it was in."""
-        return next((c for c in self.containers if c.name == name), None)
-
-    def last_ended(self, name: str) -> ContainerStatus | None:
-        """The newest instance that has ended, unless a newer one was made and never started."""
-        instances = [c for c in self.containers if c.name == name]
-        if instances and instances[0].state is ContainerState.CREATED:
-            return None
-        return next((c for c in instances if c.state is ContainerState.EXITED), None)
-
-    def here(self, name: str) -> ContainerStatus | None:
-        """The newest instance in the present sandbox."""
-        sandbox = self.sandbox
-        if sandbox is None:
-            return None
-        inside = {container for container, home in self.home if home == sandbox.id}
-        return next((c for c in self.containers if c.name == name and c.id in inside), None)
 
 
 async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) -> PodFacts:

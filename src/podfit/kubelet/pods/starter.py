@@ -24,7 +24,10 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
-from podfit.decide.pod.restart_backoff import CrashBackoff, Key
+from podfit.decide.pod.lifecycle.actions import Kill
+from podfit.decide.pod.lifecycle.backoff import CrashBackoff, Key, size_hash
+from podfit.decide.pod.lifecycle.container_statuses import POST_START_ERROR
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, PodFacts
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside
@@ -36,19 +39,15 @@ from podfit.kubelet.pods.configs import confinement_problem, container_config, r
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.own_files import OwnFiles
-from podfit.kubelet.pods.pod_actions import Kill
-from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.log_rotation import delete_log
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
 from podfit.kubelet.sources.services import ServiceVariables
-from podfit.kubelet.status.containers import POST_START_ERROR
 from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
 
 RETRY_SECONDS = 10.0
@@ -228,7 +227,7 @@ class Starter(msgspec.Struct, frozen=True):
 
     def _wait_for_backoff(self, pod: Pod, container: Container, last: ContainerStatus, tell: Tell) -> None:
         key: Key = (pod.metadata.uid, container.name)
-        form = labels.size_hash(container)
+        form = size_hash(container)
         now = self.clock.now().timestamp()
         wait = self.backoff.remaining(key, last.finished_at / 1e9, now, form)
         if wait > 0:

@@ -20,12 +20,13 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.backoff import delay_after
 from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.pod.lifecycle.actions import Kill, PodActions, plan
+from podfit.decide.pod.lifecycle.facts import PodFacts
+from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
-from podfit.kubelet.pods.pod_actions import Kill, PodActions, plan
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, StartedSandbox
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
@@ -123,7 +124,7 @@ class PodSync:
         """Do what the plan says. True when another round may find more to do."""
         if await self._context.actuator.ensure_pod_cgroup(pod, self._context.active()) and facts.running:
             log.warning("pod cgroup was missing, containers start anew pod=%s", labels.ref(pod))
-            await self._context.killer.stop_pod(pod, facts, labels.spec_grace(pod))
+            await self._context.killer.stop_pod(pod, facts, spec_grace(pod))
             await self._context.killer.stop_sandboxes(facts)
             return True
         todo = plan(pod, facts)

@@ -17,6 +17,7 @@ from functools import partial
 from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
+from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
 from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.pods.reporter import Reporter
@@ -90,7 +91,7 @@ class PodEnd:
         asked = pod.metadata.deletion_grace_period_seconds
         if pod.metadata.deletion_timestamp is not None and asked is not None:
             return max(1, asked)
-        return max(1, labels.spec_grace(pod))
+        return max(1, spec_grace(pod))
 
 
 async def remove_cgroup(cgroups: Cgroups, path: str, sleep: Callable[[float], Awaitable[None]]) -> None:

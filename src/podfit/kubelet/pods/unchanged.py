@@ -9,9 +9,9 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.cgroup.pod_cgroup import PodValues
 from podfit.decide.pod.allocated import PodResources
+from podfit.decide.pod.lifecycle.facts import PodFacts
 from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.runtime_facts import PodFacts
 from podfit.kubelet.pods.worker_context import WorkerContext
 
 

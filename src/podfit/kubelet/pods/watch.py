@@ -8,10 +8,11 @@ goes on every ten seconds as the safety net.
 import logging
 
 from podfit.core.clock import Clock
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, EventKind
+from podfit.kubelet.runtime.types import EventKind
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.randomness import fraction
 from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.pod.lifecycle.facts import PodFacts
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
@@ -17,7 +18,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
-from podfit.kubelet.pods.runtime_facts import PodFacts, observe
+from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.protocol import Runtime

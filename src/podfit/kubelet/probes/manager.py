@@ -19,11 +19,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random, fraction
 from podfit.decide.pod.ephemeral_containers import field_path
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, Health
 from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, Result
 from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult
-from podfit.kubelet.probes.health import Health
 from podfit.kubelet.probes.worker import ProbeWorker
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.net.supervisor import Supervisor
 
 Key = tuple[str, str, ProbeKind]

@@ -5,30 +5,27 @@ The keys are upstream's, so that other context on the node (crictl, log collecto
 after itself.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.codec import to_dict
+from podfit.decide.pod.lifecycle.actions import CONTAINER_HASH, definition_hash
+from podfit.decide.pod.lifecycle.termination import DEFAULT_GRACE, spec_grace
+from podfit.decide.pod.naming import full_name
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
 POD_UID = "io.kubernetes.pod.uid"
 POD_GRACE = "io.kubernetes.pod.terminationGracePeriod"
 CONTAINER_NAME = "io.kubernetes.container.name"
-CONTAINER_HASH = "io.kubernetes.container.hash"
 RESTART_COUNT = "io.kubernetes.container.restartCount"
 MESSAGE_PATH = "podfit.dev/terminationMessageFile"
 MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
 NODE = "podfit.dev/node"
 IMAGE_VOLUMES = "podfit.dev/imageVolumes"
 """The images that are mounted into a container, with spaces between them: they are in use."""
-
-DEFAULT_GRACE = 30
 
 
 class PodRef(msgspec.Struct, frozen=True):
@@ -39,22 +36,11 @@ class PodRef(msgspec.Struct, frozen=True):
     namespace: str
 
     def __str__(self) -> str:
-        return f"{self.name}_{self.namespace}({self.uid})"
+        return full_name(self.name, self.namespace, self.uid)
 
 
 def ref(pod: Pod) -> PodRef:
     return PodRef(pod.metadata.uid, pod.metadata.name, pod.metadata.namespace)
-
-
-def definition_hash(container: Container) -> str:
-    """Changes when the container has to be replaced: only its name and image count (R-178)."""
-    return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
-
-
-def size_hash(container: Container) -> str:
-    """Changes when a container is worth another try after it failed: with its image or its resources, as upstream."""
-    parts = [container.image, to_dict(container.resources)]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def pod_labels(pod: Pod, node: str) -> dict[str, str]:
@@ -86,12 +72,6 @@ def container_annotations(
         MESSAGE_PATH: message_file,
         MESSAGE_POLICY: container.termination_message_policy or "File",
     }
-
-
-def spec_grace(pod: Pod) -> int:
-    """Seconds between SIGTERM and SIGKILL when nobody has asked for less."""
-    grace = pod.spec.termination_grace_period_seconds
-    return DEFAULT_GRACE if grace is None else grace
 
 
 def grace_of(annotations: Mapping[str, str]) -> int:

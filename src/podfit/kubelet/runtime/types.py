@@ -10,19 +10,9 @@ from typing import Literal
 
 import msgspec
 
+from podfit.decide.pod.lifecycle.facts import ContainerState
+
 CgroupDriver = Literal["cgroupfs", "systemd"]
-
-
-class SandboxState(enum.Enum):
-    READY = "ready"
-    NOT_READY = "not ready"
-
-
-class ContainerState(enum.Enum):
-    CREATED = "created"
-    RUNNING = "running"
-    EXITED = "exited"
-    UNKNOWN = "unknown"
 
 
 class EventKind(enum.Enum):
@@ -30,35 +20,6 @@ class EventKind(enum.Enum):
     STARTED = "started"
     STOPPED = "stopped"
     DELETED = "deleted"
-
-
-class LinuxResources(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one container or sandbox. A field that is 0 or empty leaves the present value alone.
-
-    `cpu_quota` and `cpu_period` are microseconds, quota -1 = no limit; `memory_limit` -1 = no limit;
-    `hugepages` maps a page size such as `2MB` to bytes; `unified` holds cgroup v2 files by name.
-    """
-
-    cpu_shares: int = 0
-    cpu_quota: int = 0
-    cpu_period: int = 0
-    memory_limit: int = 0
-    oom_score_adj: int = 0
-    cpuset_cpus: str = ""
-    cpuset_mems: str = ""
-    hugepages: Mapping[str, int] = msgspec.field(default_factory=dict)
-    unified: Mapping[str, str] = msgspec.field(default_factory=dict)
-    swap_limit: int = 0
-
-
-class WindowsResources(msgspec.Struct, frozen=True, kw_only=True):
-    """The same of a Windows container: `cpu_maximum` in ten-thousandths of the machine, sizes in bytes."""
-
-    cpu_shares: int = 0
-    cpu_count: int = 0
-    cpu_maximum: int = 0
-    memory_limit: int = 0
-    rootfs_size: int = 0
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,27 +56,6 @@ class RuntimeStatus(msgspec.Struct, frozen=True, kw_only=True):
         return any(c.status for c in self.conditions if c.type == kind)
 
 
-class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the sandbox list."""
-
-    id: str
-    name: str
-    namespace: str
-    uid: str
-    attempt: int
-    state: SandboxState
-    created_at: int
-    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
-    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-
-class SandboxStatus(Sandbox, frozen=True, kw_only=True):
-    """`ips` is empty on the host network; the first one is the pod IP otherwise."""
-
-    ips: tuple[str, ...] = ()
-    host_network: bool = False
-
-
 class Container(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the container list. `image` is the name asked for, `image_id` what it was resolved to."""
 
@@ -129,37 +69,6 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-
-class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`exit_code` and `reason` (`Completed`, `Error`, `OOMKilled`) mean something once EXITED.
-
-    `resources` is None where the runtime does not report them; `log_path` is absolute. `stop_signal` is empty where it
-    is the image's, or the runtime does not know of another.
-    A container that met the OOM killer may show RUNNING with reason OOMKilled for a moment.
-    """
-
-    id: str
-    name: str
-    attempt: int
-    state: ContainerState
-    created_at: int
-    started_at: int = 0
-    finished_at: int = 0
-    exit_code: int = 0
-    reason: str = ""
-    message: str = ""
-    image: str = ""
-    image_id: str = ""
-    image_ref: str = ""
-    log_path: str = ""
-    resources: LinuxResources | None = None
-    windows: WindowsResources | None = None
-    stop_signal: str = ""
-    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
-    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
-    recursive_read_only: frozenset[str] = frozenset()
-    """Where something is mounted with all below it read-only, by the paths in the container."""
 
 
 class Executed(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,11 +18,11 @@ from podfit.core.errors import ApiError
 from podfit.core.numbers import parse_int
 from podfit.core.times import format_micro, parse_time, seconds_later
 from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.logs import LogOptions, open_log, stream
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.server.streaming import Streaming
 from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics

@@ -19,10 +19,11 @@ from functools import partial
 
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.pod.lifecycle.facts import SandboxState
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded
-from podfit.kubelet.runtime.types import SandboxState, Streams
+from podfit.kubelet.runtime.types import Streams
 from podfit.net.raw_streams import Dialled, until_one_is_over
 from podfit.net.websocket import Handshake, Part, WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response, Upgrade

@@ -16,12 +16,13 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
+from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
 from podfit.kubelet.node import machine
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStats
+from podfit.kubelet.runtime.types import ContainerStats
 from podfit.kubelet.server.exposition import NO_LABELS, Family, Sample, exposition
 
 log = logging.getLogger(__name__)

@@ -16,12 +16,12 @@ from podfit.apiserver.request.legacy_options import POD_UPDATES, STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import is_only_a_resize
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
+from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.unsupported_fields import unsupported_fields
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.net.wire import Identity
 
-DEFAULT_GRACE = 30
 SHORTEST_GRACE = 1  # seconds, which a negative number stands for
 LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
 
@@ -75,9 +75,7 @@ def _grace(pod: Pod, options: DeleteOptions) -> int:
         return 0
     asked = options.grace_period_seconds
     if asked is None:
-        asked = pod.spec.termination_grace_period_seconds
-    if asked is None:
-        asked = DEFAULT_GRACE
+        asked = spec_grace(pod)
     return min(asked if asked >= 0 else SHORTEST_GRACE, LONGEST_GRACE)
 
 

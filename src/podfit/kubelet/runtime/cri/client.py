@@ -11,6 +11,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 
+from podfit.decide.pod.lifecycle.facts import ContainerStatus, LinuxResources, Sandbox, SandboxStatus, WindowsResources
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
@@ -23,18 +24,13 @@ from podfit.kubelet.runtime.types import (
     Container,
     ContainerEvent,
     ContainerStats,
-    ContainerStatus,
     Executed,
     Image,
-    LinuxResources,
     RuntimeCondition,
     RuntimeStatus,
-    Sandbox,
     SandboxStats,
-    SandboxStatus,
     Streams,
     Version,
-    WindowsResources,
 )
 
 UPDATE_SECONDS = 30.0  # a process of the OCI runtime; asking twice is harmless

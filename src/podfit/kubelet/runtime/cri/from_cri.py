@@ -2,22 +2,17 @@
 
 from typing import Literal, TypedDict
 
-from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
-from podfit.kubelet.runtime.types import (
-    Container,
-    ContainerEvent,
+from podfit.decide.pod.lifecycle.facts import (
     ContainerState,
-    ContainerStats,
     ContainerStatus,
-    EventKind,
-    Image,
     LinuxResources,
     Sandbox,
     SandboxState,
-    SandboxStats,
     SandboxStatus,
     WindowsResources,
 )
+from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
+from podfit.kubelet.runtime.types import Container, ContainerEvent, ContainerStats, EventKind, Image, SandboxStats
 
 _STATES = {
     pb.CONTAINER_CREATED: ContainerState.CREATED,

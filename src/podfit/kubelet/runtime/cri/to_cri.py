@@ -1,8 +1,8 @@
 """Conversion from our types to CRI's messages."""
 
+from podfit.decide.pod.lifecycle.facts import LinuxResources, WindowsResources
 from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig, SecurityContext
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
-from podfit.kubelet.runtime.types import LinuxResources, WindowsResources
 
 _PROPAGATION = {
     "private": pb.PROPAGATION_PRIVATE,

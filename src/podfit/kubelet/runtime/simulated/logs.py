@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from podfit.core.times import format_micro
+from podfit.decide.pod.lifecycle.facts import ContainerStatus
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.simulated.state import NANO
-from podfit.kubelet.runtime.types import ContainerStatus
 
 
 def begin_log(container: ContainerStatus) -> None:

@@ -17,6 +17,14 @@ from pathlib import Path
 from msgspec.structs import fields, replace
 
 from podfit.core.clock import Clock
+from podfit.decide.pod.lifecycle.facts import (
+    ContainerState,
+    ContainerStatus,
+    LinuxResources,
+    Sandbox,
+    SandboxState,
+    SandboxStatus,
+)
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
@@ -28,19 +36,13 @@ from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
     ContainerEvent,
-    ContainerState,
     ContainerStats,
-    ContainerStatus,
     EventKind,
     Executed,
     Image,
-    LinuxResources,
     RuntimeCondition,
     RuntimeStatus,
-    Sandbox,
-    SandboxState,
     SandboxStats,
-    SandboxStatus,
     Streams,
     Version,
 )

@@ -13,20 +13,13 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock, Timer
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, LinuxResources, SandboxStatus
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound
-from podfit.kubelet.runtime.types import (
-    ContainerEvent,
-    ContainerState,
-    ContainerStats,
-    ContainerStatus,
-    EventKind,
-    LinuxResources,
-    SandboxStatus,
-)
+from podfit.kubelet.runtime.types import ContainerEvent, ContainerStats, EventKind
 
 NANO = 1_000_000_000
 OOM_CODE, KILLED = 137, 137

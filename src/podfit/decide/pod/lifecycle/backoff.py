@@ -6,15 +6,26 @@ then            10 s, 20 s, 40 s … at most 5 min, counted from the failure
 another form    forgotten too: a container that ran out of memory and was resized starts at once
 """
 
+import hashlib
+import json
 from typing import TypeAlias
 
 import msgspec
+
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.meta.codec import to_dict
 
 FIRST = 10.0
 LONGEST = 300.0
 FORGET_AFTER = 2 * LONGEST
 
 Key: TypeAlias = tuple[str, ...]
+
+
+def size_hash(container: Container) -> str:
+    """Changes when a container is worth another try after it failed: with its image or its resources, as upstream."""
+    parts = [container.image, to_dict(container.resources)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class _Entry(msgspec.Struct):

@@ -5,10 +5,8 @@ import pytest
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.pods.pod_actions import plan
-from podfit.kubelet.pods.runtime_facts import PodFacts
-from podfit.kubelet.runtime import labels
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState
+from podfit.decide.pod.lifecycle.actions import CONTAINER_HASH, definition_hash, plan
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, PodFacts, Sandbox, SandboxState
 
 STATES = {
     "running": (ContainerState.RUNNING, 0),
@@ -34,7 +32,7 @@ def a_pod(names: str, policy: str = "Always") -> Pod:
 
 def instance(name: str, state: str, *, image: str = "app:1") -> ContainerStatus:
     kind, code = STATES[state]
-    annotations = {labels.CONTAINER_HASH: labels.definition_hash(Container(name=name, image=image))}
+    annotations = {CONTAINER_HASH: definition_hash(Container(name=name, image=image))}
     return ContainerStatus(
         id=f"id-{name}", name=name, attempt=0, state=kind, created_at=1, exit_code=code, annotations=annotations
     )

@@ -20,12 +20,11 @@ from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
+from podfit.decide.pod.lifecycle import facts as runtime
+from podfit.decide.pod.lifecycle.facts import KILLED, StatusInput
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced
-from podfit.kubelet.runtime import types as runtime
-from podfit.kubelet.status.inputs import StatusInput
 
-KILLED = 137
 POST_START_ERROR = "PostStartHookError"
 UNKNOWN = "ContainerStatusUnknown"
 LOST = "The container could not be located when the pod was terminated"

@@ -1,4 +1,4 @@
-"""`PodActions`: which containers and sandbox of a pod to start and to kill, from what is allocated and what runs. Pure.
+"""`PodActions`: which containers and sandbox of a pod to start and to kill, from what is allocated and what runs.
 
 no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
 init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
@@ -7,6 +7,8 @@ image changed               stop and start again, whatever the restart policy (R
 ephemeral containers        start those that never ran, whatever else there is to do; they never run again
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 
 import msgspec
@@ -17,12 +19,10 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
+from podfit.decide.pod.lifecycle.facts import KILLED, ContainerState, ContainerStatus, PodFacts
 from podfit.decide.pod.probing import ProbeKind
-from podfit.kubelet.pods.runtime_facts import PodFacts
-from podfit.kubelet.runtime import labels
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
-KILLED = 137
+CONTAINER_HASH = "io.kubernetes.container.hash"  # the annotation of a container in the runtime
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -73,6 +73,11 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
 def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code: int | None = None) -> bool:
     """Whether an ended regular or plain init container is to be run again; `exit_code` when it has not ended yet."""
     return starts_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
+
+
+def definition_hash(container: Container) -> str:
+    """Changes when the container has to be replaced: only its name and image count (R-178)."""
+    return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
 
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> PodActions:
@@ -136,7 +141,7 @@ def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]
             continue
         if status.state is ContainerState.UNKNOWN:
             yield Kill(status, f"Container {container.name} is in unknown state, try killing it before restart")
-        elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(container):
+        elif status.annotations.get(CONTAINER_HASH) != definition_hash(container):
             yield Kill(status, f"Container {container.name} definition changed, will be restarted")
         elif (kind := facts.health.failed.get(status.id)) is not None:
             yield _unhealthy(pod, container, status, kind)

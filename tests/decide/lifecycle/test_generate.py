@@ -11,9 +11,17 @@ from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodReadinessGate, PodStatus
 from podfit.api.meta import codec
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, LinuxResources, SandboxState, SandboxStatus
-from podfit.kubelet.status.generate import generate, rejected
-from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
+from podfit.decide.pod.lifecycle.facts import (
+    ContainerState,
+    ContainerStatus,
+    Failure,
+    LinuxResources,
+    PodFacts,
+    SandboxState,
+    SandboxStatus,
+    StatusInput,
+)
+from podfit.decide.pod.lifecycle.status import generate, rejected
 from support.clock import EPOCH
 from support.placed import placed
 from support.pods import container, needs, pod, sidecar
@@ -65,7 +73,7 @@ def facts(given: Pod, *instances: ContainerStatus, box: SandboxStatus | None = B
         "now": EPOCH,
         **more,
     }
-    return StatusInput(pod=given, observed=Observation(sandbox=box, containers=instances), **fields)
+    return StatusInput(pod=given, observed=PodFacts("web", status=box, containers=instances), **fields)
 
 
 def holds(status: PodStatus) -> list[str]:
@@ -161,7 +169,7 @@ def test_running() -> None:
 def test_phase_follows_exits_and_policy(policy: str, codes: list[int | None], phase: str) -> None:
     given = placed(pod(*(container(f"c{n}") for n in range(len(codes))), restart_policy=policy))
     seen = facts(given, *(instance(f"c{n}", code=code) for n, code in enumerate(codes)))
-    assert generate(replace(seen, observed=replace(seen.observed, sandbox=NO_BOX))).phase == phase
+    assert generate(replace(seen, observed=replace(seen.observed, status=NO_BOX))).phase == phase
     lags = phase in ("Succeeded", "Failed")
     assert generate(seen).phase == ("Pending" if lags else phase), "while the sandbox comes down"
     assert generate(seen, freed=True).phase == phase

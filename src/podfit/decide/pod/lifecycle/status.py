@@ -1,18 +1,32 @@
-"""Generates a pod's status."""
+"""The `v1.PodStatus` of a pod, made from facts, and its phase.
 
-from collections.abc import Sequence
+    generate(facts) -> PodStatus          the status as it should stand in the API now
+    rejected(pod, reason, message, now)   the status of a pod that was not admitted
+
+Pending    something has not started yet
+Running    everything was started; something runs, or will again
+Succeeded  everything ended well and nothing will be started again
+Failed     something ended badly and nothing will be started again
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
-from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.phase import ENDED
-from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodStatus
+from podfit.api.core.v1.pods.restart_policy import starts_again
+from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodSpec, PodStatus
 from podfit.core.times import format_time
+from podfit.decide.pod.lifecycle.conditions import conditions
+from podfit.decide.pod.lifecycle.container_statuses import (
+    container_statuses,
+    ephemeral_container_statuses,
+    was_never_there,
+)
+from podfit.decide.pod.lifecycle.facts import StatusInput
 from podfit.decide.resize.reported_status import pod_allocated, pod_resources
-from podfit.kubelet.status.conditions import conditions
-from podfit.kubelet.status.containers import container_statuses, ephemeral_container_statuses, was_never_there
-from podfit.kubelet.status.inputs import StatusInput
-from podfit.kubelet.status.phase import phase_of
 
 
 def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
@@ -82,10 +96,12 @@ def _failure(facts: StatusInput) -> tuple[str, str]:
 
 
 def _pod_ips(facts: StatusInput) -> tuple[PodIP, ...]:
-    """An address once known is kept to the end."""
-    if facts.allocated.spec.host_network:
+    """An address once known is kept to the end. On the host's network it is the node's, which the runtime leaves to us
+    to say.
+    """
+    sandbox = facts.observed.status
+    if facts.allocated.spec.host_network or (sandbox is not None and sandbox.host_network):
         return (PodIP(ip=facts.node_ip),)
-    sandbox = facts.observed.sandbox
     return tuple(PodIP(ip=ip) for ip in sandbox.ips) if sandbox and sandbox.ips else facts.previous.pod_ips
 
 
@@ -99,3 +115,43 @@ def _resources(facts: StatusInput, phase: str) -> ResourceRequirements | None:
 
 def _reports_pod_level(facts: StatusInput) -> bool:
     return facts.machine.gates["InPlacePodLevelResourcesVerticalScaling"]
+
+
+def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool) -> str:
+    """The phase that the containers amount to. `ended`: restart policies no longer count. Sidecars decide nothing."""
+    states, initial = list(regular), {status.name: status for status in init}
+    if any(
+        _failed_for_good(spec, container, initial) for container in spec.init_containers if not is_sidecar(container)
+    ):
+        return "Failed"
+    running = [status for status in states if status.state.running]
+    stopped = [status for status in states if _has_ended(status)]
+    if ended:
+        return "Succeeded" if stopped and all(_ended_well(status) for status in states) else "Failed"
+    if len(running) + len(stopped) < len(states) or not states:
+        return "Pending"
+    declared = {container.name: container for container in spec.containers}
+    if running or any(starts_again(spec, declared[status.name], _exit_code(status)) for status in stopped):
+        return "Running"
+    return "Succeeded" if all(_ended_well(status) for status in stopped) else "Failed"
+
+
+def _has_ended(status: ContainerStatus) -> bool:
+    """Ended at least once, be it waiting for its next start."""
+    return bool(status.state.terminated or (status.state.waiting and status.last_state.terminated))
+
+
+def _ended_well(status: ContainerStatus) -> bool:
+    return status.state.terminated is not None and status.state.terminated.exit_code == 0
+
+
+def _exit_code(status: ContainerStatus) -> int:
+    """Of its last end."""
+    over = status.state.terminated or status.last_state.terminated
+    return over.exit_code if over is not None else 0
+
+
+def _failed_for_good(spec: PodSpec, container: Container, statuses: Mapping[str, ContainerStatus]) -> bool:
+    status = statuses.get(container.name)
+    over = status.state.terminated if status is not None else None
+    return over is not None and over.exit_code != 0 and not starts_again(spec, container, over.exit_code)
