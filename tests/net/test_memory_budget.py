@@ -1,6 +1,7 @@
 """The memory of bodies and answers under way: bounded, shared fairly, given back."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -9,13 +10,14 @@ import pytest
 
 from podfit.core.errors import unauthorized
 from podfit.decide.memory_shares import Shares
+from podfit.net.http_connection import Connection
 from podfit.net.http_server import HttpsServer
 from podfit.net.memory_budget import RECEIVED, Account, MemoryBudget, address_party
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import SMALL_BODY, Pieces, Request, Response
 from support.clock import at_rest
 from support.eventually import eventually_async
-from support.wire import HOST, Dial, Wire
+from support.wire import HOST, Dial, Wire, get
 
 MIB = 1 << 20
 
@@ -98,13 +100,17 @@ async def told(request: Request) -> Response:
 
 
 @asynccontextmanager
-async def serving(server_pair: KeyPair, budget: MemoryBudget, answer: Response | None = None) -> AsyncIterator[int]:
+async def serving(
+    server_pair: KeyPair, budget: MemoryBudget, answer: Response | None = None, body_timeout: float = 60.0
+) -> AsyncIterator[int]:
     async def handler(request: Request) -> Response:
         if request.caller is not None and (user := request.headers.get("authorization")):
             request.caller.belongs_to(user)
         return answer if answer is not None and request.method == "GET" else await told(request)
 
-    server = HttpsServer(handler, server_context(server_pair), identify=by_header, budget=budget)
+    server = HttpsServer(
+        handler, server_context(server_pair), identify=by_header, budget=budget, body_timeout=body_timeout
+    )
     try:
         yield await server.listen(HOST, 0)
     finally:
@@ -231,3 +237,44 @@ async def test_pieces_say_what_they_hold_of_their_own() -> None:
     made, viewed = Pieces([b"a" * MIB]), Pieces([memoryview(b"a" * MIB)])
     assert len(await anext(made)) == len(await anext(viewed)) == 64 * 1024
     assert (made.waiting, viewed.waiting) == (MIB, 0)
+
+
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        pytest.param(get("/healthz"), False, id="an answer that is not read"),
+        pytest.param(post(SMALL_BODY) + b"a", False, id="a body whose end does not come"),
+        pytest.param(post(SMALL_BODY)[:-4] + b"\r\nA: " + b"a" * 20_000, False, id="a head whose end does not come"),
+        pytest.param(
+            post(SMALL_BODY).replace(b"Content-Length: 65536", b"Transfer-Encoding: chunked") + b"zz\r\n",
+            True,
+            id="no chunk",
+        ),
+        pytest.param(b"hello\r\n\r\n", True, id="no HTTP"),
+        pytest.param(post(4), True, id="a body that comes too late"),
+    ],
+)
+async def test_a_connection_that_has_ended_leaves_nothing(
+    server_pair: KeyPair, dial: Dial, sent: bytes, answered: bool
+) -> None:
+    """Not even for the collector of cycles: what it finds late lies between what stays, so the memory is not given
+    back."""
+
+    async def alive() -> int:
+        return sum(isinstance(there, Connection) for there in gc.get_objects())
+
+    large, budget = Response(200, {}, b"a" * 8 * MIB), MemoryBudget()
+    async with serving(server_pair, budget, large, body_timeout=0.05 if answered else 60) as port:
+        gc.collect()
+        gc.disable()
+        try:
+            wire = await dial(port)
+            await wire.send(sent)
+            if answered:
+                assert (await wire.head())[0] in (400, 408)
+            else:
+                await eventually_async(looked(budget), within=10, what="something is held")
+            wire.writer.transport.abort()
+            await eventually_async(alive, lambda left: left == 0, within=10, what="the connection is no more")
+        finally:
+            gc.enable()

@@ -19,7 +19,7 @@ from aiohttp.streams import StreamReader
 
 from podfit.core.errors import ApiError
 from podfit.net.guard import internal_error, status_response
-from podfit.net.http_intake import BrokenBody, Intake
+from podfit.net.http_intake import BrokenBody, Intake, forget_frames
 from podfit.net.http_outlet import Outlet
 from podfit.net.http_syntax import BadRequest, NoRoom, parse_error
 from podfit.net.memory_budget import KEPT, RECEIVED, UNSENT, Account, MemoryBudget
@@ -116,6 +116,7 @@ class Connection(Intake):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._connections.ended(self)
+        self.stops_waiting()
         if self._timer is not None:
             self._timer.cancel()
         self._cancel_stall()
@@ -124,6 +125,7 @@ class Connection(Intake):
         self._outlet.lost()
         self.account.close()
         self.finish()
+        self._timer = self._stall = None  # these refer to the connection
 
     def pause_writing(self) -> None:
         self._outlet.pause()
@@ -184,13 +186,15 @@ class Connection(Intake):
                         self._leaves()
                 if not keep:
                     return
-        except ConnectionError:
+        except ConnectionError as error:
             log.debug("client has left remote=%s", self.remote)
+            forget_frames(error)
         except Exception:
             log.exception("connection failed remote=%s", self.remote)
         finally:
             if self._transport is not None:
                 self._transport.close()
+            self.task = None
 
     async def _exchange(self, message: RawRequestMessage | HttpProcessingError, payload: StreamReader) -> bool:
         """Answer a request; whether there can be another."""
@@ -217,6 +221,7 @@ class Connection(Intake):
             keep = await self._stream(response.body, response, message, keep=keep)
         if not payload.is_eof() and wanted:
             keep = await self._drain_body(payload) and keep
+        forget_frames(payload.exception())
         return keep
 
     async def _send(self, response: Response, method: str, *, keep: bool) -> None:

@@ -56,6 +56,13 @@ class BrokenBody(Exception):
     """A body that cannot be read to its end."""
 
 
+def forget_frames(error: BaseException | None) -> None:
+    """Of an error that a request or a body keeps. The frames refer to the connection, so the connection would stay in
+    memory until Python looks for cycles among old objects, which it seldom does."""
+    if error is not None:
+        error.__traceback__ = None
+
+
 class Intake(asyncio.BufferedProtocol):
     """Requests wait here until `next_request` takes them. `buffer` may be shared by all of a loop's; `waiting` are
     those of a server's that wait for their client."""
@@ -214,6 +221,7 @@ class Intake(asyncio.BufferedProtocol):
         except HttpProcessingError as error:
             self._deaf = True
             self._break_off(BrokenBody(str(error)))
+            forget_frames(error)
             messages = ((error, EMPTY_PAYLOAD),)
         if messages:
             self._heard = True

@@ -203,20 +203,17 @@ class HttpsServer:
         connection.waits()
         connection.wants_body()
         chunks, size = list[bytes](), 0
-        try:
-            while chunk := await payload.readany():
-                size += len(chunk)
-                if size > limit:
-                    raise _Unknown if limit < self._body_limit else BadRequest(self._too_large())
-                account.moves(len(chunk))
-                await self._make_room(connection, head, OF_READING + size)
-                chunks.append(chunk)
-            if (broken := payload.exception()) is not None:  # at its very end
-                raise broken
-            connection.received(size)
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        finally:
-            chunks.clear()  # what has failed is remembered with this frame, in a cycle
+        while chunk := await payload.readany():
+            size += len(chunk)
+            if size > limit:
+                raise _Unknown if limit < self._body_limit else BadRequest(self._too_large())
+            account.moves(len(chunk))
+            await self._make_room(connection, head, OF_READING + size)
+            chunks.append(chunk)
+        if (broken := payload.exception()) is not None:  # at its very end
+            raise broken
+        connection.received(size)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _too_large(self) -> ApiError:
         return ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: limit is {self._body_limit}")

@@ -38,6 +38,10 @@ def address_party(address: str) -> str:
     return f"address {parsed}"
 
 
+def _nothing() -> None:
+    """For who holds nothing any more."""
+
+
 class Account:
     """What one connection holds. `gives_way` closes the connection; it is called once, when others need the room."""
 
@@ -125,12 +129,13 @@ class Account:
             release()
 
     def give_way(self) -> None:
+        gives_way = self._gives_way
         self.close()
-        self._gives_way()
+        gives_way()
 
     def close(self) -> None:
         """The connection has ended: it holds nothing any more, and nothing is left to send."""
-        self._closed = True
+        self._closed, self._gives_way = True, _nothing  # which would refer to the connection, and it to this
         self.sent()
         self._budget.change(self, -self.held)
         self._parts = [0, 0, 0]
