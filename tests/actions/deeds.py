@@ -33,9 +33,9 @@ from podfit.api.meta.codec import convert, to_dict
 from podfit.api.meta.owners import reference_to
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.rest import MERGE_PATCH, Client
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
-from podfit.vpa.kinds import VPAS
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.access import JANE, grant, rule, send
 from support.background import beside

@@ -14,9 +14,9 @@ from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.codec import convert
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.net.tls import client_context
-from podfit.vpa.kinds import VPAS
 from support.apiserver_processes import ApiProcess
 from support.eventually import eventually_async, logged
 from support.up import PODFIT

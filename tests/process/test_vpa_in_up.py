@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.vpa_kinds import VPAS
 from podfit.testing.cluster import Cluster
-from podfit.vpa.kinds import VPAS
 
 NAMESPACE = "default"
 VPA = {

@@ -17,6 +17,7 @@ from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
 from podfit.client.informers import Informers
+from podfit.client.pod_usage import PodUsages
 from podfit.client.resource import Resource, dynamic
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.errors import ApiError
@@ -128,7 +129,8 @@ class HpaWorld:
 
     async def start(self, settings: Settings) -> None:
         informers = Informers(self.client, self.clock)
-        loops = horizontal_autoscaling(self.server.as_identity, informers, settings, self.clock, self.exposed)
+        usages = PodUsages(self.client, self.clock, lasting=settings.sync_period / 2)
+        loops = horizontal_autoscaling(self.server.as_identity, informers, settings, self.clock, self.exposed, usages)
         for loop in (*loops, informers.run()):
             self.run(loop)
         await self.clock.settle()

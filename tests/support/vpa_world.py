@@ -28,9 +28,9 @@ from podfit.api.meta.base import ResourceList
 from podfit.api.meta.codec import convert, to_dict
 from podfit.api.meta.owners import reference_to
 from podfit.client.rest import MERGE_PATCH
+from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
-from podfit.vpa.kinds import CHECKPOINTS, VPAS
 from podfit.vpa.recommender.recommender import ReadHistory, Recommender, RecommenderSettings
 from support.clock import FakeClock
 from support.server import Server, running_server

@@ -15,6 +15,7 @@ from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.quantity import MALFORMED
 from podfit.core.times import parse_time
@@ -24,7 +25,6 @@ from podfit.net.wire import Request
 from podfit.vpa.admission.controller import BODY_LIMIT, AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import NAME, Registration, register
 from podfit.vpa.admission.webhook import Files, Webhook, WebhookOptions, self_made
-from podfit.vpa.kinds import VPAS
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL, LARGE = ("100m", "300Mi"), ("500m", "600Mi")

@@ -19,6 +19,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.scales import KINDS_SECONDS
+from podfit.client.targets import Targets, Unsupported
 from podfit.client.transport import Local
 from podfit.core.selectors import from_map
 from podfit.core.times import format_time
@@ -37,7 +38,6 @@ from podfit.vpa.history.replay import replay, steps
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import Sample
-from podfit.vpa.targets import Targets, Unsupported
 from support.clock import FakeClock
 from support.server import ADMIN
 from support.turns import turns

@@ -13,12 +13,12 @@ from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import MERGE_PATCH, Client
+from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.selectors import from_map
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
-from podfit.vpa.kinds import CHECKPOINTS, VPAS
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from support.clock import FakeClock
 from support.vpa_world import NAMESPACE, World, recommending

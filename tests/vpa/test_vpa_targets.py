@@ -14,10 +14,10 @@ from podfit.api.meta.owners import named_by
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.resource import dynamic
 from podfit.client.rest import MERGE_PATCH
+from podfit.client.targets import Targets, Unsupported
+from podfit.client.workloads import WELL_KNOWN
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Selector
-from podfit.vpa.targets import Targets, Unsupported
-from podfit.vpa.workloads import WELL_KNOWN
 from support.background import beside
 from support.clock import FakeClock
 from support.server import Server, running_server

@@ -144,9 +144,9 @@ class ControllersFlags:
     horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
         str, Parameter(help="A pod that was unready from its start for so long has never been ready.")
     ] = "30s"
-    upstream_compatible: Annotated[
-        bool, Parameter(help="HPAs divide usage by the requests in the spec, also during a resize.", negative="")
-    ] = False
+    upstream_compatible: Annotated[bool, Parameter(help="HPAs follow upstream's rules to the letter.", negative="")] = (
+        False
+    )
     concurrent_horizontal_pod_autoscaler_syncs: Annotated[int, Parameter(help="HPAs that are worked on at once.")] = (
         Settings().workers
     )
@@ -179,7 +179,7 @@ class ControllersFlags:
                 "initial_readiness_delay", self.horizontal_pod_autoscaler_initial_readiness_delay
             ),
             workers=syncs,
-            by_granted=not self.upstream_compatible,
+            upstream_compatible=self.upstream_compatible,
         )
 
 

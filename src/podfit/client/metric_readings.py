@@ -7,8 +7,11 @@ from urllib.parse import quote
 import msgspec
 
 from podfit.api.autoscaling.v2.types import MetricIdentifier, MetricSpec, ObjectMetricSource
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.selectors import requirements
+from podfit.client.pod_usage import GROUP as RESOURCE
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import Scales
 from podfit.core.clock import Clock
@@ -18,7 +21,7 @@ from podfit.decide.autoscaling.horizontal import samples
 from podfit.decide.autoscaling.horizontal.model import Reading, Unread
 
 T = TypeVar("T")
-RESOURCE, CUSTOM, EXTERNAL = "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"
+CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 _SAID = {
     401: "the server has asked for the client to provide credentials",
     403: "the server does not allow access to the requested resource",
@@ -41,21 +44,27 @@ class _Group(msgspec.Struct, frozen=True, rename="camel"):
 
 class MetricReadings:
     """`scales` knows where the kinds of described objects are; `period` is how long the version of custom metrics is
-    believed."""
+    believed. Usage is what `usages` read for all; without it the server is asked for each selector, as upstream asks.
+    """
 
-    def __init__(self, client: Client, scales: Scales, clock: Clock, period: float) -> None:
+    def __init__(
+        self, client: Client, scales: Scales, clock: Clock, period: float, usages: PodUsages | None = None
+    ) -> None:
         self._client, self._scales, self._clock, self._period = client, scales, clock, period
+        self._usages = usages
         self._custom: tuple[float, str] = (float("-inf"), "")
 
-    async def read(self, metrics: Sequence[MetricSpec], namespace: str, selector: str) -> list[Reading]:
-        """In the order of the metrics; the usage of the pods that `selector` selects is asked for once."""
+    async def read(
+        self, metrics: Sequence[MetricSpec], namespace: str, selector: str, pods: Sequence[Pod]
+    ) -> list[Reading]:
+        """In the order of the metrics; usage, of the `pods` that `selector` selects, is asked for once."""
         usage: tuple[samples.PodUsage, ...] | Unread | None = None
         readings: list[Reading] = []
         for metric in metrics:
             resource = metric.resource if metric.type == "Resource" else metric.container_resource
             if metric.type in ("Resource", "ContainerResource") and resource is not None:
                 if usage is None:
-                    usage = await self._usage(namespace, selector)
+                    usage = await self._usage(namespace, selector, pods)
                 container = metric.container_resource.container if metric.container_resource is not None else ""
                 readings.append(
                     usage
@@ -85,9 +94,15 @@ class MetricReadings:
             case _:
                 return Unread("the metric names no source")
 
-    async def _usage(self, namespace: str, selector: str) -> tuple[samples.PodUsage, ...] | Unread:
-        path = f"/apis/{RESOURCE}/v1beta1/namespaces/{namespace}/pods"
-        return await self._items(path, {"labelSelector": selector}, samples.PodUsage, "resource", f"pods.{RESOURCE}")
+    async def _usage(self, namespace: str, selector: str, pods: Sequence[Pod]) -> tuple[samples.PodUsage, ...] | Unread:
+        if self._usages is None:
+            path, query = f"/apis/{RESOURCE}/v1beta1/namespaces/{namespace}/pods", {"labelSelector": selector}
+            return await self._items(path, query, samples.PodUsage, "resource", f"pods.{RESOURCE}")
+        try:
+            found = await self._usages.of(namespace)
+        except (ApiError, ConnectionError, ValueError) as error:
+            return _unread("resource", _message(error, f"pods.{RESOURCE}"))
+        return tuple(found[pod.metadata.name] for pod in pods if pod.metadata.name in found)
 
     async def _of_object(self, source: ObjectMetricSource, namespace: str) -> tuple[samples.MetricValue, ...] | Unread:
         """A namespace is described by its own metrics, whatever its name says."""

@@ -18,6 +18,7 @@ from podfit.api.meta.selector_text import parse_labels
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.metric_readings import MetricReadings
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import NoKind, Scales
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
@@ -63,13 +64,16 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         clock: Clock,
         settings: Settings,
         metrics: Metrics,
+        usages: PodUsages,
     ) -> None:
         self._client, self._recorder, self._clock, self._settings = client, recorder, clock, settings
         self._autoscalers, self._pods = informers.of(HorizontalPodAutoscaler), informers.of(Pod)
         self._pods.add_index(BY_NAMESPACE, by_namespace)
         self._pods.add_index(_BY_LABEL, by_label)
         self._scales = Scales(client, clock, missing_seconds=_MISSING_SECONDS)
-        self._readings = MetricReadings(client, self._scales, clock, settings.sync_period)
+        self._readings = MetricReadings(
+            client, self._scales, clock, settings.sync_period, None if settings.upstream_compatible else usages
+        )
         self._claims = Claims()
         self._memories: dict[Key, Memory] = {}
         self._metrics = HorizontalMetrics(metrics, lambda: len(self._autoscalers.list()))
@@ -113,7 +117,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             return self._lost(autoscaler, memory, _message(error), told)
         view = self._view(key, autoscaler, scale, memory)
         readings = (
-            await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector)
+            await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector, view.pods)
             if needs_readings(view)
             else []
         )

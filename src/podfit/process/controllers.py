@@ -10,6 +10,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.controllers import horizontal
 from podfit.controllers.aggregation import AggregationController
@@ -46,9 +47,10 @@ def controller_loops(
     authority: Authority,
     served: Callable[[], Awaitable[frozenset[str]]],
     metrics: Metrics,
+    usages: PodUsages | None = None,
 ) -> Iterator[Loop]:
     """Those that `options` want, each as itself. `authority` signs certificates; `served` tells what the API
-    server is called in its certificate."""
+    server is called in its certificate. `usages`: what others of the process read as well."""
     accounts: list[str] = []
 
     def noted(identity: Identity) -> Client:
@@ -70,7 +72,8 @@ def controller_loops(
 
     if options.runs(HORIZONTAL):
         settings = replace(options.horizontal, gates=gates, scale_to_zero=gates["HPAScaleToZero"])
-        yield from horizontal_autoscaling(noted, informers, settings, clock, metrics)
+        usages = usages or PodUsages(noted(controller(horizontal.ACCOUNT)), clock)
+        yield from horizontal_autoscaling(noted, informers, settings, clock, metrics, usages)
 
     def gone(item: Item) -> None:
         namespaces.gone(item)
@@ -139,13 +142,13 @@ def garbage_collection(
 
 
 def horizontal_autoscaling(
-    client_of: ClientOf, informers: Informers, settings: Settings, clock: Clock, metrics: Metrics
+    client_of: ClientOf, informers: Informers, settings: Settings, clock: Clock, metrics: Metrics, usages: PodUsages
 ) -> Iterator[Loop]:
     client = client_of(controller(horizontal.ACCOUNT))
     recorder = EventRecorder(client, component=horizontal.COMPONENT, clock=clock)
     yield recorder.run()
     yield horizontal.HorizontalPodAutoscalerController(
-        client, informers=informers, recorder=recorder, clock=clock, settings=settings, metrics=metrics
+        client, informers=informers, recorder=recorder, clock=clock, settings=settings, metrics=metrics, usages=usages
     ).run()
 
 

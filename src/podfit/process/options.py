@@ -156,7 +156,7 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     make_room: MakeRoom = MakeRoom.NO
     controllers: tuple[str, ...] = ("*",)
-    horizontal: Settings = Settings(by_granted=True)
+    horizontal: Settings = Settings(upstream_compatible=False)
     """Of the horizontal pod autoscaler."""
 
     def check(self) -> None:

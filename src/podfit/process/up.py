@@ -28,7 +28,7 @@ from podfit.process.access import Published, keep, publish, take_back, user_file
 from podfit.process.apiserver import ApiServerComponent, place_of_store
 from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
-from podfit.process.identities import ADMIN, agent
+from podfit.process.identities import ADMIN, agent, controller
 from podfit.process.local_services import LocalServices
 from podfit.process.machine import look
 from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
@@ -37,6 +37,7 @@ from podfit.process.running_process import record_this_process
 from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
+    from podfit.client.pod_usage import PodUsages
     from podfit.process.node import ClusterNode
     from podfit.process.node_backend import NodeBackend
     from podfit.process.node_runtime import PreparedRuntime
@@ -144,11 +145,14 @@ class Cluster:
     async def _control_loops(self, nodes: Collection[str]) -> None:
         """Controllers and scheduler; returns when they have made what a first pod needs."""
         await self._imports.need(*LOOPS)
+        from podfit.client.pod_usage import PodUsages
+        from podfit.controllers.horizontal import ACCOUNT
         from podfit.process.controllers import controller_loops, default_account
         from podfit.process.local_storage import local_storage
         from podfit.process.scheduler import scheduler_loops
 
         options, clock = self.options, self._clock
+        usages = PodUsages(self._client(controller(ACCOUNT)), clock)
         loops = chain(
             controller_loops(
                 self._client,
@@ -158,6 +162,7 @@ class Cluster:
                 authority=self._api.authority,
                 served=self._served,
                 metrics=self._api.metrics,
+                usages=usages,
             ),
             scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
         )
@@ -171,7 +176,7 @@ class Cluster:
         else:
             await self._api.ask_backends()
         if options.vpa:
-            await self._autoscale()
+            await self._autoscale(usages)
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
@@ -179,12 +184,12 @@ class Cluster:
         given = self.options.api.tls
         return self._api.authority.served() | frozenset(hosts_of(given.certificate_file) if given else ())
 
-    async def _autoscale(self) -> None:
+    async def _autoscale(self, usages: "PodUsages") -> None:
         """Returns when VPAs can be made."""
         await self._imports.need("podfit.process.vpa_in_up")
         from podfit.process.vpa_in_up import VpaInUp
 
-        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need)
+        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages)
         await vpa.install()
         self._supervisor.run(vpa.run(), name="vertical pod autoscaler")
 

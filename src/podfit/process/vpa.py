@@ -4,6 +4,7 @@ imported when it is needed.
 
 from collections.abc import Iterator
 
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.autoscaling.gates import Gates
@@ -40,5 +41,5 @@ def recommender_loops(
     ).run()
 
 
-def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates) -> Recommender:
-    return Recommender(client, clock=clock, settings=RecommenderSettings(gates=gates), metrics=metrics)
+def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates, usages: PodUsages) -> Recommender:
+    return Recommender(client, clock=clock, settings=RecommenderSettings(gates=gates), metrics=metrics, usages=usages)

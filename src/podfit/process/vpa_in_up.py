@@ -11,8 +11,10 @@ from typing import Any
 
 from podfit import __version__
 from podfit.client.informer import Informer
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling import update
@@ -25,7 +27,6 @@ from podfit.vpa.admission.controller import COMPONENT as ADMISSION
 from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
-from podfit.vpa.kinds import VPAS
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
 from podfit.vpa.updater.updater import Updater
 from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
@@ -41,9 +42,11 @@ BEHIND, AGAIN = 5.0, 30.0
 class VpaInUp:
     """Its webhook is one of `services`, asked by a call; `need` imports modules beside the work."""
 
-    def __init__(self, api: ApiServerComponent, services: LocalServices, clock: Clock, need: Need) -> None:
+    def __init__(
+        self, api: ApiServerComponent, services: LocalServices, clock: Clock, need: Need, usages: PodUsages
+    ) -> None:
         self._handler, self._metrics, self._random = api.handler, api.metrics, api.random
-        self._clock, self._need = clock, need
+        self._clock, self._need, self._usages = clock, need, usages
         self._admission = AdmissionController(
             self._client(ADMISSION), clock=clock, settings=AdmissionSettings(gates=GATES), metrics=api.metrics
         )
@@ -78,7 +81,7 @@ class VpaInUp:
             settings=UpdaterSettings(rules=update.UpdateSettings(gates=GATES)),
             metrics=self._metrics,
         )
-        recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES)
+        recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES, self._usages)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admission.run())
             group.create_task(recommender.run())

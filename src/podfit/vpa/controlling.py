@@ -8,9 +8,9 @@ from typing import NamedTuple
 from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity, controller_of, named_by
+from podfit.client.targets import Ref, Targets, Unsupported
+from podfit.client.workloads import NOTHING
 from podfit.core.selectors import Selector
-from podfit.vpa.targets import Ref, Targets, Unsupported
-from podfit.vpa.workloads import NOTHING
 
 
 class _Target(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerStatus
 from podfit.client.rest import JSON_PATCH, Client
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
-from podfit.vpa.kinds import VPAS
 
 TRIES = 3
 CHANGED = (409, 422)

@@ -24,13 +24,13 @@ def pod(number: int, wished: str, granted: dict[str, Any]) -> Pod:
     )
 
 
-def proposed(wished: str, granted: dict[str, Any], *, by_granted: bool) -> int:
+def proposed(wished: str, granted: dict[str, Any], *, compatible: bool) -> int:
     """Of 4 pods that use 80m each, for a target of 80 %."""
     target = Target(
         pods=[pod(number, wished, granted) for number in range(4)],
         current=4,
         tolerance=Tolerance(),
-        settings=Settings(by_granted=by_granted),
+        settings=Settings(upstream_compatible=compatible),
         now=2e9,
     )
     samples = {f"web-{number}": Sample(80, 2e9, 15) for number in range(4)}
@@ -42,14 +42,14 @@ HELD: dict[str, Any] = {"resources": {"requests": {"cpu": "100m"}}}
 
 @pytest.mark.parametrize(("wished", "upstream"), [("200m", 2), ("50m", 8)])
 def test_hpa_keeps_its_replicas_while_a_resize_is_not_granted(wished: str, upstream: int) -> None:
-    assert proposed(wished, HELD, by_granted=True) == 4
-    assert proposed(wished, HELD, by_granted=False) == upstream
+    assert proposed(wished, HELD, compatible=False) == 4
+    assert proposed(wished, HELD, compatible=True) == upstream
 
 
 def test_hpa_counts_what_is_granted_from_then_on() -> None:
-    assert proposed("200m", {"resources": {"requests": {"cpu": "200m"}}}, by_granted=True) == 2
-    assert proposed("200m", {"allocatedResources": {"cpu": "100m"}}, by_granted=True) == 4
+    assert proposed("200m", {"resources": {"requests": {"cpu": "200m"}}}, compatible=False) == 2
+    assert proposed("200m", {"allocatedResources": {"cpu": "100m"}}, compatible=False) == 4
 
 
 def test_hpa_divides_by_the_spec_where_the_node_tells_nothing() -> None:
-    assert proposed("200m", {}, by_granted=True) == 2
+    assert proposed("200m", {}, compatible=False) == 2

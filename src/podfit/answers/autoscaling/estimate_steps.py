@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from podfit.answers.autoscaling.vpas import EstimateStep
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
+from podfit.client.workloads import NOTHING
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
 from podfit.decide.autoscaling.capping import capped_by, whole_core
@@ -13,7 +14,6 @@ from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.estimate import EstimationStep, Resource, steps
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import recommended
-from podfit.vpa.workloads import NOTHING
 
 KEY = VpaKey("", "vpa")
 GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)

@@ -18,11 +18,11 @@ from podfit.api.meta.owners import CHAIN_LIMIT, ObjectIdentity, controller_named
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
+from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.status import provided
 from podfit.vpa.history.prometheus import History
-from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 T = TypeVar("T")
 NOT_FOUND, FORBIDDEN = 404, 403

@@ -17,6 +17,8 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import CHAIN_LIMIT, controller_of, group_of
 from podfit.client.rest import Client
+from podfit.client.targets import Targets
+from podfit.client.workloads import WELL_KNOWN, WellKnown
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
 from podfit.decide.autoscaling.gates import Gates
@@ -25,8 +27,6 @@ from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
 from podfit.net.system import SystemClock
 from podfit.vpa.controlling import Controlling
-from podfit.vpa.targets import Targets
-from podfit.vpa.workloads import WELL_KNOWN, WellKnown
 
 NOT_FOUND = 404
 KINDS = {known.kind: known for known in WELL_KNOWN}

@@ -18,8 +18,8 @@ from podfit.api.meta.owners import ObjectIdentity, named_by
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
-from podfit.vpa.kinds import VPAS
 
 MOST_STEPS = 4
 """Of a chain of owners: a Deployment's pod has two."""

@@ -13,12 +13,12 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import OFF, update_mode
 from podfit.decide.autoscaling.status import provided
-from podfit.vpa.kinds import VPAS
 
 NOT_FOUND = 404
 

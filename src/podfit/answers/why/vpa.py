@@ -22,6 +22,7 @@ from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.client.rest import Client
+from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
@@ -34,7 +35,6 @@ from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of
 from podfit.decide.autoscaling.update import View
 from podfit.net.system import SystemClock
-from podfit.vpa.kinds import CHECKPOINTS, VPAS
 
 MODES = {
     "Off": "recommends only: pods keep their requests",

@@ -18,6 +18,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
+from podfit.client.targets import Targets
+from podfit.client.vpa_kinds import GROUP, VPAS
 from podfit.core.clock import Clock
 from podfit.core.fields import refusal
 from podfit.core.quantity import MALFORMED, Quantity
@@ -31,8 +33,6 @@ from podfit.net.wire import Request, Response
 from podfit.vpa.admission.metrics import APPLIED, FAILED, SKIPPED, AdmissionMetrics
 from podfit.vpa.admission.status import StatusLease, keep_renewed
 from podfit.vpa.controlling import Controlling
-from podfit.vpa.kinds import GROUP, VPAS
-from podfit.vpa.targets import Targets
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-admission-controller"

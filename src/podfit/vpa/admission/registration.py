@@ -13,8 +13,8 @@ from podfit.api.admissionregistration.v1.types import (
 )
 from podfit.api.meta.v1.types import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from podfit.client.rest import JSON_PATCH, MERGE_PATCH, Client
+from podfit.client.vpa_kinds import GROUP
 from podfit.core.errors import ApiError
-from podfit.vpa.kinds import GROUP
 
 NAME, WEBHOOK = "vpa-webhook-config", "vpa.k8s.io"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"

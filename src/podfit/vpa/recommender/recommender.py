@@ -22,7 +22,11 @@ from podfit.api.autoscaling_k8s.v1 import (
     VerticalPodAutoscalerStatus,
 )
 from podfit.client.informer import Informer
+from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
+from podfit.client.targets import Targets, Unsupported
+from podfit.client.vpa_kinds import VPAS
+from podfit.client.workloads import NOTHING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
@@ -40,7 +44,6 @@ from podfit.net.loop_turns import in_turns
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import steps
-from podfit.vpa.kinds import VPAS
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
@@ -51,8 +54,6 @@ from podfit.vpa.recommender.quality_metrics import expose
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
-from podfit.vpa.targets import Targets, Unsupported
-from podfit.vpa.workloads import NOTHING
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-recommender"
@@ -85,7 +86,7 @@ ReadHistory = Callable[[float], Awaitable[History]]
 
 class Recommender:
     """`passed` is told when the loop begins, and of every pass that has ended. With a `history` there are no
-    checkpoints.
+    checkpoints. `usages`: what others of the process read as well.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Recommender:
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
         history: ReadHistory | None = None,
+        usages: PodUsages | None = None,
     ) -> None:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
         compatible = settings.upstream_compatible
@@ -105,6 +107,7 @@ class Recommender:
         self._quality = Quality(UPDATE_MODES)
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._history = history
+        self._usages = usages or PodUsages(client, clock, namespace=namespace)
         self._targets = Targets(client, clock, namespace)
         self._pods = Pods(
             client,
@@ -213,7 +216,7 @@ class Recommender:
 
     async def _load_usage(self) -> None:
         try:
-            told = await samples(self._client, self._settings.namespace)
+            told = list(samples(await self._usages.read()))
         except (ApiError, ConnectionError, ValueError) as error:
             self._measured.answered(error=True)
             log.warning("usage not read, recommendations stay error=%s", error)

@@ -1,35 +1,13 @@
-"""Usage from metrics.k8s.io (V-041, V-047)."""
+"""Usage of containers as the recommender counts it (V-041, V-047)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from podfit.api.meta import codec
-from podfit.api.meta.base import ResourceList, Time
-from podfit.client.rest import Client
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.cluster_state import PodKey
-
-
-class _Container(msgspec.Struct, frozen=True):
-    name: str = ""
-    usage: ResourceList = msgspec.field(default_factory=dict)
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    timestamp: Time | None = None
-    containers: tuple[_Container, ...] = ()
-
-
-class _Pods(msgspec.Struct, frozen=True):
-    items: tuple[_Pod, ...] = ()
+from podfit.decide.autoscaling.horizontal.samples import PodUsage
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -42,20 +20,14 @@ class Sample(msgspec.Struct, frozen=True):
     memory: int | None
 
 
-async def samples(client: Client, namespace: str = "") -> list[Sample]:
-    """Of a namespace, or of all. ApiError, ConnectionError: nobody tells; ValueError: what is told cannot be read."""
-    where = f"namespaces/{namespace}/" if namespace else ""
-    body = await client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}pods")
-    return [sample for pod in codec.decode(body, _Pods).items for sample in _samples(pod)]
-
-
-def _samples(pod: _Pod) -> Iterator[Sample]:
-    if pod.timestamp is None:
-        return
-    time = parse_time(pod.timestamp).timestamp()
-    key = PodKey(pod.metadata.namespace, pod.metadata.name)
-    for container in pod.containers:
-        cpu, memory = container.usage.get(CPU), container.usage.get(MEMORY)
-        yield Sample(
-            key, container.name, time, None if cpu is None else cpu.milli(), None if memory is None else memory.value()
-        )
+def samples(pods: Iterable[PodUsage]) -> Iterator[Sample]:
+    """Of those that say when they were measured."""
+    for pod in pods:
+        if pod.timestamp is None:
+            continue
+        time = parse_time(pod.timestamp).timestamp()
+        key = PodKey(pod.metadata.namespace, pod.metadata.name)
+        for container in pod.containers or ():
+            cpu, memory = container.usage.get(CPU), container.usage.get(MEMORY)
+            millicores = None if cpu is None else cpu.milli()
+            yield Sample(key, container.name, time, millicores, None if memory is None else memory.value())

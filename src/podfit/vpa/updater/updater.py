@@ -20,6 +20,8 @@ from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
+from podfit.client.targets import Targets
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
@@ -32,9 +34,7 @@ from podfit.decide.autoscaling.view import concerned, view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
-from podfit.vpa.kinds import VPAS
 from podfit.vpa.progress import repeat
-from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
 from podfit.vpa.updater.carry_out import Writer

@@ -33,8 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 5
     scale_to_zero: bool = False
     """The gate HPAScaleToZero."""
-    by_granted: bool = False
-    """Whether usage is divided by what pods have been granted, not by what their spec wishes (kubernetes#142155)."""
+    upstream_compatible: bool = True
+    """Whether upstream's rules hold to the letter. If not, those hold that docs/compatibility.md names."""
     gates: FeatureGates = DEFAULT_GATES
 
 

@@ -54,7 +54,7 @@ class _Ratio(msgspec.Struct, frozen=True):
 def by_utilization(target: Target, samples: Samples, resource: str, percent: int, container: str = "") -> Proposal:
     """Raises Unmeasured."""
     groups, counted = _counted(target, samples, resource)
-    pods = map(as_granted, target.pods) if target.settings.by_granted else target.pods
+    pods = target.pods if target.settings.upstream_compatible else map(as_granted, target.pods)
     requests = requests_of(pods, resource, container, target.settings.gates)
     fallback = max(100, percent)
     return _proposed(

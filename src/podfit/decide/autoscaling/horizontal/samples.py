@@ -22,6 +22,7 @@ class ContainerUsage(msgspec.Struct, frozen=True):
 
 class Named(msgspec.Struct, frozen=True):
     name: str = ""
+    namespace: str = ""
 
 
 class PodUsage(msgspec.Struct, frozen=True):

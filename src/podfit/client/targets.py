@@ -17,10 +17,10 @@ from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.client.scales import NOT_FOUND, Scales
+from podfit.client.workloads import WELL_KNOWN, Workload
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.selectors import MOST_TERMS, Selector
-from podfit.vpa.workloads import WELL_KNOWN, Workload
 
 NODE = "Node"
 
