@@ -22,6 +22,7 @@ from podfit.decide.managers.cpu import (
     take,
 )
 from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.neighbours import NOBODY
 from support.placed import placed, resized
 from support.pods import amounts, container, needs, pod, sidecar
 
@@ -142,14 +143,14 @@ def view(state: CpuState) -> fit.NodeView:
 def test_a_pod_without_cpus_of_its_own_to_be_had_is_rejected_in_upstreams_words() -> None:
     node = view(CpuState.fresh(flat(4), parse("0")))
     node = fit.occupied(guaranteed("2"), node)
-    verdict = fit.admit(guaranteed("2", "other"), node, [])
+    verdict = fit.admit(guaranteed("2", "other"), node, NOBODY)
     assert isinstance(verdict, fit.Deferred)
     assert verdict.reason == "UnexpectedAdmissionError"
     assert verdict.message == (
         "Allocate failed due to not enough cpus available to satisfy request: requested=2, available=1, which is "
         "unexpected"
     )
-    assert fit.admit(guaranteed("1500m", "other"), node, []) == fit.Fits()
+    assert fit.admit(guaranteed("1500m", "other"), node, NOBODY) == fit.Fits()
     assert fit.occupied(guaranteed("1500m", "other"), node) is node
 
 
@@ -168,7 +169,7 @@ def test_with_the_gate_a_pod_grows_on_the_cpus_that_it_has() -> None:
         ),
     )
     big = resized(small, c1=needs(WHOLE, WHOLE))
-    assert fit.resize(big, small, node, []) == fit.Fits()
+    assert fit.resize(big, small, node, NOBODY) == fit.Fits()
     assert fit.occupied(big, node).cpus is node.cpus
 
 

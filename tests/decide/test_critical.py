@@ -12,6 +12,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL, Machine
 from podfit.decide.node.critical import Occupant, Preempts, preemption
 from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.neighbours import neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, NodeView
 from support.placed import placed
 from support.pods import amounts, container
@@ -33,7 +34,7 @@ def occupant(
     name: str, requests: Mapping[str, str], limits: Mapping[str, str] | None = None, *, going: bool = False, **more: Any
 ) -> Occupant:
     pod = placed(made(container("c", requests, limits), name=name, **more))
-    return Occupant(pod, fit.neighbour(pod, MACHINE.gates), going)
+    return Occupant(pod, neighbour(pod, MACHINE.gates), going)
 
 
 def best_effort(name: str, **more: Any) -> Occupant:
@@ -50,7 +51,7 @@ def guaranteed(name: str, cpu: str, memory: str = "1Gi", **more: Any) -> Occupan
 
 
 def ask(pod: Pod, occupants: list[Occupant], view: NodeView) -> Preempts | None:
-    refusal = fit.admit(pod, view, [occupant.counts for occupant in occupants])
+    refusal = fit.admit(pod, view, others_of([occupant.counts for occupant in occupants]))
     assert isinstance(refusal, Deferred)
     return preemption(pod, refusal, view, occupants)
 
@@ -103,7 +104,7 @@ def test_nobody_ends_for_a_pod_whose_port_is_taken() -> None:
     port = (ContainerPort(host_port=80),)
     holder = placed(made(container("c", {}, ports=port), name="holder"))
     vital = placed(made(container("c", {"cpu": "2"}, ports=port), name="vital", priority=SYSTEM_CRITICAL))
-    holds = Occupant(holder, fit.neighbour(holder, MACHINE.gates), False)
+    holds = Occupant(holder, neighbour(holder, MACHINE.gates), False)
     assert ask(vital, [burstable("hog", "3"), holds], node()) is None
     assert ask(vital, [burstable("hog", "3")], node()) is not None
 
@@ -145,7 +146,7 @@ def _occupants(draw: st.DrawFn) -> list[Occupant]:
 @given(_occupants(), _CPU, _MEMORY)
 def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant], cpu: str, memory: str) -> None:
     view, asks = node("3", "3Gi"), critical(cpu, memory)
-    refusal = fit.admit(asks, view, [occupant.counts for occupant in occupants])
+    refusal = fit.admit(asks, view, others_of([occupant.counts for occupant in occupants]))
     if not isinstance(refusal, Deferred):
         return
     answer = preemption(asks, refusal, view, occupants)
@@ -157,7 +158,7 @@ def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant
     def room_without(gone: list[Pod]) -> bool:
         names = {pod.metadata.name for pod in gone}
         left = [occupant.counts for occupant in staying if occupant.pod.metadata.name not in names]
-        return not fit.shortage(asks, view, left)
+        return not fit.shortage(asks, view, others_of(left))
 
     if answer is None:
         assert not room_without([occupant.pod for occupant in yielding])

@@ -13,6 +13,7 @@ from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.resize_state import PENDING
+from podfit.decide.resize.neighbours import others_of
 
 ROWS = pytest.mark.row("R-089", "R-104", "R-105", "R-106", "R-107", "R-108", "R-110", "R-111", "R-117", "R-172")
 COURSES = st.lists(COMMANDS, min_size=25, max_size=50)
@@ -98,7 +99,22 @@ def only_as_much_is_ended_as_a_critical_pod_needs(node: Node, step: Step) -> Non
                 assert not (lower and yields and node.holds(other) >= node.holds(uid)), f"{other} before {uid}"
 
 
+def the_totals_are_those_of_the_active_pods(node: Node, _: Step) -> None:
+    """Kept up with each pod, they are what counting all of them anew gives; so is what a pod finds beside itself."""
+    state = node.state
+    active = {uid: entry.counts for uid, entry in state.pods.items() if entry.active}
+    assert state.totals == others_of(active.values()).totals
+    for uid in (*state.pods, "new"):
+        for reserved in (False, True):
+            beside = {**active, **(state.reservations.held if reserved else {})}
+            beside.pop(uid, None)
+            others = state.others(uid, reserved=reserved)
+            assert others.totals == others_of(beside.values()).totals
+            assert sorted(held.name for held in others.one_by_one()) == sorted(held.name for held in beside.values())
+
+
 INVARIANTS = [
+    the_totals_are_those_of_the_active_pods,
     never_more_allocated_than_allocatable,
     a_promise_is_never_lost,
     grants_come_in_the_order_of_the_queue,

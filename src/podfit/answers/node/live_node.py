@@ -17,6 +17,7 @@ from podfit.answers.facts.snapshot import Snapshot
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
+from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node import critical
 from podfit.decide.node import effects as do
@@ -30,7 +31,8 @@ from podfit.decide.node.state import NodeState
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeState
 from podfit.decide.resize import by_status
-from podfit.decide.resize.verdict import Deferred, Infeasible, Neighbour, NodeView, Verdict
+from podfit.decide.resize.neighbours import Neighbour
+from podfit.decide.resize.verdict import Deferred, Infeasible, NodeView, Verdict
 
 NO_POLICIES = Policies()
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
@@ -164,9 +166,10 @@ def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
     conditions = Conditions()
     for pod in pods:
         conditions = conditions.adopt(pod)
-    allocated = {uid: resources for uid, resources in by_uid.items() if resources is not None}
+    allocated = SharedMap({uid: resources for uid, resources in by_uid.items() if resources is not None})
     state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
-    state = replace(state, pods={pod.metadata.uid: state.entry(pod) for pod in pods})
+    for pod in pods:
+        state = state.with_pod(state.entry(pod))
     waiting = [
         pod.metadata.uid
         for pod in pods

@@ -3,14 +3,13 @@
 A batch is decided oldest first, each pod that is admitted counting at once for those that follow.
 """
 
-from msgspec.structs import replace
-
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node.draft import Draft
 from podfit.decide.node.effects import Admitted, Answer, Preempting, Rejected, Unsaved
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.neighbours import NOBODY
 from podfit.decide.resize.verdict import Deferred
 
 
@@ -34,7 +33,7 @@ def _admit(draft: Draft, pod: Pod, before: PodResources | None) -> Answer:
     uid, unsaved = pod.metadata.uid, False
     if is_active(pod):
         allocated = draft.state.allocated_pod(pod)
-        others = draft.state.others(uid) if before is None else []
+        others = draft.state.others(uid) if before is None else NOBODY
         verdict = fit.admit(allocated, draft.state.view, others)
         if isinstance(verdict, Deferred):
             return _refused(draft, pod, allocated, verdict)
@@ -51,6 +50,5 @@ def _admit(draft: Draft, pod: Pod, before: PodResources | None) -> Answer:
 
 def _refused(draft: Draft, pod: Pod, allocated: Pod, verdict: Deferred) -> Preempting | Rejected:
     preempts = draft.preemption(allocated, verdict)
-    kept = {uid: entry for uid, entry in draft.state.pods.items() if uid != pod.metadata.uid}
-    draft.state = replace(draft.state, pods=kept)
+    draft.state = draft.state.without_pod(pod.metadata.uid)
     return Preempting(pod, preempts) if preempts else Rejected(pod, verdict.reason, verdict.message)

@@ -4,24 +4,24 @@ A condition is there only while it applies, always with status True; its removal
 time follows the reason, not the message.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.core.shared_map import SharedMap
 from podfit.core.times import format_time
 from podfit.decide.pod.resize_state import CONDITIONS, IN_PROGRESS, PENDING, ResizeState
 
-ByUid = Mapping[str, PodCondition]
+ByUid = SharedMap[str, PodCondition]
 
 
 class Conditions(msgspec.Struct, frozen=True):
     """By pod UID."""
 
-    pending: ByUid = msgspec.field(default_factory=dict)
-    in_progress: ByUid = msgspec.field(default_factory=dict)
+    pending: ByUid = msgspec.field(default_factory=SharedMap)
+    in_progress: ByUid = msgspec.field(default_factory=SharedMap)
 
     def of(self, uid: str) -> tuple[PodCondition, ...]:
         """Those of one pod, PodResizePending first."""
@@ -51,18 +51,17 @@ class Conditions(msgspec.Struct, frozen=True):
             last_probe_time=probed,
             last_transition_time=changed,
         )
-        return self._with(kind, {**self._all(kind), uid: condition})
+        return self._with(kind, self._all(kind).set(uid, condition))
 
     def probed(self, kind: str, uid: str, *, now: datetime) -> "Conditions":
         """The condition was looked at again and nothing changed."""
         condition = replace(self._all(kind)[uid], last_probe_time=format_time(now))
-        return self._with(kind, {**self._all(kind), uid: condition})
+        return self._with(kind, self._all(kind).set(uid, condition))
 
     def clear(self, kind: str, uid: str) -> "Conditions":
-        by_uid = self._all(kind)
-        if uid not in by_uid:
-            return self
-        return self._with(kind, {other: condition for other, condition in by_uid.items() if other != uid})
+        before = self._all(kind)
+        after = before.without([uid])
+        return self if after is before else self._with(kind, after)
 
     def forget(self, uid: str) -> "Conditions":
         return self.clear(PENDING, uid).clear(IN_PROGRESS, uid)
@@ -73,7 +72,7 @@ class Conditions(msgspec.Struct, frozen=True):
         for condition in pod.status.conditions:
             known = condition.type in CONDITIONS and condition.status == "True"
             if known and adopted.get(condition.type, uid) is None:
-                adopted = adopted._with(condition.type, {**adopted._all(condition.type), uid: condition})
+                adopted = adopted._with(condition.type, adopted._all(condition.type).set(uid, condition))
         return adopted
 
     def _all(self, kind: str) -> ByUid:

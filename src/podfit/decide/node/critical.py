@@ -16,7 +16,8 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import ResourceList, positive, subtract
 from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.resize import verdict as fit
-from podfit.decide.resize.verdict import Deferred, Fits, Neighbour, NodeView
+from podfit.decide.resize.neighbours import NOBODY, Neighbour, others_of
+from podfit.decide.resize.verdict import Deferred, Fits, NodeView
 
 PREEMPTING, PREEMPTED = "Preempting", "Preempted in order to admit critical pod"
 """Reason and message of a victim's end."""
@@ -50,12 +51,12 @@ def preemption(
     `reserved` is what is kept for other critical pods that are not on the node yet.
     """
     short_by = dict(refusal.short_by)
-    if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, ()), Fits):
+    if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, NOBODY), Fits):
         return None
-    if fit.ports_taken(pod, [occupant.counts for occupant in occupants]) is not None:
+    if fit.ports_taken(pod, others_of(occupant.counts for occupant in occupants)) is not None:
         return None
     staying = [occupant for occupant in occupants if not occupant.going]
-    missing = fit.shortage(pod, node, [*(occupant.counts for occupant in staying), *reserved])
+    missing = fit.shortage(pod, node, others_of([*(occupant.counts for occupant in staying), *reserved]))
     victims = _victims([occupant for occupant in staying if _yields(occupant.pod, pod)], missing)
     return None if victims is None else Preempts(tuple(victim.pod for victim in victims), next(iter(short_by)))
 

@@ -6,12 +6,14 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node import critical
 from podfit.decide.node.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
 from podfit.decide.node.effects import Count, Effect, End, Persist, Record, Release
 from podfit.decide.node.state import NodeState, released
 from podfit.decide.pod.allocated import PodResources, resources_of
 from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.neighbours import neighbour
 from podfit.decide.resize.verdict import Deferred
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -61,6 +63,9 @@ class Draft:
     def preemption(self, pod: Pod, refusal: Deferred) -> Preempts | None:
         """What a critical pod may do about its refusal. Its room is reserved from now on, or is not any more."""
         state, uid = self.state, pod.metadata.uid
+        if not is_critical(pod):
+            self.release_reservation(uid)
+            return None
         reservations = state.reservations
         occupants = [
             Occupant(
@@ -77,7 +82,7 @@ class Draft:
             self.release_reservation(uid)
         else:
             victims = (victim.metadata.uid for victim in answer.victims)
-            reservations = reservations.reserve(uid, fit.neighbour(pod, state.view.gates), victims)
+            reservations = reservations.reserve(uid, neighbour(pod, state.view.gates), victims)
             self.state = replace(state, reservations=reservations)
         return answer
 

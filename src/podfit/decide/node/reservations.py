@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from podfit.decide.resize.verdict import Neighbour
+from podfit.decide.resize.neighbours import Neighbour
 
 
 class Reservations(msgspec.Struct, frozen=True):

@@ -16,8 +16,9 @@ from podfit.decide.node.messages import details
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.resize_state import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
 from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.neighbours import Neighbour
 from podfit.decide.resize.queue_order import QueueKey, increases, queue_key
-from podfit.decide.resize.verdict import Deferred, Fits, Infeasible, Neighbour
+from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
 
 UNSAVED = "CheckpointUnwritable"
 """Reason of a deferral that no room would end."""

@@ -4,7 +4,7 @@ The same question is asked of a new pod, of a resize and, by `podfit why`, of a 
 answer is a value: it names what is short and who is in the way, and leaves conditions and events to the caller.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -19,10 +19,11 @@ from podfit.decide.cgroup.container_resources import Machine, is_critical, limit
 from podfit.decide.managers import cpu as cpusets
 from podfit.decide.managers import memory as memory_blocks
 from podfit.decide.placement.node_filters import NO_FREE_PORTS, clash, matches_node, tolerates
-from podfit.decide.placement.view import HostPort, host_ports
+from podfit.decide.placement.view import host_ports
 from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import INFEASIBLE, Shortage
+from podfit.decide.resize.neighbours import Neighbour, Others
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,21 +46,6 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def gates(self) -> FeatureGates:
         return self.machine.gates
-
-
-class Neighbour(msgspec.Struct, frozen=True):
-    """Another pod of the node: `name` is namespace/name, `requests` those of its allocated form, status considered;
-    `ports` are those of the host that it holds.
-    """
-
-    name: str
-    requests: ResourceList
-    ports: frozenset[HostPort] = frozenset()
-
-
-def neighbour(allocated: Pod, gates: FeatureGates) -> Neighbour:
-    meta, requests = allocated.metadata, pod_requests(allocated, gates=gates, use_status=True)
-    return Neighbour(f"{meta.namespace}/{meta.name}", requests, host_ports(allocated))
 
 
 class Fits(msgspec.Struct, frozen=True):
@@ -87,7 +73,7 @@ _MEMORY_PRESSURE = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSch
 Verdict = Fits | Deferred | Infeasible
 
 
-def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Deferred:
+def admit(pod: Pod, node: NodeView, others: Others) -> Fits | Deferred:
     """A new pod, at the size given by its spec. First refusal wins: pressure, managers, resources, affinity, ports of
     the host, shutdown.
 
@@ -117,7 +103,7 @@ def occupied(pod: Pod, node: NodeView) -> NodeView:
     )
 
 
-def resize(desired: Pod, allocated: Pod, node: NodeView, others: Sequence[Neighbour]) -> Verdict:
+def resize(desired: Pod, allocated: Pod, node: NodeView, others: Others) -> Verdict:
     """A pod that runs at `allocated` and wants `desired`, all of it or nothing of it (R-109)."""
     infeasible = next(_infeasible(desired, allocated, node), None)
     return infeasible if infeasible is not None else admit(desired, node, others)
@@ -197,10 +183,10 @@ def _affinity(pod: Pod, node: NodeView) -> Deferred | None:
     return Deferred("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
 
 
-def ports_taken(pod: Pod, others: Iterable[Neighbour]) -> Deferred | None:
+def ports_taken(pod: Pod, others: Others) -> Deferred | None:
     """The scheduler's rule: who is placed by another way, or by a file, meets it here."""
     wanted = host_ports(pod)
-    if not any(clash(wanted, other.ports) for other in others):
+    if not wanted or not any(clash(wanted, other.ports) for other in others.one_by_one()):
         return None
     return Deferred("NodePorts", f"Predicate NodePorts failed: {NO_FREE_PORTS}")
 
@@ -209,34 +195,37 @@ def _shutdown(node: NodeView) -> Deferred | None:
     return Deferred("NodeShutdown", "Pod was rejected as the node is shutting down.") if node.shutting_down else None
 
 
-def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferred | None:
+def _resources(pod: Pod, node: NodeView, others: Others) -> Deferred | None:
     """The pod's whole request beside what the others hold. The first resource that is short gives the reason."""
     short = shortage(pod, node, others)
     if not short:
         return None
-    first, capacity = next(iter(short)), node.allocatable
+    first, capacity, totals = next(iter(short)), node.allocatable, others.totals
     if first == "pods":
-        figures = (Quantity.of(1), Quantity.of(len(others)), capacity[first])
+        figures = (Quantity.of(1), Quantity.of(totals.pods), capacity[first])
     else:
-        requested, used = pod_requests(pod, gates=node.gates), _sum(first, (other.requests for other in others))
-        figures = (requested[first], used, capacity.get(first, ZERO))
+        requested = pod_requests(pod, gates=node.gates)
+        figures = (requested[first], Quantity(totals.nano.get(first, 0)), capacity.get(first, ZERO))
     told = Shortage(first, *(_count(first, figure) for figure in figures))
-    return Deferred(f"OutOf{first}", str(told), short, _blockers(first, others))
+    return Deferred(f"OutOf{first}", str(told), short, _blockers(first, others.one_by_one()))
 
 
-def shortage(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> dict[str, Quantity]:
+def shortage(pod: Pod, node: NodeView, others: Others) -> dict[str, Quantity]:
     """What is missing for the pod beside the others, in the order in which it is reported: places for pods first."""
     limit = node.allocatable.get("pods")
-    above = 0 if limit is None else len(others) + 1 - limit.value()
+    above = 0 if limit is None else others.totals.pods + 1 - limit.value()
     places = {"pods": Quantity.of(above)} if above > 0 else {}
-    requested = pod_requests(pod, gates=node.gates)
-    return places | short_by(requested, node.allocatable, [other.requests for other in others])
+    return places | _missing(pod_requests(pod, gates=node.gates), node.allocatable, others.totals.nano)
 
 
 def short_by(requested: ResourceList, allocatable: ResourceList, held: Collection[ResourceList]) -> dict[str, Quantity]:
     """What is missing beside what others hold, in the order in which it is reported; empty when there is room."""
+    return _missing(requested, allocatable, {name: _sum(name, held) for name in requested})
+
+
+def _missing(requested: ResourceList, allocatable: ResourceList, held: Mapping[str, int]) -> dict[str, Quantity]:
     missing = {
-        name: requested[name] + _sum(name, held) - allocatable.get(name, ZERO)
+        name: requested[name] + Quantity(held.get(name, 0)) - allocatable.get(name, ZERO)
         for name in sorted(requested, key=_reporting_order)
         if requested[name]
     }
@@ -248,8 +237,8 @@ def _reporting_order(name: str) -> tuple[int, str]:
     return (order.index(name) if name in order else len(order), name)
 
 
-def _sum(name: str, held: Iterable[ResourceList]) -> Quantity:
-    return Quantity(sum(resource_list[name].nano for resource_list in held if name in resource_list))
+def _sum(name: str, held: Iterable[ResourceList]) -> int:
+    return sum(resource_list[name].nano for resource_list in held if name in resource_list)
 
 
 def _count(name: str, amount: Quantity) -> int:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.core.clock import Clock, Timer
+from podfit.core.shared_map import SharedMap
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
@@ -68,7 +69,7 @@ class AllocationManager:
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers
         self._emit, self._sync, self._end = emit, sync, end
-        self._state = NodeState(view=node(), allocated=allocated.entries)
+        self._state = NodeState(view=node(), allocated=SharedMap(allocated.entries))
         self._metrics = ResizeMetrics(metrics, self._conditions)
         SizeMetrics(metrics, self._active, self.allocated)
         self._incoming: dict[str, Pod] = {}
@@ -123,7 +124,7 @@ class AllocationManager:
             if checkpoint.is_lost:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
-        self._state = replace(self._state, allocated=self._allocated.entries)
+        self._state = replace(self._state, allocated=SharedMap(self._allocated.entries))
         await self._catch_up(self._allocated.catch_up, self._actuated.catch_up)
 
     async def add(self, pods: Iterable[Pod]) -> tuple[Answer, ...]:
