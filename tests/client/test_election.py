@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
-from podfit.client.election import Election, LostLease, NewerLease
+from podfit.client.election import Election, LostLease, NewerLease, is_renewed, told_by_holder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from support.candidate import NAME, Candidate
@@ -45,6 +45,26 @@ async def test_one_works_and_the_other_waits(server: Server, clock: FakeClock) -
     assert spec.acquire_time != spec.renew_time
     await first.end()
     await second.end()
+
+
+async def test_what_a_holder_tells_of_itself_ends_with_its_hold(server: Server, clock: FakeClock) -> None:
+    """Another library, and one that has nothing to tell, leave the annotations as they are."""
+    first = Election(server.client, clock, name=NAME, identity="a", told={"example.com/threads": "2"})
+    assert await first.hold()
+    held = await lease(server)
+    assert told_by_holder(held)["example.com/threads"] == "2"
+    assert is_renewed(held, clock.now())
+    await clock.advance(14)
+    assert is_renewed(held, clock.now())
+    await clock.advance(2)
+    assert not is_renewed(held, clock.now())
+    second = Election(server.client, clock, name=NAME, identity="b")
+    assert not await second.hold(), "it has not seen it for as long yet"
+    await clock.advance(16)
+    assert await second.hold()
+    assert (await lease(server)).metadata.annotations["example.com/threads"] == "2"
+    assert told_by_holder(await lease(server)) == {}
+    assert not await first.hold()
 
 
 @pytest.mark.row("V-123")

@@ -3,14 +3,20 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.election import is_renewed, told_by_holder
 from podfit.client.vpa_kinds import VPAS
+from podfit.decide.autoscaling.published import ANNOTATION, IN_UP, LEASE, published
+from podfit.testing.clock import EPOCH
 from podfit.testing.cluster import Cluster
+from podfit.vpa.updater.updater import UpdaterSettings
 
 NAMESPACE = "default"
 VPA = {
@@ -74,6 +80,16 @@ def test_vpa_sizes_a_deployment_without_any_set_up(cluster: Cluster) -> None:
         cluster.run(cluster.client.delete(Pod, pod.metadata.name, NAMESPACE, grace=0))
     cluster.clock.advance(5)
     assert requests(cluster) == [("25m", "250Mi", 0)], "the new pod is made with it"
+
+
+def test_what_its_updater_runs_with_is_in_its_lease(cluster: Cluster) -> None:
+    cluster.apply(deployment("5m"), VPA)
+    cluster.clock.advance(minutes=2)
+    lease = cluster.run(cluster.client.get(Lease, LEASE, "kube-system"))
+    assert is_renewed(lease, EPOCH + timedelta(seconds=cluster.clock.elapsed))
+    settings = published(told_by_holder(lease)[ANNOTATION])
+    assert (settings.rules, settings.interval) == (UpdaterSettings(rules=IN_UP).rules, 60)
+    assert settings.rules.thresholds.lifetime == timedelta(hours=12)
 
 
 def test_vpa_of_the_readme_acts_on_its_deployment(cluster: Cluster) -> None:

@@ -16,11 +16,11 @@ from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.times import format_micro
+from podfit.decide.autoscaling.published import AdmissionLease
 from podfit.net.wire import Request, Response
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
-from podfit.vpa.updater.admission_status import AdmissionLease
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.server import ADMIN
 from support.vpa_world import NAMESPACE, World, recommending

@@ -16,7 +16,7 @@ from podfit.core.times import format_micro
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_USE, TOO_FEW_REPLICAS
 from podfit.decide.autoscaling.gates import Gates
-from podfit.vpa.updater.admission_status import AdmissionLease
+from podfit.decide.autoscaling.published import AdmissionLease
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
 

@@ -1,6 +1,6 @@
 """Flags that the Vertical Pod Autoscaler's processes share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -75,7 +75,14 @@ ElectedProcess: TypeAlias = Annotated[ElectionFlags | None, Parameter(name="*")]
 
 
 def control_options(
-    name: str, flags: VpaProcessFlags, election: ElectionFlags, *, lease: str, port: int, healthy: Callable[[], bool]
+    name: str,
+    flags: VpaProcessFlags,
+    election: ElectionFlags,
+    *,
+    lease: str,
+    port: int,
+    healthy: Callable[[], bool],
+    told: Mapping[str, str] | None = None,
 ) -> ControlOptions:
     """Raises UsageError."""
 
@@ -99,6 +106,7 @@ def control_options(
         address=flags.bind_address,
         elect=election.leader_elect,
         healthy=healthy,
+        told=told or {},
     )
 
 

@@ -14,6 +14,7 @@ from podfit.cli.vpa_common import ElectedProcess, ElectionFlags, VpaProcess, Vpa
 from podfit.client.rate_limit import Rate
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.priority import Thresholds
+from podfit.decide.autoscaling.published import LEASE, NAMESPACE, AdmissionLease
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.process.control_process import ClientOf
@@ -21,10 +22,7 @@ from podfit.process.controllers import Loop
 from podfit.process.errors import UsageError
 from podfit.process.vpa_updates import updater_loops
 from podfit.vpa.progress import Passes
-from podfit.vpa.updater.admission_status import NAMESPACE, AdmissionLease
 from podfit.vpa.updater.updater import UpdaterSettings
-
-LEASE = "vpa-updater"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +126,7 @@ def updater(
         lease=LEASE,
         port=secure_port,
         healthy=lambda: passes.healthy,
+        told=settings.published().annotation(),
     )
 
     def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:

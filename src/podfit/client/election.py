@@ -5,7 +5,8 @@
     release   on a graceful stop the holder is cleared, so the next one need not wait
 
 A Lease says in an annotation which format of holding it is held by. One of a newer podfit is left alone: what it means
-may have changed.
+may have changed. What a holder has to say of itself are annotations, too, with its identity beside them: another
+library, whose holder comes next, leaves them as they are.
 
 Only changes of the Lease count, measured with our own clock: the clocks of other machines may be wrong. The durations
 and the fields are upstream's.
@@ -13,8 +14,8 @@ and the fields are upstream's.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec.structs import replace
@@ -24,13 +25,15 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.times import format_micro
+from podfit.core.times import format_micro, parse_time
 
 log = logging.getLogger(__name__)
 
 NAMESPACE = "kube-system"
 FORMAT_ANNOTATION = "podfit.dev/lease-format"
 FORMAT = 1
+TELLER_ANNOTATION = "podfit.dev/lease-told-by"
+"""Of which holder the other annotations tell."""
 
 
 class NewerLease(Exception):
@@ -59,7 +62,10 @@ class Election:
         identity: str,
         namespace: str = NAMESPACE,
         pace: LeaseTiming = LeaseTiming(),  # noqa: B008  (frozen)
+        told: Mapping[str, str] | None = None,
     ) -> None:
+        """`told` are annotations about the holder."""
+        self._told = {FORMAT_ANNOTATION: str(FORMAT)} | ({**told, TELLER_ANNOTATION: identity} if told else {})
         self._client, self._clock = client, clock
         self._name, self._namespace, self._identity, self._pace = name, namespace, identity, pace
         self._seen: LeaseSpec | None = None
@@ -70,7 +76,7 @@ class Election:
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
         """Wait until the Lease is ours, then work for as long as it is. Raises LostLease, NewerLease, or what
         `work` raises."""
-        while not await self._tried():
+        while not await self.hold():
             await self._clock.sleep(self._pace.retry)
         log.info("leading lease=%s/%s identity=%s", self._namespace, self._name, self._identity)
         self.leading = True
@@ -110,13 +116,13 @@ class Election:
         """After the next success. Raises LostLease when another holds it."""
         while True:
             await self._clock.sleep(self._pace.retry)
-            if await self._tried():
+            if await self.hold():
                 return
             if self._lease is not None and self._lease.spec.holder_identity not in ("", self._identity):
                 raise LostLease(f"{self._name}: {self._lease.spec.holder_identity} holds it")
 
-    async def _tried(self) -> bool:
-        """Whether the Lease is ours now."""
+    async def hold(self) -> bool:
+        """Take the Lease or renew it, unless somebody else holds it: whether it is ours now. Raises NewerLease."""
         try:
             return await self._try()
         except (ApiError, ConnectionError) as error:
@@ -130,7 +136,7 @@ class Election:
         except ApiError as error:
             if error.code != 404:
                 raise
-            meta = ObjectMeta(name=self._name, namespace=self._namespace, annotations={FORMAT_ANNOTATION: str(FORMAT)})
+            meta = ObjectMeta(name=self._name, namespace=self._namespace, annotations=self._told)
             self._remember(await self._client.create(Lease(metadata=meta, spec=self._spec(now, None))))
             return True
         self._check_format(lease)
@@ -139,7 +145,7 @@ class Election:
         self._lease = lease
         if self._is_held(lease.spec):
             return False
-        taken = replace(lease, metadata=_formatted(lease.metadata), spec=self._spec(now, lease.spec))
+        taken = replace(lease, metadata=self._annotated(lease.metadata), spec=self._spec(now, lease.spec))
         self._remember(await self._client.update(taken))
         return True
 
@@ -149,6 +155,10 @@ class Election:
         if said.isascii() and said.isdigit() and int(said[:9]) > FORMAT:
             which = f"lease {self._namespace}/{self._name} has format {said[:9]}"
             raise NewerLease(f"{which}, this podfit reads {FORMAT}: a newer podfit held it")
+
+    def _annotated(self, metadata: ObjectMeta) -> ObjectMeta:
+        annotations = {**(metadata.annotations or {}), **self._told}
+        return metadata if annotations == metadata.annotations else replace(metadata, annotations=annotations)
 
     def _is_held(self, spec: LeaseSpec) -> bool:
         """By another who is still there."""
@@ -187,11 +197,19 @@ class Election:
             log.warning("a lease is not released lease=%s/%s error=%s", self._namespace, self._name, error)
 
 
-def _formatted(metadata: ObjectMeta) -> ObjectMeta:
-    annotations = metadata.annotations or {}
-    if annotations.get(FORMAT_ANNOTATION) == str(FORMAT):
-        return metadata
-    return replace(metadata, annotations={**annotations, FORMAT_ANNOTATION: str(FORMAT)})
+def told_by_holder(lease: Lease) -> Mapping[str, str]:
+    """Annotations about who holds the Lease; none when they are about one that held it before."""
+    annotations = lease.metadata.annotations or {}
+    holder = lease.spec.holder_identity
+    return annotations if holder and annotations.get(TELLER_ANNOTATION) == holder else {}
+
+
+def is_renewed(lease: Lease, now: datetime) -> bool:
+    """Whether its holder, if it has one, has renewed it lately, by the clocks of both."""
+    spec = lease.spec
+    if not spec.holder_identity or not spec.renew_time:
+        return False
+    return parse_time(spec.renew_time) + timedelta(seconds=spec.lease_duration_seconds or 0) > now
 
 
 async def _run(work: Callable[[], Awaitable[None]]) -> None:

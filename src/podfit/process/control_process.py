@@ -8,7 +8,7 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ HEALTH = ("/healthz", "/livez", "/readyz", "/health-check")
 
 class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered.
-    `healthy` is asked for its health. Without a `kubeconfig` it is the usual one, or in a pod its service account."""
+    `healthy` is asked for its health; `told` are annotations of the Lease about the process. Without a `kubeconfig` it
+    is the usual one, or in a pod its service account."""
 
     name: str
     kubeconfig: Path | None
@@ -59,6 +60,7 @@ class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     lease_namespace: str = "kube-system"
     rate: Rate | None = None
     healthy: Callable[[], bool] = lambda: True
+    told: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Clients:
@@ -164,6 +166,7 @@ class ControlProcess:
             namespace=options.lease_namespace,
             identity=identity,
             pace=options.pace,
+            told=options.told,
         )
         try:
             await election.lead(work)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from podfit import __version__
+from podfit.client.election import Election, LeaseTiming, NewerLease
 from podfit.client.informer import Informer
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
@@ -17,8 +18,7 @@ from podfit.client.transport import Local
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.autoscaling import update
-from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.published import IN_UP, LEASE
 from podfit.process.apiserver import ApiServerComponent
 from podfit.process.identities import ADMIN, agent, controller
 from podfit.process.local_services import LocalServices
@@ -33,7 +33,9 @@ from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 
 log = logging.getLogger(__name__)
 Need = Callable[..., Awaitable[None]]
-GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)
+GATES = IN_UP.gates
+IDENTITY = "podfit-up"
+"""Holder of the updater's Lease: the next `up` on this cluster is the same holder."""
 RECOMMENDER = "vpa-recommender"
 BEHIND, AGAIN = 5.0, 30.0
 """Seconds."""
@@ -75,23 +77,35 @@ class VpaInUp:
         await self._need("podfit.process.vpa")
         from podfit.process.vpa import recommender_in_up  # loads NumPy
 
-        updater = Updater(
-            self._client(UPDATER),
-            clock=self._clock,
-            settings=UpdaterSettings(rules=update.UpdateSettings(gates=GATES)),
-            metrics=self._metrics,
-        )
+        settings = UpdaterSettings(rules=IN_UP)
+        updater = Updater(self._client(UPDATER), clock=self._clock, settings=settings, metrics=self._metrics)
         recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES, self._usages)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admission.run())
             group.create_task(recommender.run())
             group.create_task(self._after(updater.run()))
+            group.create_task(self._publish(settings))
             await self._register(pods=True)
 
     async def _after(self, work: Coroutine[Any, Any, None]) -> None:
         """Passes of the updater follow those of the recommender: else a pod would wait a minute more."""
         await self._clock.sleep(BEHIND)
         await work
+
+    async def _publish(self, settings: UpdaterSettings) -> None:
+        """Hold the updater's Lease, with what it runs with; a `podfit vpa updater` waits meanwhile. Whoever holds it
+        already keeps it.
+        """
+        every = settings.interval
+        pace = LeaseTiming(duration=3 * every, renew=2 * every, retry=every)
+        told = settings.published().annotation()
+        lease = Election(self._client(UPDATER), self._clock, name=LEASE, identity=IDENTITY, pace=pace, told=told)
+        while True:
+            try:
+                await lease.hold()
+            except NewerLease as error:
+                log.warning("what the updater runs with is not published error=%s", error)
+            await self._clock.sleep(every)
 
     async def _first(self) -> None:
         """Return when there is a VPA."""

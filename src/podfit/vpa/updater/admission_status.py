@@ -2,24 +2,14 @@
 
 from datetime import timedelta
 
-import msgspec
-
 from podfit.api.coordination.v1.types import Lease
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
+from podfit.decide.autoscaling.published import AdmissionLease
 
 TRIES, FIRST_WAIT, GROWS = 3, 0.1, 3
-LEASE, NAMESPACE = "vpa-admission-controller", "kube-system"
-
-
-class AdmissionLease(msgspec.Struct, frozen=True, kw_only=True):
-    """`timeout` in seconds: the Lease counts for so long after it was made or renewed."""
-
-    name: str = LEASE
-    namespace: str = NAMESPACE
-    timeout: float = 60.0
 
 
 async def admits(client: Client, clock: Clock, lease: AdmissionLease) -> bool:

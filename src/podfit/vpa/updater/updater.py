@@ -29,14 +29,15 @@ from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
-from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
+from podfit.decide.autoscaling.policies import in_place_by_default
+from podfit.decide.autoscaling.published import AdmissionLease, Published
 from podfit.decide.autoscaling.view import concerned, view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.progress import repeat
 from podfit.vpa.updater import metrics as measured
-from podfit.vpa.updater.admission_status import AdmissionLease, admits
+from podfit.vpa.updater.admission_status import admits
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.eviction_rate import EvictionRate
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
@@ -59,6 +60,15 @@ class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     ignored: frozenset[str] = frozenset()
 
+    def published(self) -> Published:
+        return Published(
+            rules=self.rules,
+            interval=self.interval,
+            namespace=self.namespace,
+            ignored=tuple(sorted(self.ignored)),
+            admission=self.admission,
+        )
+
 
 class _OutOfTime(Exception):
     """The next pass is due."""
@@ -77,7 +87,7 @@ class Updater:
         passed: Callable[[], None] = lambda: None,
     ) -> None:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
-        namespace = settings.namespace
+        namespace, self._published = settings.namespace, settings.published()
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
         self._pods = Informer(client, Pod, clock=clock, namespace=namespace, fields=LIVING)
         by_namespace = {BY_NAMESPACE: lambda limit_range: (limit_range.metadata.namespace,)}
@@ -153,13 +163,7 @@ class Updater:
 
     def _kept(self) -> list[VerticalPodAutoscaler]:
         """The VPAs that change running pods: by their mode, or to end a boost."""
-        gates = self._settings.rules.gates
-        return [
-            vpa
-            for vpa in self._vpas.list()
-            if vpa.metadata.namespace not in self._settings.ignored
-            and (update_mode(vpa) in ACTIVE_MODES or (gates.cpu_startup_boost and boosts(vpa)))
-        ]
+        return [vpa for vpa in self._vpas.list() if self._published.looks_at(vpa)]
 
     def _note(self, pods: Sequence[Pod]) -> None:
         """Since when pods are resizing, and what their nodes could not give; of pods that are gone, nothing (V-106)."""
