@@ -7,7 +7,7 @@ NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd images prometheu
 # Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help package demo test campaign conformance figures lint quick venv dev node guest etcd images prometheus machine \
+.PHONY: help package demo test campaign conformance figures timings lint quick venv dev node guest etcd images prometheus machine \
 	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
@@ -25,6 +25,7 @@ test: dev ## every check; ends with a line for each session of pytest
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINT) machine
 ifeq ($(PYTEST_ARGS),)
 	@$(BIN)/python scripts/test.py
+	@$(BIN)/python bench/check.py
 else
 	$(BIN)/pytest $(PYTEST_ARGS)
 endif
@@ -34,6 +35,9 @@ campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 
 conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from the tests that are marked with a row
 	$(BIN)/pytest -m 'row and not campaign' --conformance=docs/conformance.md $(PYTEST_ARGS)
+
+timings: dev ## what some works cost in CPU beside the runs before (bench/history.jsonl); it warns, it never fails
+	$(BIN)/python bench/check.py
 
 figures: dev ## the figures in README.md and docs/, from what the tests replay and the last conformance run showed
 	cd tests && ../$(BIN)/python -m support.figures

@@ -4,11 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from support.doubling import ELSEWHERE, SHAPES, Shape, places, sizes, stall_ms
+from support.doubling import ELSEWHERE, SHAPES, places, sizes, stall_ms
 from support.turns import TURN_MS
 
-TRIES = 3
-"""Where a processor is shared, the same work takes more of its time now and then."""
 Figure = Callable[[str, object], None]
 SHAPED = [pytest.param(shape, id=f"{place} {shape.name}") for place, shapes in SHAPES.items() for shape in shapes]
 
@@ -21,19 +19,10 @@ def test_whatever_decodes_or_matches_is_given_something() -> None:
     assert len(found) > 60
 
 
-async def longest(shape: Shape, size: int) -> float:
-    work, least = shape.make(size), float("inf")
-    for _ in range(TRIES):
-        least = min(least, await stall_ms(work))
-        if least < TURN_MS:
-            break
-    return least
-
-
 @pytest.mark.parametrize("place", SHAPES)
 async def test_the_most_that_a_request_brings(place: str) -> None:
     for shape in SHAPES[place]:
-        stall = await longest(shape, shape.most)
+        stall = await stall_ms(shape.make(shape.most))
         assert stall < TURN_MS, f"{shape.name} of {shape.most}: {stall:.0f} ms"
 
 
@@ -46,7 +35,7 @@ async def test_sizes_doubled(figure: Figure) -> None:
     for place, shapes in SHAPES.items():
         for shape in shapes:
             for size in sizes(shape.most):
-                stall = await longest(shape, size)
+                stall = await stall_ms(shape.make(size))
                 assert stall < TURN_MS, f"{place} {shape.name} of {size}: {stall:.0f} ms"
                 worst[place] = max(worst.get(place, 0.0), stall)
     figure("shapes", sum(map(len, SHAPES.values())))

@@ -1,6 +1,8 @@
-"""No test sleeps: time of this process is a clock's, and what others do is waited for by `support.eventually`."""
+"""No test sleeps and none reads a clock: time of this process is a clock's, and what others do is waited for by
+`support.eventually`. What a busy machine makes slower is measured by `bench/check.py`, or as `support.turns` does."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,6 @@ CALLS = ("time.sleep(", "asyncio.sleep(", "SystemClock().sleep(")
 WAITING = {"support/eventually.py"}
 """Where waiting is done, once for all."""
 SLEEPING = {
-    "apiserver/test_protobuf_bounds.py": "the pace of a client, while others hold the server up",
     "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
     "e2e/test_crash.py": "so long containerd stands still",
     "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",
@@ -24,6 +25,36 @@ SLEEPING = {
     "testing/test_loop.py": "a timer of real time, which the loop's rest does not wait for",
 }
 """Who else sleeps, and why: the time that passes is what the test is about, and no fact would say that it has."""
+READING = re.compile(r"\btime\.(monotonic|perf_counter|process_time|thread_time)(_ns)?\(")
+CLOCKS = {
+    "apiserver/test_flood.py": "CPU of requests in a flood, in proportion to CPU of the same requests without",
+    "e2e/storm.py": "a figure that it tells",
+    "e2e/test_floods.py": "a figure that it tells",
+    "e2e/test_hostile_connections.py": "until when memory has to be given back",
+    "e2e/test_java.py": "a figure that it tells",
+    "e2e/test_postgresql.py": "a figure that it tells",
+    "e2e/test_scale.py": "figures that it tells",
+    "e2e/test_shared_etcd.py": "a figure that it tells",
+    "e2e/test_spoofed_backends.py": "a webhook that trickles is given up after its timeout, in real time",
+    "e2e/test_vpa_on_a_node.py": "a figure that it tells",
+    "e2e/test_vpa_workloads_on_a_node.py": "so long a workload is watched",
+    "kubelet/test_containment_on_containerd.py": "so long pods come and go",
+    "kubelet/volumes/test_sub_paths.py": "so long a link is swapped, against the kernel",
+    "support/bounded.py": "until when memory has to be given back",
+    "support/bounded_neighbour.py": "a figure that it tells",
+    "support/bounded_server.py": "where a loop stands still",
+    "support/eventually.py": "how long it waits at most",
+    "support/hostile_connections.py": "until nothing more is taken",
+    "support/slow_clients.py": "how long a server lets a connection be, in its own real time",
+    "support/turns.py": "CPU of a thread, at the machine's pace",
+}
+"""Who reads a clock, and why."""
+
+
+def test_only_these_read_a_clock() -> None:
+    reading = {str(path.relative_to(TESTS)) for path in TESTS.rglob("*.py") if READING.search(path.read_text())}
+    assert sorted(reading - CLOCKS.keys()) == [], "a test that bounds time fails on a busy machine"
+    assert sorted(CLOCKS.keys() - reading) == [], "these read none any more"
 
 
 def test_only_one_place_waits_by_sleeping() -> None:

@@ -22,7 +22,7 @@ from podfit.controllers.served_kinds import Served
 from podfit.decide.workload.ownership import Owner, blocks, judge, owners_of, without
 from podfit.vpa.controlling import Controlling
 from support.clock import FakeClock
-from support.turns import turns
+from support.turns import worst_ms
 
 BOUND_MS = 100.0
 FIRST = 64
@@ -150,21 +150,11 @@ WALKS = {
 }
 
 
-async def worst_turn(walk: Walk) -> float:
-    """Milliseconds of CPU, the least of three tries."""
-    least = float("inf")
-    for _ in range(3):
-        with turns() as measured:
-            await walk()
-        least = min(least, 1000 * measured.worst)
-    return least
-
-
 @pytest.mark.parametrize("name", WALKS)
 async def test_no_walk_over_owners_takes_a_turn_too_long(name: str) -> None:
     make, _ = WALKS[name]
     size = min(WALKS[name][1], 2048)
-    assert await worst_turn(make(size)) < BOUND_MS
+    assert await worst_ms(make(size)) < BOUND_MS
 
 
 async def test_eight_owners_above_a_controller_are_followed() -> None:
@@ -184,7 +174,7 @@ async def test_chains_of_owners_are_doubled(name: str, figure: Callable[[str, ob
     make, most = WALKS[name]
     size, worst = min(FIRST, most), 0.0
     while size <= most:
-        worst = await worst_turn(make(size))
+        worst = await worst_ms(make(size))
         assert worst < BOUND_MS, size
         size *= 2
     figure(f"worst turn of {name} at {size // 2}", f"{worst:.1f} ms")

@@ -26,7 +26,7 @@ from podfit.apiserver.request.documents import (
 from podfit.apiserver.request.yaml_documents import parse_yaml
 from podfit.core.errors import ApiError
 from support.server import running_server
-from support.turns import TURN_MS, cpu_ms, turns
+from support.turns import TURN_MS, cpu_ms, worst_ms
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -240,7 +240,10 @@ async def test_a_custom_resource_has_more(tmp_path: Path) -> None:
         for count, status in ((MOST_CUSTOM, 413), (MOST_CUSTOM - 10, 201)):
             bag = {"apiVersion": "example.com/v1", "kind": "Bag", "metadata": {"name": "a"}, "a": {}}
             body = json.dumps(bag | {"a": {f"k{number}": {} for number in range(count)}}).encode()
-            with turns() as measured:
-                answer = await server.ask("POST", f"{bags}/default/bags", body)
-            assert answer.status == status, await answer.read()
-            assert 1000 * measured.worst < TURN_MS
+            statuses = list[int]()
+
+            async def sent(body: bytes = body, statuses: list[int] = statuses) -> None:
+                statuses.append((await server.ask("POST", f"{bags}/default/bags", body)).status)
+
+            assert await worst_ms(sent) < TURN_MS
+            assert statuses[0] == status

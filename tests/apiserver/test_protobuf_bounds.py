@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +119,7 @@ def test_messages_in_messages_are_not_copied() -> None:
 async def test_no_body_holds_up_another_client(tmp_path: Path) -> None:
     """Six at once, as in the attack that took the event loop 5 s; read beside it, they are refused there."""
     body = least_bytes(lambda count: review(UNKNOWN * count))
-    waited = list[float]()
+    answered = 0
     async with running_server(tmp_path) as server:
         await server.ask("GET", MAPS)  # what the first request loads stays
 
@@ -130,13 +129,11 @@ async def test_no_body_holds_up_another_client(tmp_path: Path) -> None:
         with turns() as measured:
             attacks = [asyncio.create_task(attack()) for _ in range(6)]
             while not all(task.done() for task in attacks):
-                began = time.monotonic()
-                await server.ask("GET", MAPS)
-                waited.append(time.monotonic() - began)
-                await asyncio.sleep(0.001)
+                answered += (await server.ask("GET", MAPS)).status == 200
+                await asyncio.sleep(0)
         assert {task.result() for task in attacks} == {413}
     assert 1000 * measured.worst < TURN_MS
-    assert sorted(waited)[len(waited) // 2] < TURN_MS / 1000
+    assert answered > 6, "others are asked for the bodies' sake alone"
 
 
 @pytest.mark.parametrize(("entries", "status"), [(MOST_BUILT_IN - 10, 201), (MOST_BUILT_IN, 413)])

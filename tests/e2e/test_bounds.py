@@ -4,14 +4,13 @@ The bounds themselves, what is told beyond them, and where they are tested one b
 """
 
 import asyncio
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from support.attacks import ANONYMOUS, OBJECTS, SELECTORS, Attack
 from support.bounded import Victim, bounded
-from support.turns import turns
+from support.turns import REFERENCE_MS, reference_work, worst_ms
 
 ATTACKS = ANONYMOUS | SELECTORS | OBJECTS
 SETTLE_SECONDS = 0.5  # for what an object has scheduler, controllers and node do
@@ -40,16 +39,20 @@ def test_no_request_stops_the_server(
 
 async def test_a_long_turn_is_seen() -> None:
     """Work that gives others their turn is not counted as one."""
-    with turns() as measured:
-        for _ in range(5):
-            burn(0.03)
+
+    async def in_slices() -> None:
+        for _ in range(10):
+            burn(6)
             await asyncio.sleep(0.005)
-        in_slices = measured.worst
-        burn(0.12)
-    assert 0.03 <= in_slices < 0.1 <= measured.worst
+
+    async def at_once() -> None:
+        burn(60)
+
+    least, most = 3 * REFERENCE_MS, 30 * REFERENCE_MS
+    assert least < await worst_ms(in_slices, most=most) < most < await worst_ms(at_once, most=most)
 
 
-def burn(seconds: float) -> None:
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
+def burn(pieces: int) -> None:
+    """So many times `REFERENCE_MS` of CPU, at the pace of the machine."""
+    for _ in range(pieces):
+        reference_work()

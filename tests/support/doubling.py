@@ -59,7 +59,7 @@ from podfit.kubelet.runtime import logs
 from podfit.metrics import samples
 from podfit.net import certificate_signing, x509
 from podfit.net.loop_turns import beside
-from support.turns import turns
+from support.turns import worst_ms
 
 ROOT = Path(podfit.__file__).parent
 NAMES = re.compile(r"(decode|parse|match|selects|tolerat|read)")
@@ -554,13 +554,14 @@ REFUSALS = (ApiError, ValueError, TooLong, ExpressionError, samples.TooManySampl
 async def stall_ms(work: Work) -> float:
     """The longest turn of the loop in CPU, what the loop's allowance does not cover left out: that goes on in a
     thread. A refusal is as good as an answer."""
-    with turns() as measured:
-        measured.reset()
+
+    async def done() -> None:
         with suppress(*REFUSALS), Allowance():
             made = work()
             if asyncio.iscoroutine(made):
                 await made
-    return 1000 * measured.worst
+
+    return await worst_ms(done)
 
 
 def sizes(most: int) -> Iterator[int]:

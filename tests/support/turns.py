@@ -2,20 +2,24 @@
 
 A timer comes back every 2 ms. Whatever the thread works in between keeps every other client waiting, so the CPU time
 between two of its calls is the length of a turn, too long by 2 ms at most. CPU time of one thread says the same on a
-busy machine as on an idle one; time on the wall does not.
+busy machine as on an idle one; time on the wall does not. Where a processor is shared, the same work takes more of its
+time, too: what looks long counts in proportion to a fixed piece of work done right behind it, and the least of some
+tries counts (`worst_ms`, `cpu_ms`).
 """
 
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 TICK_SECONDS = 0.002
 TURN_MS = 100.0
+LONG_SECONDS = 0.04
+"""From here on a turn is put in proportion to the machine's pace. No bound is lower."""
 REFERENCE_MS = 5.0
-"""What `_reference` takes on the machine for which the bounds are set, with nobody else on it."""
+"""What `reference_work` takes on the machine for which the bounds are set, with nobody else on it."""
 
 
 class Turns:
@@ -42,8 +46,10 @@ class Turns:
         self.worst, self._last = 0.0, time.thread_time()
 
     def note(self) -> None:
-        now = time.thread_time()
-        self.worst, self._last = max(self.worst, now - self._last), now
+        took = time.thread_time() - self._last
+        if took > max(self.worst, LONG_SECONDS):
+            took /= slowness()
+        self.worst, self._last = max(self.worst, took), time.thread_time()
 
     def _tick(self) -> None:
         self.note()
@@ -62,22 +68,45 @@ def turns() -> Iterator[Turns]:
             measured.stop()
 
 
-def cpu_ms(work: Callable[[], Any], *, most: float = TURN_MS, tries: int = 5) -> float:
-    """The CPU that a call takes, in milliseconds: the least of some tries, where the first is not under `most`.
+async def worst_ms(work: Callable[[], Awaitable[object]], *, most: float = TURN_MS, tries: int = 3) -> float:
+    """The longest turn while that is done, in milliseconds of CPU: the least of some tries; the first that is under
+    `most` is the last."""
+    least = float("inf")
+    for _ in range(tries):
+        with turns() as measured:
+            await work()
+        least = min(least, 1000 * measured.worst)
+        if least < most:
+            break
+    return least
 
-    Where a processor is shared, the same work takes more of its time: each try counts in proportion to a fixed piece of
-    work done beside it.
-    """
+
+def cpu_ms(work: Callable[[], Any], *, most: float = TURN_MS, tries: int = 5) -> float:
+    """The CPU that a call takes, in milliseconds: the least of some tries, where the first is not under `most`."""
     least = float("inf")
     with without_collector():
         for _ in range(tries):
             took = _thread_ms(work)
             if took >= most:
-                took /= max(1.0, _thread_ms(_reference) / REFERENCE_MS)
+                took /= slowness()
             least = min(least, took)
             if least < most:
                 break
     return least
+
+
+def growth(work: Callable[[int], Callable[[], Any]], size: int, *, times: int = 8, tries: int = 3) -> float:
+    """By how much the CPU of a work grows when its size does `times`: both are the least of some tries, on the same
+    machine at the same time. `work` makes a call of a size; what it takes to make it is not measured. What grows with
+    the square of its size grows `times` times as much again."""
+    with without_collector():
+        small, large = (min(_thread_ms(work(count)) for _ in range(tries)) for count in (size, times * size))
+    return large / small
+
+
+def slowness() -> float:
+    """How many times as long as on the machine for which the bounds are set a piece of work takes now; 1 at least."""
+    return max(1.0, _thread_ms(reference_work) / REFERENCE_MS)
 
 
 @contextmanager
@@ -98,5 +127,5 @@ def _thread_ms(work: Callable[[], Any]) -> float:
     return 1000 * (time.thread_time() - before)
 
 
-def _reference() -> None:
+def reference_work() -> None:
     sorted({str(number): [number] for number in range(20_000)})

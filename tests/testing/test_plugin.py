@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +213,7 @@ def test_the_plugin_costs_nothing_until_it_is_used(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_two_hours_with_ten_pods_take_seconds(cluster: Cluster, clock: Clock) -> None:
+def test_two_hours_with_ten_pods(cluster: Cluster, clock: Clock) -> None:
     pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -222,9 +221,7 @@ def test_two_hours_with_ten_pods_take_seconds(cluster: Cluster, clock: Clock) ->
     }
     for number in range(10):
         cluster.apply(pod | {"metadata": {"name": f"web-{number}"}})
-    began = time.process_time()
     clock.advance(hours=2)
-    assert time.process_time() - began < 10, "bench/fixture.py has the figure; this only notices a disaster"
     assert {pod.phase for pod in cluster.pods()} == {"Running"}
 
 

