@@ -128,7 +128,7 @@ class HpaWorld:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, settings: Settings) -> None:
-        informers = Informers(self.client, self.clock)
+        self.exposed, informers = Metrics(), Informers(self.client, self.clock)
         usages = PodUsages(self.client, self.clock, lasting=settings.sync_period / 2)
         loops = horizontal_autoscaling(self.server.as_identity, informers, settings, self.clock, self.exposed, usages)
         for loop in (*loops, informers.run()):

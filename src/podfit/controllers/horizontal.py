@@ -3,7 +3,7 @@
     scale ─▶ metrics, if they count ─▶ decide.autoscaling.horizontal ─▶ scale ─▶ events, status
 
 An autoscaler that is new or changed waits for its period as well, and is looked at once in it. What the windows of its
-behaviour need is remembered here, and lost with the process.
+behaviour need is remembered here, and in an annotation for the next process; by upstream's rules it is lost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,11 +21,13 @@ from podfit.client.metric_readings import MetricReadings
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import NoKind, Scales
+from podfit.client.vpa_kinds import VerticalAutoscalers
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.controllers.horizontal_metrics import HorizontalMetrics
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Matcher, Selector, SelectorError
+from podfit.decide.autoscaling.horizontal.lasting import restored
 from podfit.decide.autoscaling.horizontal.model import Memory, Settings
 from podfit.decide.autoscaling.horizontal.passing import (
     WARNING,
@@ -74,6 +76,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         self._readings = MetricReadings(
             client, self._scales, clock, settings.sync_period, None if settings.upstream_compatible else usages
         )
+        self._vpas = VerticalAutoscalers(client, clock)
         self._claims = Claims()
         self._memories: dict[Key, Memory] = {}
         self._metrics = HorizontalMetrics(metrics, lambda: len(self._autoscalers.list()))
@@ -104,7 +107,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         return self._settings.sync_period
 
     async def _pass(self, key: Key, autoscaler: HorizontalPodAutoscaler) -> Outcome:
-        memory, ref = self._memories.get(key, Memory()), autoscaler.spec.scale_target_ref
+        memory, ref = self._memory(key, autoscaler), autoscaler.spec.scale_target_ref
         if problem := group_problem(ref.api_version):
             return self._lost(autoscaler, memory, problem, "invalid API version in scale target reference", spec=True)
         try:
@@ -116,6 +119,8 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             told = f"failed to query scale subresource for {reference(autoscaler)}"
             return self._lost(autoscaler, memory, _message(error), told)
         view = self._view(key, autoscaler, scale, memory)
+        if not self._settings.upstream_compatible:
+            view = replace(view, vpas=await self._vpas.of(key[0]))
         readings = (
             await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector, view.pods)
             if needs_readings(view)
@@ -127,10 +132,19 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             failure = await self._write_scale(path, scale, plan.scale_to)
         return finish(plan, self._clock.now().timestamp(), failure)
 
+    def _memory(self, key: Key, autoscaler: HorizontalPodAutoscaler) -> Memory:
+        found = self._memories.get(key)
+        if found is not None:
+            return found
+        if self._settings.upstream_compatible:
+            return Memory()
+        return restored(autoscaler.metadata.annotations, self._clock.now().timestamp())
+
     def _lost(
         self, autoscaler: HorizontalPodAutoscaler, memory: Memory, why: str, told: str, *, spec: bool = False
     ) -> Outcome:
-        return lost(autoscaler, memory, why, f"{told}: {why}", self._clock.now().timestamp(), in_spec=spec)
+        now = self._clock.now().timestamp()
+        return lost(autoscaler, memory, why, f"{told}: {why}", now, in_spec=spec, settings=self._settings)
 
     def _view(self, key: Key, autoscaler: HorizontalPodAutoscaler, scale: Scale, memory: Memory) -> View:
         view = View(
@@ -189,10 +203,13 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         raise AssertionError("the last try returns")
 
     async def _say(self, autoscaler: HorizontalPodAutoscaler, outcome: Outcome) -> None:
-        if outcome.status == autoscaler.status:
+        if outcome.status == autoscaler.status and not outcome.annotations:
             return
+        meta = autoscaler.metadata
+        if outcome.annotations:
+            meta = replace(meta, annotations={**meta.annotations, **outcome.annotations})
         try:
-            await self._client.update_status(replace(autoscaler, status=outcome.status))
+            await self._client.update_status(replace(autoscaler, metadata=meta, status=outcome.status))
         except (ApiError, ConnectionError) as error:
             self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", _message(error))
 

@@ -39,11 +39,14 @@ _MILLI = 10**6  # nano units
 
 
 class Computed(msgspec.Struct, frozen=True):
-    """`name` is what events and conditions call the metric."""
+    """`name` is what events and conditions call the metric. `last_good` is when it was read, if not in this pass;
+    `left_out` are pods that request nothing of it."""
 
     replicas: int
     name: str
     status: MetricStatus
+    left_out: tuple[str, ...] = ()
+    last_good: float | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -113,7 +116,7 @@ def _resource(spec: MetricSpec, target: Target, reading: Reading, _: str) -> Com
         name = f"{source.name} resource utilization (percentage of request)"
     current = _current(proposal, source.name)
     status = MetricStatus(type=spec.type, resource=ResourceMetricStatus(name=source.name, current=current))
-    return Computed(proposal.replicas, name, status)
+    return Computed(proposal.replicas, name, status, proposal.left_out)
 
 
 def _container_resource(spec: MetricSpec, target: Target, reading: Reading, _: str) -> Computed:
@@ -124,7 +127,8 @@ def _container_resource(spec: MetricSpec, target: Target, reading: Reading, _: s
     told = ContainerResourceMetricStatus(
         name=source.name, container=source.container, current=_current(proposal, source.name)
     )
-    return Computed(proposal.replicas, name, MetricStatus(type=spec.type, container_resource=told))
+    status = MetricStatus(type=spec.type, container_resource=told)
+    return Computed(proposal.replicas, name, status, proposal.left_out)
 
 
 def _of_resource(

@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The gate HPAScaleToZero."""
     upstream_compatible: bool = True
     """Whether upstream's rules hold to the letter. If not, those hold that docs/compatibility.md names."""
+    last_good: float = 300.0
+    """For so long a metric that is away counts as it was read last. Not by upstream's rules."""
     gates: FeatureGates = DEFAULT_GATES
 
 
@@ -72,18 +74,29 @@ class Recommendation(msgspec.Struct, frozen=True):
     replicas: int
 
 
-class Memory(msgspec.Struct, frozen=True):
-    """What a controller remembers of an autoscaler: it is lost with the process."""
-
-    recommendations: tuple[Recommendation, ...] = ()
-    added: tuple[Change, ...] = ()
-    removed: tuple[Change, ...] = ()
-
-
 class Event(msgspec.Struct, frozen=True):
     type: str
     reason: str
     message: str
+
+
+class Good(msgspec.Struct, frozen=True):
+    """What a metric was when it was read last; the metric as it is encoded."""
+
+    metric: bytes
+    time: float
+    reading: Reading
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What a controller remembers of an autoscaler: it is lost with the process, but for what an annotation keeps."""
+
+    recommendations: tuple[Recommendation, ...] = ()
+    added: tuple[Change, ...] = ()
+    removed: tuple[Change, ...] = ()
+    good: tuple[Good, ...] = ()
+    told: frozenset[Event] = frozenset()
+    """Warnings of the last pass."""
 
 
 class Unmeasured(Exception):

@@ -4,28 +4,36 @@ lost(…)                       its scale could not be read
 reads_metrics(view) ─▶ read ─▶ propose(view, readings, now) ─▶ scale ─▶ finish(plan, now, failure)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import (
-    HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerCondition,
-    HorizontalPodAutoscalerStatus,
-    MetricStatus,
-)
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
-from podfit.core.times import format_time, parse_time, seconds_later
+from podfit.decide.autoscaling.horizontal.conditions import (
+    ABLE,
+    ACTIVE,
+    FALSE,
+    LIMITED,
+    TRUE,
+    ZERO,
+    notes,
+    said_of_zero,
+    stamp,
+    with_condition,
+    without_condition,
+)
+from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
 from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
 from podfit.decide.autoscaling.horizontal.model import Event, Memory, Reading, Recommendation, Settings, Tolerance
 from podfit.decide.autoscaling.horizontal.replicas import Target
+from podfit.decide.autoscaling.horizontal.vertical import SHARED, sized_too
 
-EPOCH = parse_time("1970-01-01T00:00:00Z")
+UPSTREAM = Settings()
 NORMAL, WARNING = "Normal", "Warning"
-ABLE, ACTIVE, LIMITED, ZERO = "AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero"
-TRUE, FALSE = "True", "False"
 NONE, UP, DOWN = "none", "scale_up", "scale_down"
 INTERNAL, SPEC = "internal", "spec"
 _OF_ALL = ("Object", "External")
@@ -34,7 +42,8 @@ _OF_ALL = ("Object", "External")
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """`replicas` and `reported` are those of the scale's spec and status; `pods` what its selector selects. `rivals`
-    are the autoscalers that select one of these pods, where there are several. `selector_error`: why there is none."""
+    are the autoscalers that select one of these pods, where there are several. `selector_error`: why there is none.
+    `vpas` may be of other targets as well."""
 
     autoscaler: HorizontalPodAutoscaler
     replicas: int
@@ -43,6 +52,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     selector_error: str = ""
     pods: Sequence[Pod] = ()
     rivals: Sequence[str] = ()
+    vpas: Sequence[VerticalPodAutoscaler] = ()
     memory: Memory = Memory()
     settings: Settings = Settings()
 
@@ -56,7 +66,7 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`desired` is None where nothing came of the pass."""
+    """`desired` is None where nothing came of the pass. `annotations` are to be written with the status."""
 
     status: HorizontalPodAutoscalerStatus
     events: tuple[Event, ...]
@@ -64,6 +74,7 @@ class Outcome(msgspec.Struct, frozen=True):
     observed: tuple[Observed, ...]
     desired: int | None = None
     error: str = ""
+    annotations: Mapping[str, str] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     scale_to: int | None = None
     failure: str = ""
     error: str = ""
+    proposals: str = ""
 
 
 def reference(autoscaler: HorizontalPodAutoscaler) -> str:
@@ -93,13 +105,23 @@ def group_problem(api_version: str) -> str:
 
 
 def lost(
-    autoscaler: HorizontalPodAutoscaler, memory: Memory, error: str, told: str, now: float, *, in_spec: bool
+    autoscaler: HorizontalPodAutoscaler,
+    memory: Memory,
+    error: str,
+    told: str,
+    now: float,
+    *,
+    in_spec: bool,
+    settings: Settings = UPSTREAM,
 ) -> Outcome:
     """The scale cannot be read; `told` is what the pass says of it."""
     message = f"the HPA controller was unable to get the target's current scale: {error}"
-    status = _with(autoscaler.status, ABLE, FALSE, "FailedGetScale", message, now)
-    event = Event(WARNING, "FailedGetScale", error)
-    return Outcome(status, (event,), memory, (Observed(NONE, SPEC if in_spec else INTERNAL),), error=told)
+    status = with_condition(autoscaler.status, ABLE, FALSE, "FailedGetScale", message, now)
+    events: tuple[Event, ...] = (Event(WARNING, "FailedGetScale", error),)
+    if not settings.upstream_compatible:
+        status = replace(status, observed_generation=autoscaler.metadata.generation)
+        events, memory = news(events, memory)
+    return Outcome(status, events, memory, (Observed(NONE, SPEC if in_spec else INTERNAL),), error=told)
 
 
 def reads_metrics(view: View) -> bool:
@@ -125,7 +147,7 @@ def first_seen(memory: Memory, replicas: int, now: float) -> Memory:
 def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
     """`readings` are those of the metrics in the spec, in their order; none are needed unless `needs_readings`."""
     autoscaler, current = view.autoscaler, view.replicas
-    status = _with(
+    status = with_condition(
         autoscaler.status,
         ABLE,
         TRUE,
@@ -134,7 +156,14 @@ def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
         now,
     )
     if not view.settings.scale_to_zero:
-        status = replace(status, conditions=tuple(kept for kept in status.conditions if kept.type != ZERO))
+        status = without_condition(status, ZERO)
+    if not view.settings.upstream_compatible:
+        shared = sized_too(autoscaler, view.vpas)
+        status = (
+            with_condition(status, SHARED, TRUE, "SameResource", shared, now)
+            if shared
+            else without_condition(status, SHARED)
+        )
     plan = Plan(
         view=view,
         status=status,
@@ -148,7 +177,7 @@ def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
         return _measured(plan, readings, now)
     if current == 0:
         off = "scaling is disabled since the replica count of the target is zero"
-        return replace(plan, status=_with(status, ACTIVE, FALSE, "ScalingDisabled", off, now))
+        return replace(plan, status=with_condition(status, ACTIVE, FALSE, "ScalingDisabled", off, now))
     if current > autoscaler.spec.max_replicas:
         most = autoscaler.spec.max_replicas
         return replace(plan, desired=most, scale_to=most, reason="Current number of replicas above Spec.MaxReplicas")
@@ -158,6 +187,22 @@ def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
 
 def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
     """`failure`: why the scale was not written."""
+    outcome, autoscaler = _finished(plan, now, failure), plan.view.autoscaler
+    if plan.view.settings.upstream_compatible:
+        return outcome
+    events, memory = news(outcome.events, outcome.memory)
+    before = autoscaler.metadata.annotations
+    said = {MEMORY: remembered(before, memory, outcome.status.desired_replicas, now), PROPOSALS: plan.proposals}
+    return replace(
+        outcome,
+        events=events,
+        memory=memory,
+        status=replace(outcome.status, observed_generation=autoscaler.metadata.generation),
+        annotations={name: text for name, text in said.items() if text and text != before.get(name)},
+    )
+
+
+def _finished(plan: Plan, now: float, failure: str) -> Outcome:
     view, status = plan.view, plan.status
     current, desired = view.replicas, plan.desired
     target = reference(view.autoscaler)
@@ -165,7 +210,7 @@ def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
         return _stopped(plan, status, plan.failure, ())
     if plan.scale_to is not None and failure:
         message = f"the HPA controller was unable to update the target scale: {failure}"
-        status = _with(status, ABLE, FALSE, "FailedUpdateScale", message, now)
+        status = with_condition(status, ABLE, FALSE, "FailedUpdateScale", message, now)
         text = f"New size: {desired}; reason: {plan.reason}; error: {failure}"
         return _stopped(
             plan, status, f"failed to rescale {target}: {failure}", (Event(WARNING, "FailedRescale", text),)
@@ -173,12 +218,12 @@ def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
     events, memory, scaled = plan.events, plan.memory, status.last_scale_time
     if plan.scale_to is not None:
         message = f"the HPA controller was able to update the target scale to {desired}"
-        status = _with(status, ABLE, TRUE, "SucceededRescale", message, now)
+        status = with_condition(status, ABLE, TRUE, "SucceededRescale", message, now)
         events += (Event(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {plan.reason}"),)
         memory = remember_change(view.autoscaler.spec.behavior, memory, current, desired, now)
-        scaled = _stamp(now)
+        scaled = stamp(now)
         if view.settings.scale_to_zero:
-            status = _said_of_zero(status, view, desired, now)
+            status = said_of_zero(status, desired, now)
     status = HorizontalPodAutoscalerStatus(
         conditions=status.conditions,
         current_metrics=plan.metrics,
@@ -210,7 +255,7 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
         reason, event, message = problem
         plan = replace(
             plan,
-            status=_with(plan.status, ACTIVE, FALSE, *reason, now),
+            status=with_condition(plan.status, ACTIVE, FALSE, *reason, now),
             events=(Event(WARNING, reason[0] if event is None else event, message),),
         )
         return _failed(plan, message)
@@ -226,11 +271,15 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     found = [
         compute(metric, target, reading, namespace) for metric, reading in zip(spec.metrics, readings, strict=True)
     ]
+    failing = [result for result in found if isinstance(result, Failure)]
+    if not view.settings.upstream_compatible:
+        found, memory = with_last_good(spec.metrics, readings, found, plan.memory, target, namespace)
+        plan = replace(plan, memory=memory, proposals=proposals(found))
     failures = [result for result in found if isinstance(result, Failure)]
     plan = replace(
         plan,
         metrics=tuple(result.status if isinstance(result, Computed) else MetricStatus() for result in found),
-        events=tuple(Event(WARNING, failure.reason, failure.message) for failure in failures),
+        events=tuple(Event(WARNING, failure.reason, failure.message) for failure in failing),
         observed=tuple(
             _observed(metric.type, result, view.autoscaler.status.current_replicas)
             for metric, result in zip(spec.metrics, found, strict=True)
@@ -243,10 +292,10 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     if best is None or (failures and best.replicas < view.replicas):
         first = failures[0]
         message = f"the HPA was unable to compute the replica count: {first.message}"
-        plan = replace(plan, status=_with(plan.status, ACTIVE, FALSE, first.reason, message, now))
+        plan = replace(plan, status=with_condition(plan.status, ACTIVE, FALSE, first.reason, message, now))
         return _failed(plan, error)
-    message = f"the HPA was able to successfully calculate a replica count from {best.name}"
-    status = _with(plan.status, ACTIVE, TRUE, "ValidMetricFound", message, now)
+    message = f"the HPA was able to successfully calculate a replica count from {best.name}{notes(found)}"
+    status = with_condition(plan.status, ACTIVE, TRUE, "ValidMetricFound", message, now)
     return _limited(replace(plan, status=status, error=error), best, now)
 
 
@@ -267,9 +316,9 @@ def _limited(plan: Plan, best: Computed, now: float) -> Plan:
         now=now,
     )
     limited = limit(wish, plan.memory)
-    status = _with(plan.status, ABLE, TRUE, limited.held.reason, limited.held.message, now)
+    status = with_condition(plan.status, ABLE, TRUE, limited.held.reason, limited.held.message, now)
     bounded = FALSE if limited.limited.reason == "DesiredWithinRange" else TRUE
-    status = _with(status, LIMITED, bounded, limited.limited.reason, limited.limited.message, now)
+    status = with_condition(status, LIMITED, bounded, limited.limited.reason, limited.limited.message, now)
     return replace(
         plan,
         status=status,
@@ -335,35 +384,8 @@ def _has_metric_of_all(view: View) -> bool:
     return any(metric.type in _OF_ALL for metric in view.autoscaler.spec.metrics)
 
 
-def _said_of_zero(
-    status: HorizontalPodAutoscalerStatus, view: View, desired: int, now: float
-) -> HorizontalPodAutoscalerStatus:
-    if desired == 0:
-        return _with(status, ZERO, TRUE, "ScaledToZero", "the HPA controller scaled the workload to zero", now)
-    text = "the HPA controller did not scale the workload to zero"
-    return _with(status, ZERO, FALSE, "NotScaledToZero", text, now)
-
-
 def _tolerance(view: View) -> Tolerance:
     usual, behavior = view.settings.tolerance, view.autoscaler.spec.behavior
     rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
     up, down = (usual if rule is None or rule.tolerance is None else rule.tolerance.nano / 10**9 for rule in rules)
     return Tolerance(up, down)
-
-
-def _with(
-    status: HorizontalPodAutoscalerStatus, type_: str, value: str, reason: str, message: str, now: float
-) -> HorizontalPodAutoscalerStatus:
-    """With a condition of that type; its time moves only when its status does."""
-    before = next((kept for kept in status.conditions if kept.type == type_), None)
-    since = before.last_transition_time if before is not None and before.status == value else _stamp(now)
-    new = HorizontalPodAutoscalerCondition(
-        type=type_, status=value, reason=reason, message=message, last_transition_time=since
-    )
-    if before is None:
-        return replace(status, conditions=(*status.conditions, new))
-    return replace(status, conditions=tuple(new if kept.type == type_ else kept for kept in status.conditions))
-
-
-def _stamp(now: float) -> str:
-    return format_time(seconds_later(EPOCH, now))

@@ -1,6 +1,6 @@
 """The pods behind a metric: which of them count, and what they request."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from podfit.core.times import parse_time
 from podfit.decide.autoscaling.horizontal.model import Sample, Samples, Settings, Unmeasured
 from podfit.decide.pod.requests import pod_requests
 
+FAILED, SUCCEEDED = "Failed", "Succeeded"
 NO_PODS = "no pods returned by selector while calculating replica count"
 
 
@@ -34,7 +35,7 @@ def sort_pods(pods: Iterable[Pod], samples: Samples, resource: str, settings: Se
     unready, missing, ignored = set(), set(), set()
     for pod in pods:
         name, sample = pod.metadata.name, samples.get(pod.metadata.name)
-        if pod.metadata.deletion_timestamp or pod.status.phase == "Failed":
+        if is_over(pod, settings):
             ignored.add(name)
         elif pod.status.phase == "Pending":
             unready.add(name)
@@ -45,6 +46,12 @@ def sort_pods(pods: Iterable[Pod], samples: Samples, resource: str, settings: Se
         else:
             ready += 1
     return Sorted(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+
+
+def is_over(pod: Pod, settings: Settings) -> bool:
+    """One that ended well counts as missing by upstream's rules."""
+    over = (FAILED,) if settings.upstream_compatible else (FAILED, SUCCEEDED)
+    return bool(pod.metadata.deletion_timestamp) or pod.status.phase in over
 
 
 def ready_condition(pod: Pod) -> PodCondition | None:
@@ -74,9 +81,18 @@ def _starts(pod: Pod, sample: Sample, settings: Settings, now: float) -> bool:
     return unready and began + settings.initial_readiness > turned
 
 
-def requests_of(pods: Iterable[Pod], resource: str, container: str, gates: FeatureGates) -> Mapping[str, int]:
-    """Thousandths by the pod's name. Raises Unmeasured when one pod does not say."""
-    return {pod.metadata.name: _request(pod, resource, container, gates) for pod in pods}
+def requests_of(
+    pods: Iterable[Pod], resource: str, container: str, gates: FeatureGates
+) -> tuple[dict[str, int], dict[str, Unmeasured]]:
+    """Thousandths by the pod's name, and why some have none."""
+    requests: dict[str, int] = {}
+    lacking: dict[str, Unmeasured] = {}
+    for pod in pods:
+        try:
+            requests[pod.metadata.name] = _request(pod, resource, container, gates)
+        except Unmeasured as error:
+            lacking[pod.metadata.name] = error
+    return requests, lacking
 
 
 def _request(pod: Pod, resource: str, container: str, gates: FeatureGates) -> int:

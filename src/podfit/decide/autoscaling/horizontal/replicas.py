@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.model import MOST, MOST_LONG, Samples, Settings, Tolerance, Unmeasured
@@ -35,14 +36,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: Tolerance
     settings: Settings
     now: float
+    beside: int = 0
+    """Replicas that there are beside the pods: the metric says nothing of them, and they stay."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """`usage` in thousandths: of a pod, or of all for a metric with a whole value; `utilization` in percent."""
+    """`usage` in thousandths: of a pod, or of all for a metric with a whole value; `utilization` in percent. `left_out`
+    are pods that request nothing of the resource."""
 
     replicas: int
     usage: int
     utilization: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 class _Ratio(msgspec.Struct, frozen=True):
@@ -54,16 +59,27 @@ class _Ratio(msgspec.Struct, frozen=True):
 def by_utilization(target: Target, samples: Samples, resource: str, percent: int, container: str = "") -> Proposal:
     """Raises Unmeasured."""
     groups, counted = _counted(target, samples, resource)
-    pods = target.pods if target.settings.upstream_compatible else map(as_granted, target.pods)
-    requests = requests_of(pods, resource, container, target.settings.gates)
+    compatible = target.settings.upstream_compatible
+    pods = target.pods if compatible else map(as_granted, target.pods)
+    requests, lacking = requests_of(pods, resource, container, target.settings.gates)
+    if lacking and (compatible or not requests):
+        raise next(iter(lacking.values()))
+    left_out: tuple[str, ...] = ()
+    if lacking:
+        left_out = tuple(sorted(lacking.keys() - groups.ignored))
+        rest = [pod for pod in target.pods if pod.metadata.name not in lacking]
+        target = replace(target, pods=rest, beside=len(left_out))
+        measured = {name: sample for name, sample in samples.items() if name not in lacking}
+        groups, counted = _counted(target, measured, resource)
     fallback = max(100, percent)
-    return _proposed(
+    proposal = _proposed(
         target,
         groups,
         counted,
         lambda counted: _utilization(counted, requests, percent),
         lambda name: requests[name] * fallback // 100,
     )
+    return replace(proposal, left_out=left_out) if left_out else proposal
 
 
 def by_average(target: Target, samples: Samples, amount: int, resource: str = "") -> Proposal:
@@ -126,7 +142,7 @@ def _proposed(
     counts_unready = bool(groups.unready) and first.ratio > 1.0
     if not counts_unready and not groups.missing:
         within = target.tolerance.holds(first.ratio)
-        return propose(target.current if within else _whole(first.ratio * groups.ready))
+        return propose(target.current if within else _whole(first.ratio * groups.ready) + target.beside)
     counted = dict(counted)
     if first.ratio < 1.0:
         counted |= {name: assumed(name) for name in groups.missing}
@@ -138,7 +154,7 @@ def _proposed(
     turned = ratio > 1.0 if first.ratio < 1.0 else first.ratio > 1.0 and ratio < 1.0
     if turned or target.tolerance.holds(ratio):
         return propose(target.current)
-    replicas = _whole(ratio * len(counted))
+    replicas = _whole(ratio * len(counted)) + target.beside
     backwards = replicas > target.current if ratio < 1.0 else ratio > 1.0 and replicas < target.current
     return propose(target.current if backwards else replicas)
 

@@ -1,0 +1,132 @@
+"""What outlasts a pass: the last good value of each metric, what was told already, and, in annotations, what a new
+controller goes on from and what each metric asked for.
+
+The text of an annotation ends at 4 KiB; whoever writes another text into it is not believed about the future.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.autoscaling.v2.types import MetricSpec
+from podfit.api.meta import codec
+from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
+from podfit.decide.autoscaling.horizontal.model import Change, Event, Good, Memory, Reading, Recommendation, Unread
+from podfit.decide.autoscaling.horizontal.replicas import Target
+
+MEMORY, PROPOSALS = "podfit.dev/horizontal-memory", "podfit.dev/horizontal-proposals"
+"""Annotations of an autoscaler."""
+MOST_BYTES = 4096
+MOST_PROPOSALS = 16
+REFRESH = 60.0
+"""Seconds by which what is written may be older than what is remembered."""
+_LONGEST_WINDOW = 3600.0
+WARNING = "Warning"
+
+
+class _Text(msgspec.Struct, frozen=True, omit_defaults=True):
+    wished: tuple[tuple[float, int], ...] = ()
+    added: tuple[tuple[float, int], ...] = ()
+    removed: tuple[tuple[float, int], ...] = ()
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    metric: str
+    replicas: int | None
+
+
+class _Proposals(msgspec.Struct, frozen=True):
+    wanted: int | None
+    metrics: tuple[_Asked, ...]
+
+
+def with_last_good(
+    metrics: Sequence[MetricSpec],
+    readings: Sequence[Reading],
+    found: Sequence[Computed | Failure],
+    memory: Memory,
+    target: Target,
+    namespace: str,
+) -> tuple[list[Computed | Failure], Memory]:
+    """A metric that is not read counts as it was read last, for as long as the settings say."""
+    kept = {good.metric: good for good in memory.good if target.now - good.time <= target.settings.last_good}
+    results: list[Computed | Failure] = []
+    good: list[Good] = []
+    for metric, reading, result in zip(metrics, readings, found, strict=True):
+        identity = codec.encode(metric)
+        last = kept.get(identity)
+        if isinstance(result, Computed):
+            good.append(Good(identity, target.now, reading))
+        elif isinstance(reading, Unread) and last is not None:
+            good.append(last)
+            again = compute(metric, target, last.reading, namespace)
+            result = replace(again, last_good=last.time) if isinstance(again, Computed) else result
+        results.append(result)
+    return results, replace(memory, good=tuple(good))
+
+
+def news(events: Iterable[Event], memory: Memory) -> tuple[tuple[Event, ...], Memory]:
+    """Warnings that the pass before has not told, and whatever was done."""
+    events = tuple(events)
+    warnings = frozenset(event for event in events if event.type == WARNING)
+    return tuple(event for event in events if event not in memory.told), replace(memory, told=warnings)
+
+
+def restored(annotations: Mapping[str, str], now: float) -> Memory:
+    """What a controller before this one remembered; nothing where nobody wrote it, or it cannot be read."""
+    text = annotations.get(MEMORY, "")
+    if len(text.encode()) > MOST_BYTES:
+        return Memory()
+    try:
+        found = msgspec.json.decode(text or "{}", type=_Text)
+    except (msgspec.DecodeError, UnicodeError):
+        return Memory()
+    return Memory(
+        recommendations=tuple(Recommendation(time, count) for time, count in found.wished if time <= now),
+        added=tuple(Change(time, count) for time, count in found.added if time <= now and count > 0),
+        removed=tuple(Change(time, count) for time, count in found.removed if time <= now and count > 0),
+    )
+
+
+def remembered(annotations: Mapping[str, str], memory: Memory, current: int, now: float) -> str | None:
+    """What the annotation should say; None when what it says is good enough. Of equal wishes the last counts; what is
+    as many as there are is known without it."""
+    before = restored(annotations, now)
+    wished: dict[int, float] = {}
+    for entry in memory.recommendations:
+        wished[entry.replicas] = max(entry.time, wished.get(entry.replicas, entry.time))
+    told = {entry.replicas: entry.time for entry in before.recommendations}
+    new = any(
+        count != current and time - told.get(count, float("-inf")) >= REFRESH
+        for count, time in wished.items()
+        if now - time < _LONGEST_WINDOW
+    )
+    changes = (_rounded(memory.added), _rounded(memory.removed)) != (_rounded(before.added), _rounded(before.removed))
+    if not new and not changes:
+        return None
+    recent = sorted((round(time, 1), count) for count, time in wished.items() if now - time < _LONGEST_WINDOW)
+    text = _Text(tuple(recent), _rounded(memory.added), _rounded(memory.removed))
+    while len(encoded := msgspec.json.encode(text)) > MOST_BYTES:
+        text = _Text(*(part[1 + len(part) // 8 :] for part in (text.wished, text.added, text.removed)))
+    return encoded.decode()
+
+
+def _rounded(changes: Iterable[Change]) -> tuple[tuple[float, int], ...]:
+    return tuple(sorted((round(change.time, 1), change.count) for change in changes))
+
+
+def proposals(found: Sequence[Computed | Failure]) -> str:
+    """What each metric asked for, and the most of it before any bound."""
+    asked = tuple(
+        _Asked(result.name if isinstance(result, Computed) else result.reason, _replicas(result)) for result in found
+    )
+    most = max((entry.replicas for entry in asked if entry.replicas is not None), default=None)
+    kept = asked[:MOST_PROPOSALS]
+    while len(encoded := msgspec.json.encode(_Proposals(most, kept))) > MOST_BYTES:
+        kept = kept[:-1]
+    return encoded.decode()
+
+
+def _replicas(result: Computed | Failure) -> int | None:
+    return result.replicas if isinstance(result, Computed) else None
