@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node.pressure import DEFAULT
 from podfit.process.options import (
+    Actuation,
     CpuPolicy,
     KubeletOptions,
     MemoryPolicy,
@@ -76,6 +77,14 @@ class NodeFlags:
         Parameter(
             help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
             "docs/shrink.md). [default: checked]",
+            show_choices=True,
+        ),
+    ] = None
+    actuation: Annotated[
+        Actuation | None,
+        Parameter(
+            help="Who raises a limit first: kernel-first writes the cgroup and then tells the runtime "
+            "(docs/kernel-first.md). [default: kernel-first with podfit's own containerd, runtime with another's]",
             show_choices=True,
         ),
     ] = None

@@ -23,7 +23,7 @@ from podfit.kubelet.node import machine as machine_facts
 from podfit.net.addresses import own_address
 from podfit.process.config_file import Rejected, seconds
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.options import KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
+from podfit.process.options import Actuation, KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +159,15 @@ def node_machine(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) 
         static_cpus=config.managers.cpu_policy == "static",
         memory_qos=_memory_qos(config, cgroups, options),
         memory_shrink=options.kubelet.memory_shrink.value,
+        kernel_first=_kernel_first(options) and not config.simulated,
     )
+
+
+def _kernel_first(options: NodeOptions) -> bool:
+    """Another's runtime may change what it is asked for (NRI), so it goes first unless the user knows better."""
+    if options.kubelet.actuation is None:
+        return not options.runtime_endpoint
+    return options.kubelet.actuation is Actuation.KERNEL_FIRST
 
 
 def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> MemoryQoS | None:

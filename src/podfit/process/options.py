@@ -117,6 +117,11 @@ class MemoryShrink(StrEnum):
     GUARDED = "guarded"
 
 
+class Actuation(StrEnum):
+    KERNEL_FIRST = "kernel-first"
+    RUNTIME = "runtime"
+
+
 class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the nodes are told, in the kubelet's own words."""
 
@@ -135,6 +140,7 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR
     memory_shrink: MemoryShrink = MemoryShrink.CHECKED
+    actuation: Actuation | None = None  # kernel-first with a containerd of our own, runtime with another's
     image_gc_high_threshold: int = 85
     image_gc_low_threshold: int = 80
     image_minimum_age: float = 120.0  # seconds

@@ -36,7 +36,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
     `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`. `static_cpus` is the static
     CPU manager policy. `memory_qos` is set where the gate is on and the kernel has cgroup v2.
-    `memory_shrink` is for pods that do not say themselves (`decide.resize.guarded_shrink`).
+    `memory_shrink` is for pods that do not say themselves (`decide.resize.guarded_shrink`). `kernel_first`: growth of a
+    container is written into its cgroup before the runtime is told (`decide.resize.steps.GrowContainer`).
     """
 
     memory: int
@@ -50,6 +51,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     static_cpus: bool = False
     memory_qos: MemoryQoS | None = None
     memory_shrink: Literal["checked", "guarded"] = "checked"
+    kernel_first: bool = False
     gates: FeatureGates = DEFAULT_GATES
 
 

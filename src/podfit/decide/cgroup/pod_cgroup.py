@@ -135,6 +135,12 @@ class PodValues(msgspec.Struct, frozen=True, kw_only=True):
     memory: int | None
     weight: int | None = None
 
+    @classmethod
+    def of(cls, config: PodConfig) -> "PodValues":
+        """What a cgroup holds in which `config` was written."""
+        quota = None if config.quota == UNLIMITED else config.quota
+        return cls(shares=config.shares, quota=quota, period=config.period, memory=config.memory)
+
     def shares_change(self, config: PodConfig) -> int:
         """Positive when `config` wants more than there is, 0 when it is what is there."""
         if self.weight is not None:

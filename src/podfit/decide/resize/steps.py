@@ -4,6 +4,7 @@
     for memory, then cpu:
         pod cgroup up       so that no container ever exceeds its pod (v1 refuses that)
         container decreases
+        container growth    in the kernel, where that comes first (docs/kernel-first.md)
         container increases
         pod cgroup down
 
@@ -58,13 +59,49 @@ class UpdateContainer(msgspec.Struct, frozen=True):
     actuated: ResourceRequirements
 
 
+class GrowContainer(msgspec.Struct, frozen=True):
+    """Raise one value of a live container's cgroup before the runtime is told; only where the kernel holds `before`.
+
+    A value that somebody else has set, or that a sync which ended half way has raised, is left to the runtime. The
+    record stays: until the runtime has agreed, nothing is actuated.
+    """
+
+    name: str
+    resource: str
+    value: str  # "limit" or "shares"
+    config: PodConfig
+    before: PodConfig
+
+    def applies(self, now: PodValues) -> bool:
+        """Whether the container's cgroup, which holds `now`, is as it was last actuated."""
+        return not self._change(now, self.before)
+
+    def goes_back(self, usage: int | None) -> bool:
+        """Whether `before` may be written again with so many bytes in use: a limit below usage would kill (R-143)."""
+        return self.resource != "memory" or (usage is not None and usage < (self.before.memory or 0))
+
+    def agreed(self, done: Collection["Step"]) -> bool:
+        """Whether the runtime was told, and agreed, in the steps that are `done`."""
+        return any(
+            isinstance(step, UpdateContainer) and (step.name, step.resource) == (self.name, self.resource)
+            for step in done
+        )
+
+    def _change(self, now: PodValues, config: PodConfig) -> int:
+        return now.shares_change(config) if self.value == "shares" else now.limit_change(config, self.resource)
+
+    @property
+    def grows(self) -> bool:
+        return self._change(PodValues.of(self.before), self.config) > 0
+
+
 class RecordPod(msgspec.Struct, frozen=True):
     """The pod-level resources are real now."""
 
     actuated: ResourceRequirements
 
 
-Step = CheckMemory | SetPod | UpdateContainer | RecordPod
+Step = CheckMemory | SetPod | GrowContainer | UpdateContainer | RecordPod
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -184,12 +221,17 @@ class _Plan(msgspec.Struct):
         limit = self.now.limit_change(self.target, resource)
         shares = self.now.shares_change(self.target) if resource == "cpu" else 0
         changes = [change for change in live if resource in change.resources]
-        changes.sort(key=lambda change: not change.decreases(resource))
         if limit > 0:
             yield self._set(resource, "limit")
         if shares > 0:
             yield self._set(resource, "shares")
+        growing = [change for change in changes if not change.decreases(resource)]
         for change in changes:
+            if change.decreases(resource):
+                yield self._update(change, resource)
+        for change in growing:
+            yield from self._grow(change, resource)
+        for change in growing:
             yield self._update(change, resource)
         if shares < 0:
             yield self._set(resource, "shares")
@@ -206,6 +248,23 @@ class _Plan(msgspec.Struct):
             self.config = replace(before, memory=target.memory)
         return SetPod(resource, value, self.config, before)
 
+    def _grow(self, change: _Change, resource: str) -> Iterator[GrowContainer]:
+        """A runtime class may keep its containers elsewhere; v1 counts swap with memory, which the runtime knows how
+        to raise.
+        """
+        have = self.records[change.container.name]
+        swapping = resource == "memory" and self.machine.cgroup == "v1" and self.machine.swap_controller
+        if not self.machine.kernel_first or have is None or self.pod.spec.runtime_class_name or swapping:
+            return
+        before, after = (
+            _held(container_resources(self.pod, change.container, self.machine, resources))
+            for resources in (have, _mix(change.want, have, resource))
+        )
+        for value in ("limit", "shares") if resource == "cpu" else ("limit",):
+            step = GrowContainer(change.container.name, resource, value, after, before)
+            if step.grows:
+                yield step
+
     def _update(self, change: _Change, resource: str) -> UpdateContainer:
         """One resource is new, the others stay as last actuated; of what was never recorded nothing is said (R-137)."""
         name, have = change.container.name, self.records[change.container.name]
@@ -215,6 +274,16 @@ class _Plan(msgspec.Struct):
             values = replace(values, cpu_shares=0, cpu_quota=0, cpu_period=0)
         self.records[name] = mixed
         return UpdateContainer(name, resource, values, mixed)
+
+
+def _held(resources: ContainerResources) -> PodConfig:
+    """What the runtime makes of them in the container's cgroup."""
+    return PodConfig(
+        shares=resources.cpu_shares,
+        quota=resources.cpu_quota or None,
+        period=resources.cpu_period,
+        memory=resources.memory_limit or None,
+    )
 
 
 def _mix(new: ResourceRequirements, old: ResourceRequirements, resource: str) -> ResourceRequirements:

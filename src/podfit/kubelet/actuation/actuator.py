@@ -20,7 +20,7 @@ from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.resize import steps as resize
-from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
+from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.actuation.memory_check import MemoryCheck
 from podfit.kubelet.actuation.pod_cgroups import PodCgroups
@@ -156,17 +156,20 @@ class Actuator:
 
     async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> ActuationOutcome:
         done: list[Step] = []
+        grown: list[GrowContainer] = []
         async with self._check.hold() as hold:
             for step in steps:
                 try:
-                    await self._do(pod, live, step, hold)
+                    await self._do(pod, live, step, hold, grown)
                 except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
                     log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+                    if isinstance(error, CRIError) and not isinstance(error, Unavailable):
+                        self._put_back(pod, live, [step for step in grown if not step.agreed(done)])
                     return ActuationOutcome(tuple(done), str(error), outage=isinstance(error, Unavailable))
                 done.append(step)
         return ActuationOutcome(tuple(done))
 
-    async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold) -> None:
+    async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold, grown: list[GrowContainer]) -> None:
         match step:
             case CheckMemory(limits):
                 path = self.cgroups.path(pod)
@@ -175,11 +178,32 @@ class Actuator:
                     raise ActuationError(objection)
             case SetPod():
                 await self._set_pod(pod, live, step)
+            case GrowContainer():
+                if self._grow(pod, live, step):
+                    grown.append(step)
             case UpdateContainer():
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
                 await self._save(pod, self._actuated(pod).with_container(step.name, step.actuated))
             case RecordPod(actuated):
                 await self._save(pod, PodResources(self._actuated(pod).containers, actuated))
+
+    def _grow(self, pod: Pod, live: LivePod, step: GrowContainer) -> bool:
+        """Whether it was written. What the kernel refuses the runtime may still manage: it is asked next."""
+        try:
+            return self.cgroups.grow(pod, live.containers[step.name], step)
+        except CgroupError as error:
+            log.info("growth left to the runtime pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+            return False
+
+    def _put_back(self, pod: Pod, live: LivePod, grown: Iterable[GrowContainer]) -> None:
+        """The kernel holds again what the runtime does, as far as what is in use allows."""
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        for step in grown:
+            try:
+                if not self.cgroups.put_back(pod, live.containers[step.name], step):
+                    log.warning("growth stays, more is in use than before pod=%s container=%s", name, step.name)
+            except CgroupError as error:
+                log.warning("growth stays pod=%s container=%s error=%s", name, step.name, error)
 
     async def _set_pod(self, pod: Pod, live: LivePod, step: SetPod) -> None:
         """The runtime is told first and may object; then the kernel is, and if that fails the runtime is told again."""

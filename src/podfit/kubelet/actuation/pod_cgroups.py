@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.conversion import shares_from_milli
-from podfit.decide.cgroup.pod_cgroup import PodValues, burstable_cpu, pod_config, pod_kept, tier_shares
-from podfit.decide.resize.steps import SetPod
-from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, burstable_cpu, pod_config, pod_kept, tier_shares
+from podfit.decide.resize.steps import GrowContainer, SetPod
+from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, CPUValues
 
 
 class PodCgroups:
@@ -58,7 +58,25 @@ class PodCgroups:
 
     def write(self, pod: Pod, step: SetPod) -> None:
         """Raises CgroupError."""
-        path, want = self.path(pod), step.config
+        self._write(self.path(pod), step, step.config)
+
+    def grow(self, pod: Pod, container_id: str, step: GrowContainer) -> bool:
+        """False when the step does not apply, and nothing was written. Raises CgroupError."""
+        path = f"{self.path(pod)}/{container_id}"
+        if not step.applies(self._values(path)):
+            return False
+        self._write(path, step, step.config)
+        return True
+
+    def put_back(self, pod: Pod, container_id: str, step: GrowContainer) -> bool:
+        """False when it cannot be put back, for what is in use. Raises CgroupError."""
+        path = f"{self.path(pod)}/{container_id}"
+        if not step.goes_back(self._cgroups.memory_usage(path)):
+            return False
+        self._write(path, step, step.before)
+        return True
+
+    def _write(self, path: str, step: SetPod | GrowContainer, want: PodConfig) -> None:
         if step.value == "shares":
             self._cgroups.set_cpu_shares(path, want.shares)
         elif step.resource == "cpu":
@@ -90,7 +108,15 @@ class PodCgroups:
         except CgroupError as error:
             name = pod.metadata.name
             raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error
-        return PodValues(shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=limit, weight=cpu.weight)
+        return _values(cpu, limit)
+
+    def _values(self, path: str) -> PodValues:
+        """Of a container's cgroup. Raises CgroupError."""
+        return _values(self._cgroups.read_cpu(path), self._cgroups.read_memory(path))
+
+
+def _values(cpu: CPUValues, memory: int | None) -> PodValues:
+    return PodValues(shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=memory, weight=cpu.weight)
 
 
 def _qos(name: str) -> QOS:

@@ -235,6 +235,8 @@ oom_score = 0
   address = "{places.socket}.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
   path = {_quoted(places.root / "opt")}
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
 [{cri}]
   sandbox_image = "{sandbox_image}"
   disable_apparmor = {str(not Path("/sys/module/apparmor").exists()).lower()}

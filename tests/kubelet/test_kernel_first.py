@@ -1,0 +1,183 @@
+"""Growth that is in the kernel before the runtime has been asked: what is written, when, and what becomes of it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kubelet.faulty import KINDS, FaultyNode, Kind
+from kubelet.harness import MACHINE
+from kubelet.node_api import Document
+from podfit.kubelet.cgroup.protocol import CgroupError
+
+MI = 1 << 20
+SMALL, LARGE = (100_000, 64 * MI), (200_000, 96 * MI)
+"""Quota and memory limit of a pod with one CPU, and of one with two."""
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[FaultyNode]:
+    made = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=True))
+    await made.start()
+    made.give("web", "1")
+    await made.runs("web")
+    yield made
+    await made.kubelet.stop(stop_pods=False)
+
+
+def kernel(node: FaultyNode) -> tuple[int | None, int | None]:
+    """What holds for the container: its quota and memory limit."""
+    path = _path(node)
+    return node.cgroups.read_cpu(path).quota, node.cgroups.read_memory(path)
+
+
+def told(node: FaultyNode) -> tuple[int, int]:
+    """What the runtime holds for it."""
+    live = node.live()
+    assert live is not None
+    assert live.resources is not None
+    return live.resources.cpu_quota, live.resources.memory_limit
+
+
+def _path(node: FaultyNode) -> str:
+    live = node.live()
+    assert live is not None
+    return f"{node.cgroups.layout.pod(node.uid('web'), 'Burstable')}/{live.id}"
+
+
+def _progress(node: FaultyNode) -> Document:
+    return node.condition("PodResizeInProgress") or {}
+
+
+async def test_growth_is_there_while_the_runtime_still_thinks(node: FaultyNode) -> None:
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node) == (200_000, 64 * MI)
+    assert told(node) == SMALL
+    assert _progress(node), "complete only when the runtime has agreed"
+    assert node.state()["resources"]["limits"]["cpu"] == "1"
+    await node.advance(6)
+    assert told(node) == (200_000, 64 * MI)
+    assert not node.problems()
+
+
+async def test_less_is_never_written_by_the_kubelet(node: FaultyNode) -> None:
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "500m", "32Mi")
+    await node.rest()
+    assert kernel(node) == SMALL
+    await node.settle()
+
+
+async def test_the_runtime_refuses(node: FaultyNode) -> None:
+    """The kernel's value goes back, and the resize is in error as ever; the next try begins anew."""
+    node.runtime.kinds["update_container_resources"] = "refused"
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    assert kernel(node) == SMALL
+    assert _progress(node)["reason"] == "Error"
+    assert _progress(node)["message"] == "update_container_resources refused"
+    await node.settle()
+    assert kernel(node) == told(node) == LARGE
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_what_is_in_use_by_then_is_not_taken_back(
+    node: FaultyNode, version: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit below usage would kill on v2; on v1 the kernel would refuse it."""
+    monkeypatch.setattr(node.cgroups, "_version", version)
+    monkeypatch.setattr(node.cgroups, "usage", {_path(node): 80 * MI})
+    node.runtime.kinds["update_container_resources"] = "refused"
+    node.give("web", "1", "96Mi")
+    await node.rest()
+    assert kernel(node) == (100_000, 96 * MI)
+    assert _progress(node)["reason"] == "Error"
+    await node.settle()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_crash_before_the_runtime_has_agreed(node: FaultyNode, kind: Kind) -> None:
+    """The record is still the old one, so the next kubelet asks the runtime again."""
+    node.runtime.kinds["update_container_resources"] = kind
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    await node.crash()
+    node.runtime.kinds.clear()
+    await node.start()
+    await node.settle()
+    assert kernel(node) == told(node) == LARGE
+
+
+@pytest.mark.parametrize("moment", range(6))
+async def test_a_crash_between_any_two_writes(node: FaultyNode, moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet dies before it has written the kernel's n-th value; those before stay."""
+    _die_at(node, moment, monkeypatch)
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    await node.crash()
+    monkeypatch.undo()
+    await node.start()
+    await node.settle()
+    assert kernel(node) == told(node) == LARGE
+
+
+def _die_at(node: FaultyNode, moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the n-th write on nothing arrives any more, neither in the kernel nor at the runtime."""
+    written: list[str] = []
+
+    def dying(real: Any) -> Any:
+        def write(path: str, *values: Any, **named: Any) -> None:
+            if len(written) >= moment:
+                node.runtime.kinds["update_container_resources"] = "gone"
+                raise CgroupError("the kubelet is dead")
+            written.append(path)
+            real(path, *values, **named)
+
+        return write
+
+    for name in ("set_cpu_limit", "set_cpu_shares", "set_memory_limit"):
+        monkeypatch.setattr(node.cgroups, name, dying(getattr(node.cgroups, name)))
+
+
+async def test_a_value_that_somebody_else_set_is_left_to_the_runtime(node: FaultyNode) -> None:
+    """As one that a runtime's plugin chose, which the kubelet knows nothing of."""
+    node.cgroups.set_cpu_limit(_path(node), quota=120_000, period=100_000)
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node) == (120_000, 64 * MI)
+    await node.advance(6)
+    assert not node.problems()
+
+
+async def test_a_runtime_that_changes_the_value_itself_is_the_record(
+    node: FaultyNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = node.runtime.real
+    update = real.update_container_resources
+
+    async def less(container_id: str, resources: Any) -> None:
+        await update(container_id, replace(resources, cpu_quota=150_000))
+
+    monkeypatch.setattr(real, "update_container_resources", less)
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node)[0] == told(node)[0] == 150_000
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "3")
+    await node.rest()
+    assert kernel(node)[0] == 150_000, "the kernel does not hold what was actuated"
+    await node.advance(6)
+
+
+async def test_another_runtime_class_goes_by_the_runtime_alone(node: FaultyNode) -> None:
+    node.api.change("web", runtimeClassName="kata")
+    await node.rest()
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node) == SMALL
