@@ -15,7 +15,7 @@ from podfit.kubelet.node.machine import swap_bytes
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.kubelet_config import check, kubelet_config, node_machine
-from podfit.process.options import (
+from podfit.process.options import Actuation, (
     ApiServerOptions,
     CpuPolicy,
     KubeletOptions,
@@ -122,6 +122,25 @@ def test_a_guarded_shrink_is_asked_for_by_the_node_too(tmp_path: Path) -> None:
     made = config(tmp_path, asked)
     assert node_machine(made, MemoryCgroups(), options(tmp_path, asked)).memory_shrink == "guarded"
     assert node_machine(made, MemoryCgroups(), options(tmp_path, KubeletOptions())).memory_shrink == "checked"
+
+
+@pytest.mark.parametrize(
+    ("asked", "endpoint", "first"),
+    [
+        (None, "", True),
+        (None, "/run/x.sock", False),
+        (Actuation.RUNTIME, "", False),
+        (Actuation.KERNEL_FIRST, "/run/x.sock", True),
+    ],
+)
+def test_growth_is_written_first_where_nobody_may_change_it(
+    tmp_path: Path, asked: Actuation | None, endpoint: str, first: bool
+) -> None:
+    given = KubeletOptions(actuation=asked)
+    made = config(tmp_path, given)
+    named = replace(options(tmp_path, given), runtime_endpoint=endpoint)
+    assert node_machine(made, MemoryCgroups(), named).kernel_first is first
+    assert not node_machine(replace(made, simulated=True), MemoryCgroups(), named).kernel_first
 
 
 def test_the_limit_of_a_cgroup_is_the_nodes_memory(tmp_path: Path) -> None:
