@@ -15,7 +15,8 @@ from podfit.kubelet.node.machine import swap_bytes
 from podfit.process.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.kubelet_config import check, kubelet_config, node_machine
-from podfit.process.options import Actuation, (
+from podfit.process.options import (
+    Actuation,
     ApiServerOptions,
     CpuPolicy,
     KubeletOptions,
