@@ -138,7 +138,7 @@ def test_growth_is_written_first_where_nobody_may_change_it(
     tmp_path: Path, asked: Actuation | None, endpoint: str, first: bool
 ) -> None:
     given = KubeletOptions(actuation=asked)
-    made = config(tmp_path, given)
+    made = kubelet_config("n1", options(tmp_path, given), simulated=False, memory=512 << 20)
     named = replace(options(tmp_path, given), runtime_endpoint=endpoint)
     assert node_machine(made, MemoryCgroups(), named).kernel_first is first
     assert not node_machine(replace(made, simulated=True), MemoryCgroups(), named).kernel_first
