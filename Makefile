@@ -7,7 +7,7 @@ NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd images prometheu
 # Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help package demo test campaign conformance figures timings lint quick venv dev node guest etcd images prometheus machine \
+.PHONY: help package demo test campaign conformance compare figures timings lint quick venv dev node guest etcd images prometheus machine \
 	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
@@ -38,6 +38,9 @@ conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from the tests tha
 
 timings: dev ## what some works cost in CPU beside the runs before (bench/history.jsonl); it warns, it never fails
 	$(BIN)/python bench/check.py
+
+compare: dev node ## this version beside another: make compare WITH=COMMIT, or WITH="--kubeconfig FILE"
+	$(BIN)/python bench/compare.py $(WITH)
 
 figures: dev ## the figures in README.md and docs/, from what the tests replay and the last conformance run showed
 	cd tests && ../$(BIN)/python -m support.figures
