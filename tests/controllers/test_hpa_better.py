@@ -177,29 +177,39 @@ async def test_hpa_goes_on_where_the_last_controller_was(tmp_path: Path, setting
         assert await world.replicas() == (6 if settings.upstream_compatible else 5)
 
 
+def noted(text: str = "", window: int = 3600) -> HorizontalPodAutoscaler:
+    """With this memory in its annotation."""
+    rules = {"scaleDown": {"stabilizationWindowSeconds": window}}
+    document = {"metadata": {"name": "web", "annotations": {MEMORY: text}}, "spec": spec(behavior=rules)}
+    return convert(document, HorizontalPodAutoscaler)
+
+
 def test_hpa_memory_ends_at_four_kib_and_is_not_believed_about_the_future() -> None:
     changes = tuple(Change(float(second), 1) for second in range(3000, 3600))
     wishes = tuple(Recommendation(float(second), second) for second in range(3600))
-    text = remembered({}, Memory(wishes, changes, changes), 7, 3600.0)
+    text = remembered(noted(), OURS, Memory(wishes, changes, changes), 7, 3600.0)
     assert text is not None
     assert len(text) <= MOST_BYTES
-    back = restored({MEMORY: text}, 3600.0)
+    back = restored(noted(text), OURS, 3600.0)
     assert back.recommendations[-1] == wishes[-1]
     assert back.added[-1] == changes[-1]
-    assert restored({MEMORY: text}, 2999.0).added == ()
+    assert restored(noted(text), OURS, 2999.0).added == ()
     for wrong in ("x", "[]", '{"wished":[["a",1]]}', '{"added":[[1,-5]]}', text + " " * MOST_BYTES):
-        assert restored({MEMORY: wrong}, 3600.0) == Memory()
+        assert restored(noted(wrong), OURS, 3600.0) == Memory()
 
 
 def test_hpa_memory_is_written_where_it_says_something_new() -> None:
     steady = Memory(tuple(Recommendation(float(second), 3) for second in range(100)))
-    assert remembered({}, steady, 3, 100.0) is None
-    text = remembered({}, steady, 5, 100.0)
+    assert remembered(noted(), OURS, steady, 3, 100.0) is None
+    text = remembered(noted(), OURS, steady, 5, 100.0)
     assert text is not None
-    assert remembered({MEMORY: text}, steady, 5, 101.0) is None
+    assert remembered(noted(text), OURS, steady, 5, 101.0) is None
     later = Memory((Recommendation(99.0 + 59, 3),))
-    assert remembered({MEMORY: text}, later, 5, 160.0) is None
-    assert remembered({MEMORY: text}, Memory((Recommendation(99.0 + 60, 3),)), 5, 160.0) is not None
+    assert remembered(noted(text), OURS, later, 5, 160.0) is None
+    assert remembered(noted(text), OURS, Memory((Recommendation(99.0 + 60, 3),)), 5, 160.0) is not None
+    returned = Memory((Recommendation(99.0, 3), Recommendation(170.0, 5)))
+    assert remembered(noted(text), OURS, returned, 5, 170.0) is not None
+    assert restored(noted(text, window=60), OURS, 170.0) == Memory()
 
 
 @BOTH

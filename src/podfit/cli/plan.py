@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
-from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.facts.target import HPA, POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.plan.effects import Change, ResourceChange
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.resize_request import OptionError, RequestError
@@ -18,6 +18,7 @@ from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
+from podfit.cli.plan_hpa import plan_average_value
 from podfit.cli.resize_options import (
     AlsoTemplate,
     ContainerName,
@@ -46,12 +47,20 @@ def plan(
     undo: Undo = False,
     from_vpa: FromVpa = False,
     also_template: AlsoTemplate = False,
+    to_average_value: Annotated[
+        bool, Parameter(negative="", help="Of an HPA: what its shares of requests are as amounts, at today's requests.")
+    ] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
+    if to_average_value:
+        if cpu or memory or container or filename or undo or from_vpa or also_template:
+            raise TargetError("--to-average-value is about hpa/NAME alone, without a size")
+        hpa = parse_target(target, HPA, name=name)
+        return plan_average_value(hpa.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if not target:
         sized = bool(cpu or memory or container or undo or from_vpa or also_template)
         several = documents_alone(filename, sized=sized)

@@ -1,4 +1,4 @@
-"""`podfit why`: desired, allocated and actual, and what keeps a resize from being done; of a VPA, its numbers."""
+"""`podfit why`: desired, allocated and actual, and what keeps a resize from being done; numbers of autoscalers."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from podfit.answers.facts.pod_state import ENDED, SETTLED, UNSCHEDULED
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
 from podfit.answers.facts.rights import by_rights
 from podfit.answers.facts.snapshot import Reader, Snapshot
-from podfit.answers.facts.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.facts.target import HPA, NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why.node import NodeWhy, why_node
 from podfit.answers.why.pods import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.cli import exits, render
@@ -26,6 +26,7 @@ from podfit.cli.cluster_questions import (
     snapshot,
 )
 from podfit.cli.output import Output
+from podfit.cli.why_hpa import why_of_an_hpa
 from podfit.cli.why_removable import why_of_a_removal
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
@@ -38,7 +39,9 @@ STATES = {SETTLED: "nothing is outstanding", UNSCHEDULED: "not scheduled", ENDED
 def why(
     target: Annotated[
         str,
-        Parameter(help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME; without it what waits in the namespace"),
+        Parameter(
+            help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME, hpa/NAME; without it what waits in the namespace"
+        ),
     ] = "",
     name: Name = "",
     /,
@@ -54,12 +57,15 @@ def why(
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: Annotated[
-        Output, Parameter(name=["--output", "-o"], help="text, wide (more columns, but none of a VPA), json or yaml.")
+        Output,
+        Parameter(name=["--output", "-o"], help="text, wide (more columns, but none of a VPA or HPA), json or yaml."),
     ] = Output.TEXT,
 ) -> int:
     """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ from them.
+    Of an HPA: what each metric wants, what holds it back, and who acts next.
 
-    Exit code 1 when something waits or fails, a VPA's pods are outside its bounds, or a node could not go.
+    Exit code 1 when something waits or fails, a VPA's pods are outside its bounds, an HPA's wish is bounded or unknown,
+    or a node could not go.
     """
     if removable:
         about = parse_target(target, NODE, name=name)
@@ -72,7 +78,9 @@ def why(
         return _all(output, "", context, kubeconfig, everywhere=True)
     if not target:
         return _all(output, namespace, context, kubeconfig)
-    about = parse_target(target, POD, *WORKLOADS, NODE, VPA, name=name)
+    about = parse_target(target, POD, *WORKLOADS, NODE, VPA, HPA, name=name)
+    if about.kind is HPA:
+        return why_of_an_hpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if about.kind is VPA:
         return why_of_a_vpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)

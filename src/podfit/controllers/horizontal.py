@@ -6,7 +6,7 @@ An autoscaler that is new or changed waits for its period as well, and is looked
 behaviour need is remembered here, and in an annotation for the next process; by upstream's rules it is lost.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from podfit.controllers.horizontal_metrics import HorizontalMetrics
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Matcher, Selector, SelectorError
+from podfit.decide.autoscaling.horizontal.claims import Claims, demanded_label
 from podfit.decide.autoscaling.horizontal.lasting import restored
 from podfit.decide.autoscaling.horizontal.model import Memory, Settings
 from podfit.decide.autoscaling.horizontal.passing import (
@@ -138,7 +139,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             return found
         if self._settings.upstream_compatible:
             return Memory()
-        return restored(autoscaler.metadata.annotations, self._clock.now().timestamp())
+        return restored(autoscaler, self._settings, self._clock.now().timestamp())
 
     def _lost(
         self, autoscaler: HorizontalPodAutoscaler, memory: Memory, why: str, told: str, *, spec: bool = False
@@ -164,7 +165,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
 
     def _selected(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """In the order of their names."""
-        label = _label(selector)
+        label = demanded_label(selector)
         if label is None:
             pods = self._pods.by_index(BY_NAMESPACE, namespace)
         else:
@@ -212,46 +213,6 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             await self._client.update_status(replace(autoscaler, metadata=meta, status=outcome.status))
         except (ApiError, ConnectionError) as error:
             self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", _message(error))
-
-
-class Claims:
-    """The selectors of all autoscalers, by a label that they demand where they demand one."""
-
-    def __init__(self) -> None:
-        self._labels: dict[Key, tuple[str, str] | None] = {}
-        self._matchers: dict[tuple[str, tuple[str, str] | None], dict[Key, Matcher]] = {}
-
-    def claim(self, key: Key, selector: Selector) -> None:
-        self.forget(key)
-        label = self._labels[key] = _label(selector)
-        self._matchers.setdefault((key[0], label), {})[key] = Matcher(selector.requirements)
-
-    def forget(self, key: Key) -> None:
-        if key not in self._labels:
-            return
-        place = key[0], self._labels.pop(key)
-        self._matchers[place].pop(key)
-        if not self._matchers[place]:
-            del self._matchers[place]
-
-    def rivals(self, key: Key, pods: Iterable[Pod]) -> list[Key]:
-        """Who selects one of these pods, the autoscaler itself among them; nobody when there is no pod."""
-        found: set[Key] = set()
-        for labels in {frozenset(pod.metadata.labels.items()) for pod in pods}:
-            found.update(self._selecting(key[0], dict(labels)))
-        return sorted(found)
-
-    def _selecting(self, namespace: str, labels: dict[str, str]) -> Iterator[Key]:
-        for label in (None, *labels.items()):
-            for key, matcher in self._matchers.get((namespace, label), {}).items():
-                if matcher.matches(labels):
-                    yield key
-
-
-def _label(selector: Selector) -> tuple[str, str] | None:
-    """One that every selected object has."""
-    exact = (wanted for wanted in selector.requirements if wanted.operator == "In" and len(wanted.values) == 1)
-    return next(((wanted.key, wanted.values[0]) for wanted in exact), None)
 
 
 def _message(error: Exception) -> str:

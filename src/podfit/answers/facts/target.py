@@ -43,6 +43,12 @@ VPA = Kind(
     "VerticalPodAutoscaler",
     ("vpa", "verticalpodautoscaler", "verticalpodautoscalers"),
 )
+HPA = Kind(
+    "/apis/autoscaling/v2",
+    "horizontalpodautoscalers",
+    "HorizontalPodAutoscaler",
+    ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"),
+)
 WORKLOADS = (
     Kind("/apis/apps/v1", "deployments", "Deployment", ("deployment", "deployments", "deploy")),
     Kind("/apis/apps/v1", "statefulsets", "StatefulSet", ("statefulset", "statefulsets", "sts")),

@@ -4,15 +4,26 @@ controller goes on from and what each metric asked for.
 The text of an annotation ends at 4 KiB; whoever writes another text into it is not believed about the future.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import MetricSpec
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
 from podfit.api.meta import codec
+from podfit.decide.autoscaling.horizontal.limits import longest_window
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
-from podfit.decide.autoscaling.horizontal.model import Change, Event, Good, Memory, Reading, Recommendation, Unread
+from podfit.decide.autoscaling.horizontal.model import (
+    Change,
+    Event,
+    Good,
+    Memory,
+    Reading,
+    Recommendation,
+    Settings,
+    Unread,
+)
 from podfit.decide.autoscaling.horizontal.replicas import Target
 
 MEMORY, PROPOSALS = "podfit.dev/horizontal-memory", "podfit.dev/horizontal-proposals"
@@ -21,7 +32,6 @@ MOST_BYTES = 4096
 MOST_PROPOSALS = 16
 REFRESH = 60.0
 """Seconds by which what is written may be older than what is remembered."""
-_LONGEST_WINDOW = 3600.0
 WARNING = "Warning"
 
 
@@ -73,9 +83,10 @@ def news(events: Iterable[Event], memory: Memory) -> tuple[tuple[Event, ...], Me
     return tuple(event for event in events if event not in memory.told), replace(memory, told=warnings)
 
 
-def restored(annotations: Mapping[str, str], now: float) -> Memory:
-    """What a controller before this one remembered; nothing where nobody wrote it, or it cannot be read."""
-    text = annotations.get(MEMORY, "")
+def restored(autoscaler: HorizontalPodAutoscaler, settings: Settings, now: float) -> Memory:
+    """What a controller before this one remembered, as far as a window still holds it; nothing where nobody wrote it,
+    or it cannot be read."""
+    text, oldest = autoscaler.metadata.annotations.get(MEMORY, ""), now - longest_window(autoscaler.spec, settings)
     if len(text.encode()) > MOST_BYTES:
         return Memory()
     try:
@@ -83,29 +94,29 @@ def restored(annotations: Mapping[str, str], now: float) -> Memory:
     except (msgspec.DecodeError, UnicodeError):
         return Memory()
     return Memory(
-        recommendations=tuple(Recommendation(time, count) for time, count in found.wished if time <= now),
+        recommendations=tuple(Recommendation(time, count) for time, count in found.wished if oldest <= time <= now),
         added=tuple(Change(time, count) for time, count in found.added if time <= now and count > 0),
         removed=tuple(Change(time, count) for time, count in found.removed if time <= now and count > 0),
     )
 
 
-def remembered(annotations: Mapping[str, str], memory: Memory, current: int, now: float) -> str | None:
-    """What the annotation should say; None when what it says is good enough. Of equal wishes the last counts; what is
-    as many as there are is known without it."""
-    before = restored(annotations, now)
+def remembered(
+    autoscaler: HorizontalPodAutoscaler, settings: Settings, memory: Memory, current: int, now: float
+) -> str | None:
+    """What the annotation should say; None when what it says is good enough. Of equal wishes the last counts; where
+    nothing was wished but what there is, that is known without it."""
+    before, oldest = restored(autoscaler, settings, now), now - longest_window(autoscaler.spec, settings)
     wished: dict[int, float] = {}
     for entry in memory.recommendations:
-        wished[entry.replicas] = max(entry.time, wished.get(entry.replicas, entry.time))
+        if entry.time >= oldest:
+            wished[entry.replicas] = max(entry.time, wished.get(entry.replicas, entry.time))
     told = {entry.replicas: entry.time for entry in before.recommendations}
-    new = any(
-        count != current and time - told.get(count, float("-inf")) >= REFRESH
-        for count, time in wished.items()
-        if now - time < _LONGEST_WINDOW
-    )
+    known = {current} if not told else set()
+    new = any(time - told.get(count, -math.inf) >= REFRESH for count, time in wished.items() if count not in known)
     changes = (_rounded(memory.added), _rounded(memory.removed)) != (_rounded(before.added), _rounded(before.removed))
     if not new and not changes:
         return None
-    recent = sorted((round(time, 1), count) for count, time in wished.items() if now - time < _LONGEST_WINDOW)
+    recent = sorted((round(time, 1), count) for count, time in wished.items())
     text = _Text(tuple(recent), _rounded(memory.added), _rounded(memory.removed))
     while len(encoded := msgspec.json.encode(text)) > MOST_BYTES:
         text = _Text(*(part[1 + len(part) // 8 :] for part in (text.wished, text.added, text.removed)))

@@ -10,8 +10,13 @@ from typing import TypeVar
 
 import msgspec
 
-from podfit.api.autoscaling.v2.types import HorizontalPodAutoscalerBehavior, HPAScalingPolicy, HPAScalingRules
-from podfit.decide.autoscaling.horizontal.model import MOST, Change, Memory, Recommendation
+from podfit.api.autoscaling.v2.types import (
+    HorizontalPodAutoscalerBehavior,
+    HorizontalPodAutoscalerSpec,
+    HPAScalingPolicy,
+    HPAScalingRules,
+)
+from podfit.decide.autoscaling.horizontal.model import MOST, Change, Memory, Recommendation, Settings
 
 T = TypeVar("T", bound=Change | Recommendation)
 
@@ -57,6 +62,14 @@ class Limited(msgspec.Struct, frozen=True):
     held: Reason
     limited: Reason
     memory: Memory
+
+
+def longest_window(spec: HorizontalPodAutoscalerSpec, settings: Settings) -> float:
+    """Seconds for which a wish counts, in one direction or the other."""
+    behavior = spec.behavior or HorizontalPodAutoscalerBehavior()
+    down = behavior.scale_down.stabilization_window_seconds if behavior.scale_down is not None else None
+    up = behavior.scale_up.stabilization_window_seconds if behavior.scale_up is not None else None
+    return max(settings.downscale_stabilization if down is None else down, up or 0.0)
 
 
 def limit(wish: Wish, memory: Memory) -> Limited:

@@ -92,6 +92,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
     error: str = ""
     proposals: str = ""
+    found: tuple[Computed | Failure, ...] = ()
+    """Of each metric of the spec."""
 
 
 def reference(autoscaler: HorizontalPodAutoscaler) -> str:
@@ -192,7 +194,10 @@ def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
         return outcome
     events, memory = news(outcome.events, outcome.memory)
     before = autoscaler.metadata.annotations
-    said = {MEMORY: remembered(before, memory, outcome.status.desired_replicas, now), PROPOSALS: plan.proposals}
+    said = {
+        MEMORY: remembered(autoscaler, plan.view.settings, memory, outcome.status.desired_replicas, now),
+        PROPOSALS: plan.proposals,
+    }
     return replace(
         outcome,
         events=events,
@@ -263,7 +268,7 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
         pods=view.pods,
         current=view.replicas,
         reported=view.reported,
-        tolerance=_tolerance(view),
+        tolerance=tolerance_of(view),
         settings=view.settings,
         now=now,
     )
@@ -278,6 +283,7 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     failures = [result for result in found if isinstance(result, Failure)]
     plan = replace(
         plan,
+        found=tuple(found),
         metrics=tuple(result.status if isinstance(result, Computed) else MetricStatus() for result in found),
         events=tuple(Event(WARNING, failure.reason, failure.message) for failure in failing),
         observed=tuple(
@@ -384,7 +390,7 @@ def _has_metric_of_all(view: View) -> bool:
     return any(metric.type in _OF_ALL for metric in view.autoscaler.spec.metrics)
 
 
-def _tolerance(view: View) -> Tolerance:
+def tolerance_of(view: View) -> Tolerance:
     usual, behavior = view.settings.tolerance, view.autoscaler.spec.behavior
     rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
     up, down = (usual if rule is None or rule.tolerance is None else rule.tolerance.nano / 10**9 for rule in rules)

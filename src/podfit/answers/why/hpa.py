@@ -1,0 +1,366 @@
+"""Explains what an HPA does next: reads what its controller would read, and asks the controller's own decision.
+
+scale, pods, readings, memory ──propose──▶ each metric's wish ──windows, limits──▶ replicas, and who acts
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.answers.facts.kinds import HPAS, PODS
+from podfit.answers.facts.rights import by_rights
+from podfit.api.autoscaling.v1.types import Scale
+from podfit.api.autoscaling.v2.types import (
+    HorizontalPodAutoscaler,
+    MetricSpec,
+    MetricStatus,
+    MetricTarget,
+    MetricValueStatus,
+)
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.selector_text import parse_labels
+from podfit.client.metric_readings import MetricReadings
+from podfit.client.rest import Client
+from podfit.client.scales import NoKind, Scales
+from podfit.client.vpa_kinds import VPAS
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.horizontal.claims import Claims
+from podfit.decide.autoscaling.horizontal.conditions import ABLE, LIMITED, TRUE, stamp
+from podfit.decide.autoscaling.horizontal.lasting import REFRESH, restored
+from podfit.decide.autoscaling.horizontal.limits import DOWN_HELD, UP_HELD
+from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure
+from podfit.decide.autoscaling.horizontal.model import Memory, Reading, Settings
+from podfit.decide.autoscaling.horizontal.passing import (
+    Outcome,
+    Plan,
+    View,
+    finish,
+    group_problem,
+    lost,
+    needs_readings,
+    propose,
+    reads_metrics,
+    tolerance_of,
+)
+from podfit.decide.autoscaling.horizontal.vertical import SHARED
+
+MOST_OTHERS = 50
+"""Other autoscalers of the namespace whose selectors are looked at."""
+_PROBLEMS = (ApiError, ConnectionError, ValueError)
+
+
+class HpaFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """`view` is what the controller's next pass would see; None where the scale could not be read, which `problem`
+    says."""
+
+    autoscaler: HorizontalPodAutoscaler
+    settings: Settings
+    memory: Memory
+    now: float
+    view: View | None = None
+    readings: tuple[Reading, ...] = ()
+    problem: str = ""
+    unread: tuple[str, ...] = ()
+
+
+class MetricWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`ratio` is what is to what should be; `wants` are replicas, None where the metric fails, which `failure` says."""
+
+    metric: str
+    current: str = ""
+    target: str = ""
+    ratio: float | None = None
+    wants: int | None = None
+    failure: str = ""
+
+
+class HpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`replicas` there are, `next` there will be after the controller's next pass, `wanted` is the most that a metric
+    asks for before any bound. `held` and `limited` say what stands between the two, `changes` what would move it.
+    """
+
+    hpa: str
+    namespace: str
+    target: str
+    least: int
+    most: int
+    replicas: int | None = None
+    wanted: int | None = None
+    next: int | None = None
+    metrics: tuple[MetricWhy, ...] = ()
+    active: str = ""
+    held: str = ""
+    limited: str = ""
+    changes: tuple[str, ...] = ()
+    acts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether a count comes of it, and nothing bounds what is wanted."""
+        return self.next is not None and not self.limited
+
+
+async def read_hpa(client: Client, name: str, namespace: str, clock: Clock) -> HpaFacts:
+    """Raises ApiError for the HPA itself."""
+    autoscaler = await client.get(HPAS, name, namespace)
+    ours = autoscaler.status.observed_generation is not None or not autoscaler.status.conditions
+    now, unread = clock.now().timestamp(), list[str]()
+    settings = Settings(upstream_compatible=not ours)
+    memory = restored(autoscaler, settings, now) if ours else Memory()
+    facts = HpaFacts(autoscaler=autoscaler, settings=settings, memory=memory, now=now)
+    scales = Scales(client, clock)
+    try:
+        scale = await _scale(client, scales, autoscaler)
+    except (NoKind, *_PROBLEMS) as error:
+        return replace(facts, problem=error.message if isinstance(error, ApiError) else str(error))
+    view = View(
+        autoscaler=autoscaler,
+        replicas=scale.spec.replicas,
+        reported=scale.status.replicas,
+        selector=scale.status.selector,
+        memory=memory,
+        settings=settings,
+    )
+    if scale.status.selector and reads_metrics(view):
+        pods = await _pods(client, namespace, scale.status.selector, unread)
+        rivals = await _rivals(client, scales, autoscaler, scale.status.selector, pods, unread)
+        view = replace(view, pods=pods, rivals=rivals)
+    try:
+        view = replace(view, vpas=(await client.list(VPAS, namespace)).items)
+    except ApiError as error:
+        if error.code != 404:
+            unread.append(f"VPAs of {namespace}: {error.message}")
+    readings: Sequence[Reading] = ()
+    if needs_readings(view):
+        reader = MetricReadings(client, scales, clock, settings.sync_period)
+        readings = await reader.read(autoscaler.spec.metrics, namespace, view.selector, view.pods)
+    return replace(facts, view=view, readings=tuple(readings), unread=tuple(unread))
+
+
+async def _scale(client: Client, scales: Scales, autoscaler: HorizontalPodAutoscaler) -> Scale:
+    ref = autoscaler.spec.scale_target_ref
+    if problem := group_problem(ref.api_version):
+        raise ValueError(problem)
+    path = await scales.path(ref.api_version, ref.kind, autoscaler.metadata.namespace, ref.name)
+    scale = codec.decode(await client.request("GET", path), Scale)
+    parse_labels(scale.status.selector)
+    return scale
+
+
+async def _pods(client: Client, namespace: str, selector: str, unread: list[str]) -> tuple[Pod, ...]:
+    try:
+        found = (await client.list(PODS, namespace, labels=selector)).items
+    except ApiError as error:
+        unread.append(f"pods of {namespace}: {error.message}")
+        return ()
+    return tuple(sorted(found, key=lambda pod: pod.metadata.name))
+
+
+async def _rivals(
+    client: Client,
+    scales: Scales,
+    autoscaler: HorizontalPodAutoscaler,
+    selector: str,
+    pods: Sequence[Pod],
+    unread: list[str],
+) -> tuple[str, ...]:
+    namespace, own = autoscaler.metadata.namespace, autoscaler.metadata.name
+    claims = Claims()
+    claims.claim((namespace, own), parse_labels(selector))
+    try:
+        others = [other for other in (await client.list(HPAS, namespace)).items if other.metadata.name != own]
+    except ApiError as error:
+        unread.append(f"other HPAs of {namespace}: {error.message}")
+        return ()
+    if len(others) > MOST_OTHERS:
+        unread.append(f"{len(others) - MOST_OTHERS} of {len(others)} other HPAs of {namespace}: too many to look at")
+    for other in others[:MOST_OTHERS]:
+        try:
+            scale = await _scale(client, scales, other)
+        except (NoKind, *_PROBLEMS):
+            continue
+        if scale.status.selector:
+            claims.claim((namespace, other.metadata.name), parse_labels(scale.status.selector))
+    return tuple("/".join(rival) for rival in claims.rivals((namespace, own), pods))
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def decided(facts: HpaFacts) -> tuple[Plan | None, Outcome]:
+    """What the controller's next pass decides of these facts, taken for carried out."""
+    if facts.view is None:
+        return None, lost(facts.autoscaler, facts.memory, facts.problem, facts.problem, facts.now, in_spec=False)
+    plan = propose(facts.view, facts.readings, facts.now)
+    return plan, finish(plan, facts.now)
+
+
+def why_hpa(facts: HpaFacts) -> HpaWhy:
+    autoscaler, (plan, outcome) = facts.autoscaler, decided(facts)
+    spec, ref = autoscaler.spec, autoscaler.spec.scale_target_ref
+    answer = HpaWhy(
+        hpa=autoscaler.metadata.name,
+        namespace=autoscaler.metadata.namespace,
+        target=f"{ref.kind.lower()}/{ref.name}",
+        least=1 if spec.min_replicas is None else spec.min_replicas,
+        most=spec.max_replicas,
+        notes=tuple(_notes(facts, outcome)),
+    )
+    if plan is None:
+        return replace(answer, active=_said(outcome, ABLE), acts=("nobody: the target's scale cannot be read",))
+    said = {condition.type: condition for condition in plan.status.conditions}
+    wanted = max((result.replicas for result in plan.found if isinstance(result, Computed)), default=None)
+    limited = said.get(LIMITED)
+    next_ = None if plan.failure else plan.desired
+    return replace(
+        answer,
+        replicas=plan.view.replicas,
+        wanted=wanted,
+        next=next_,
+        metrics=tuple(map(_metric, spec.metrics, plan.found)) if plan.found else (),
+        active=_said(outcome, "ScalingActive"),
+        held=_held(plan),
+        limited=limited.message if plan.found and not plan.failure and limited and limited.status == TRUE else "",
+        changes=tuple(_changes(plan)),
+        acts=tuple(_acts(plan, facts, answer.target)),
+    )
+
+
+def _said(outcome: Outcome, type_: str) -> str:
+    found = next((condition for condition in outcome.status.conditions if condition.type == type_), None)
+    return f"{found.reason}: {found.message}" if found is not None else ""
+
+
+def _metric(spec: MetricSpec, result: Computed | Failure) -> MetricWhy:
+    target = _target(spec)
+    should = _target_text(target)
+    if isinstance(result, Failure):
+        return MetricWhy(metric=_name(spec), target=should, failure=result.message)
+    current = _current(result.status)
+    if target.average_utilization is not None and current is not None and current.average_utilization is not None:
+        what = f"{current.average_utilization} %"
+        ratio: float | None = current.average_utilization / target.average_utilization
+    else:
+        amount = (current.value or current.average_value) if current is not None else None
+        wish = target.value if current is not None and current.value is not None else target.average_value
+        what = str(amount) if amount is not None else ""
+        ratio = amount.nano / wish.nano if amount is not None and wish else None
+    rounded = None if ratio is None else round(ratio, 3)
+    return MetricWhy(metric=result.name, current=what, target=should, ratio=rounded, wants=result.replicas)
+
+
+def _source(spec: MetricSpec) -> tuple[str, MetricTarget]:
+    match spec:
+        case MetricSpec(resource=source) if source is not None:
+            return f"{source.name} resource", source.target
+        case MetricSpec(container_resource=of) if of is not None:
+            return f"{of.name} of container {of.container}", of.target
+        case MetricSpec(pods=pods) if pods is not None:
+            return f"pods metric {pods.metric.name}", pods.target
+        case MetricSpec(object=described) if described is not None:
+            return f"{described.described_object.kind} metric {described.metric.name}", described.target
+        case MetricSpec(external=external) if external is not None:
+            return f"external metric {external.metric.name}", external.target
+        case _:
+            return spec.type, MetricTarget()
+
+
+def _name(spec: MetricSpec) -> str:
+    return _source(spec)[0]
+
+
+def _target(spec: MetricSpec) -> MetricTarget:
+    return _source(spec)[1]
+
+
+def _target_text(target: MetricTarget) -> str:
+    if target.average_utilization is not None:
+        return f"{target.average_utilization} %"
+    amount: Quantity | None = target.average_value if target.average_value is not None else target.value
+    return "" if amount is None else f"{amount}{' each' if target.average_value is not None else ''}"
+
+
+def _current(status: MetricStatus) -> MetricValueStatus | None:
+    for part in (status.resource, status.container_resource, status.pods, status.object, status.external):
+        if part is not None:
+            return part.current
+    return None
+
+
+def _held(plan: Plan) -> str:
+    if not plan.found or plan.failure:
+        return ""
+    able = next((said for said in plan.status.conditions if said.type == ABLE), None)
+    if able is None or able.reason not in (DOWN_HELD.reason, UP_HELD.reason):
+        return ""
+    window = _window(plan, up=able.reason == UP_HELD.reason)
+    highest = max(plan.memory.recommendations, key=lambda kept: kept.replicas, default=None)
+    if able.reason == DOWN_HELD.reason and highest is not None:
+        return f"{able.message}: {highest.replicas} were wished at {stamp(highest.time)}, which counts for {window:g} s"
+    return f"{able.message}, of the last {window:g} s"
+
+
+def _window(plan: Plan, *, up: bool) -> float:
+    behavior = plan.view.autoscaler.spec.behavior
+    rules = (behavior.scale_up if up else behavior.scale_down) if behavior is not None else None
+    if rules is None or rules.stabilization_window_seconds is None:
+        return 0.0 if up else plan.view.settings.downscale_stabilization
+    return float(rules.stabilization_window_seconds)
+
+
+def _changes(plan: Plan) -> Iterator[str]:
+    """Bounds of each metric within which nothing happens, and the bound of the spec that holds it."""
+    tolerance = tolerance_of(plan.view)
+    for spec, result in zip(plan.view.autoscaler.spec.metrics, plan.found, strict=False):
+        target = _target(spec)
+        if isinstance(result, Failure):
+            yield f"{_name(spec)}: nothing, until it can be read"
+        elif target.average_utilization is not None:
+            share = target.average_utilization
+            yield (
+                f"{_name(spec)}: more replicas above {share * (1 + tolerance.up):.4g} % of the request, fewer below "
+                f"{share * (1 - tolerance.down):.4g} %"
+            )
+        else:
+            yield (
+                f"{_name(spec)}: more replicas above {1 + tolerance.up:.4g} times {_target_text(target)}, fewer below "
+                f"{1 - tolerance.down:.4g} times"
+            )
+    spec_ = plan.view.autoscaler.spec
+    wanted = max((result.replicas for result in plan.found if isinstance(result, Computed)), default=None)
+    if wanted is not None and wanted > spec_.max_replicas:
+        yield f"maxReplicas of {wanted} or more instead of {spec_.max_replicas} gives it all that it wants"
+    if plan.view.replicas == 0 and not reads_metrics(plan.view):
+        yield f"a scale of 1 or more: an HPA leaves a target alone that has none ({plan.view.autoscaler.metadata.name})"
+
+
+def _acts(plan: Plan, facts: HpaFacts, target: str) -> Iterator[str]:
+    who = "upstream's controller" if facts.settings.upstream_compatible else "podfit's controller"
+    period = facts.settings.sync_period
+    current, desired = plan.view.replicas, plan.desired
+    if plan.failure:
+        yield f"nobody: no count comes of its metrics ({plan.failure.rpartition(': ')[2]})"
+    elif desired == current:
+        yield f"nobody: {who} looks again within {period:g} s, and would leave {current}"
+    else:
+        within = period + (REFRESH if _window(plan, up=desired > current) else 0)
+        yield f"{who}, within {within:g} s: scales {target} from {current} to {desired}"
+        more = "makes" if desired > current else "ends"
+        yield f"then the controller of {target} {more} {abs(desired - current)} pods"
+
+
+def _notes(facts: HpaFacts, outcome: Outcome) -> Iterator[str]:
+    shared = next((said for said in outcome.status.conditions if said.type == SHARED), None)
+    if shared is not None:
+        yield shared.message
+    if facts.settings.upstream_compatible:
+        yield (
+            "upstream's controller, or podfit's with --upstream-compatible, keeps what was wished before in its memory:"
+            " a window may still hold what is said here"
+        )
+    yield from by_rights(f"not read: {line}" for line in facts.unread)
