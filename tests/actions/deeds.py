@@ -15,7 +15,6 @@ import yaml
 
 from actions.shop import NAMESPACE, Shop, promise
 from podfit.actions.resize_pods import Options, Outcome, difference, may_begin
-from podfit.answers.autoscaling.updater import SETTINGS
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
 from podfit.answers.plan.plan import PodRequest
@@ -36,6 +35,7 @@ from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.published import IN_UP
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.access import JANE, grant, rule, send
 from support.background import beside
@@ -236,7 +236,7 @@ class Deeds:
             return
         before = {name: (await self.shop.pod(name)).spec for name in self.names}
         clock = self.shop.node.clock
-        settings = UpdaterSettings(interval=60, admission=None, rules=SETTINGS)
+        settings = UpdaterSettings(interval=60, admission=None, rules=IN_UP)
         async with beside(Updater(self.shop.client, clock=clock, settings=settings).run()):
             await clock.settle()
             for _ in range(13):

@@ -5,12 +5,16 @@ from typing import Any
 
 import msgspec
 
+from podfit.client.election import TELLER_ANNOTATION
 from podfit.client.rest import Client
+from podfit.decide.autoscaling.published import LEASE as UPDATER
+from podfit.decide.autoscaling.published import AdmissionLease, Published
 from podfit.net.wire import Request, Response
 
 PODS = "/api/v1/namespaces/shop/pods"
 NODE = "/api/v1/nodes/n1"
 CONFIGZ = f"{NODE}/proxy/configz"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
 DENIED = 'pods is forbidden: User "jo" cannot list resource "pods" in API group "" in the namespace "shop"'
 FEATURES = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
@@ -40,6 +44,8 @@ class Conversation:
             "/api/v1/namespaces/shop": {"metadata": {"name": "shop"}},
             "/api/v1/namespaces/shop/resourcequotas": {"items": []},
             CONFIGZ: configz(),
+            f"{LEASES}/{UPDATER}": lease("podfit-up", {**Published().annotation(), TELLER_ANNOTATION: "podfit-up"}),
+            f"{LEASES}/{AdmissionLease().name}": lease("webhook"),
         } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}
 
     @property
@@ -81,6 +87,12 @@ class Conversation:
         return Response(200, {}, msgspec.json.encode(made))
 
     async def close(self) -> None: ...
+
+
+def lease(holder: str, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    """That is still held, whenever a test runs."""
+    spec = {"holderIdentity": holder, "renewTime": "2099-01-01T00:00:00.000000Z", "leaseDurationSeconds": 180}
+    return {"metadata": {"annotations": annotations or {}}, "spec": spec}
 
 
 def merge(document: dict[str, Any], patch: dict[str, Any]) -> None:

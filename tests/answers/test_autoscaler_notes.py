@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from answers.conversation import Conversation, pod
+from answers.conversation import LEASES, Conversation, lease, pod
 from answers.test_why_vpa import recommended, vpa
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
@@ -28,9 +28,19 @@ def shop(**documents: Any) -> Conversation:
         made["metadata"] |= {"ownerReferences": [owned("ReplicaSet", "web-abc")], "labels": {"app": "web"}}
         made["status"]["startTime"] = "2099-01-01T00:00:00Z"  # not long-lived, by any clock
     cluster = Conversation(36, *pods)
+    selector = {"matchLabels": {"app": "web"}}
     cluster.documents[f"{APPS}/replicasets/web-abc"] = {
-        "metadata": {"name": "web-abc", "ownerReferences": [owned("Deployment", "web")]},
-        "spec": {"template": {"spec": pods[0]["spec"]}},
+        "metadata": {
+            "name": "web-abc",
+            "namespace": "shop",
+            "uid": "web-abc",
+            "ownerReferences": [owned("Deployment", "web")],
+        },
+        "spec": {"selector": selector, "template": {"spec": pods[0]["spec"]}},
+    }
+    cluster.documents[f"{APPS}/deployments/web"] = {
+        "metadata": {"name": "web", "namespace": "shop", "uid": "web"},
+        "spec": {"selector": selector},
     }
     cluster.documents |= documents
     return cluster
@@ -88,6 +98,39 @@ async def test_the_oldest_of_two_and_none_of_another_workload() -> None:
     other["spec"]["targetRef"]["name"] = "db"
     notes = (await planned(shop(**{VPAS: {"items": [new, other, old]}}), cpu="3")).notes
     assert [note.partition(" ")[0] for note in notes if note.startswith("vpa/")] == ["vpa/old"]
+
+
+async def test_an_older_one_that_changes_nothing_is_in_nobodys_way() -> None:
+    """The updater does not look at it; the answer took it for the pod's own."""
+    off, acts = vpa("Off"), vpa("InPlaceOrRecreate")
+    off["metadata"] |= {"name": "off", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    acts["metadata"] |= {"name": "acts", "creationTimestamp": "2026-01-01T00:00:01Z"}
+    notes = (await planned(shop(**{VPAS: {"items": [acts, off]}}), cpu="3")).notes
+    assert [note.partition(" ")[0] for note in notes if note.startswith("vpa/")] == ["vpa/acts"]
+
+
+async def test_one_whose_labels_do_not_match_is_of_no_concern() -> None:
+    documents = {VPAS: {"items": [vpa("InPlaceOrRecreate")]}}
+    cluster = shop(**documents)
+    cluster.documents[f"{APPS}/deployments/web"]["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    assert not [note for note in (await planned(cluster, cpu="3")).notes if note.startswith("vpa/")]
+
+
+@pytest.mark.parametrize("where", [f"{APPS}/replicasets/web-abc", f"{APPS}/deployments/web"])
+async def test_who_names_an_owner_that_was_made_anew_belongs_to_nobody(where: str) -> None:
+    """A reference is of one UID: neither the VPA nor the HPA of the new one is the pod's."""
+    documents = {VPAS: {"items": [vpa("InPlaceOrRecreate")]}, HPAS: {"items": [hpa(cpu_share(averageUtilization=80))]}}
+    cluster = shop(**documents)
+    assert {note[:4] for note in (await planned(cluster, cpu="3")).notes} >= {"vpa/", "hpa/"}
+    cluster.documents[where]["metadata"]["uid"] = "another"
+    assert not {note[:4] for note in (await planned(cluster, cpu="3")).notes} & {"vpa/", "hpa/"}
+
+
+async def test_assumed_settings_of_the_updater_are_named() -> None:
+    cluster = shop(**{VPAS: {"items": [vpa("InPlaceOrRecreate")]}})
+    cluster.documents[f"{LEASES}/vpa-updater"] = lease("upstream")
+    (note,) = [note for note in (await planned(cluster, cpu="3")).notes if note.startswith("vpa/")]
+    assert note.endswith("are assumed: upstream holds the Lease kube-system/vpa-updater and does not say them")
 
 
 @pytest.mark.parametrize(

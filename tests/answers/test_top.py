@@ -197,11 +197,12 @@ def with_vpa(*, created: str = "2026-01-01T00:00:00Z", name: str = "web", cpu: s
 
 async def test_what_a_vpa_recommends_for_pods_of_its_target() -> None:
     ours = pod()
-    ours["metadata"]["labels"] = {"app": "web"}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    ours["metadata"] |= {"labels": {"app": "web"}, "ownerReferences": [owner]}
     conversation = Conversation(36, ours)
     selector = {"matchLabels": {"app": "web"}}
     conversation.documents |= {
-        DEPLOYMENT: {"spec": {"selector": selector}},
+        DEPLOYMENT: {"metadata": {"name": "web", "namespace": "shop", "uid": "d"}, "spec": {"selector": selector}},
         VPAS: {"items": [with_vpa(created="2026-02-01T00:00:00Z", name="young", cpu="2"), with_vpa()]},
     }
     row = (await shown(conversation)).rows[0]
@@ -217,8 +218,8 @@ async def test_vpas_whose_pods_are_not_known_are_named() -> None:
     conversation = Conversation(36, pod())
     conversation.documents[VPAS] = {"items": [with_vpa(), odd]}
     notes = (await shown(conversation)).notes
-    assert any("not read: the pods of vpa/web: the server could not find" in note for note in notes)
-    assert any("vpa/odd: its target Rollout/web is of a kind that is not followed here" in note for note in notes)
+    unread = "not read: the pods of vpa/{}: Cannot read targetRef. Reason: {} shop/web does not exist"
+    assert {unread.format("web", "Deployment"), unread.format("odd", "Rollout")} <= set(notes)
     refused = await shown(Conversation(36, pod(), forbidden=(VPAS,)))
     assert any("not read: verticalpodautoscalers: pods is forbidden" in note for note in refused.notes)
 

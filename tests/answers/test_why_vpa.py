@@ -216,7 +216,7 @@ async def test_why_there_is_no_recommendation_is_said_by_what_is_there() -> None
     del lost.documents[DEPLOYMENT]
     told = (await asked(lost)).notes
     assert told[0] == "there is no recommendation: the pods of Deployment/web could not be found"
-    assert told[1].startswith("not read: its pods: ")
+    assert told[1].startswith("not read: the pods of vpa/web: ")
 
 
 async def test_who_ran_out_of_memory_is_named() -> None:
@@ -235,7 +235,7 @@ async def test_what_is_missing_is_said_and_the_rest_answered() -> None:
     assert "limits stay as they are: controlledValues is RequestsOnly for *" in found.notes
     odd = vpa()
     odd["spec"]["targetRef"] = {"kind": "Rollout", "name": "web"}
-    assert "a kind that is not followed here" in (await asked(cluster(odd))).notes[0]
+    assert "Rollout shop/web does not exist" in (await asked(cluster(odd))).notes[0]
     gone = cluster(vpa())
     gone.documents[PODS] = {"items": []}
     assert (await asked(gone)).notes == ("no pod of Deployment/web runs",)
@@ -289,7 +289,7 @@ async def test_a_checkpoint_tells_how_a_target_came_about() -> None:
     conversation.documents[path] = {"items": items}
     facts = await read_facts(conversation.client, "web", "shop")
     steps = tuple(
-        step for chain in estimate_steps(facts.checkpoints, facts.found, NOW.timestamp()).values() for step in chain
+        step for chain in estimate_steps(facts.checkpoints, facts.vpa, NOW.timestamp()).values() for step in chain
     )
     assert [(step.resource, step.step, step.value) for step in steps[:3]] == [
         ("cpu", "percentile", "142m"),

@@ -55,7 +55,7 @@ async def test_the_steps_of_a_young_vpa_end_at_the_numbers_that_are_shown(world:
     await young(world, "100m", "760Mi", maxAllowed={"memory": "512Mi"})
     facts, now = await read_facts(world.client, "web", NAMESPACE), world.clock.now()
     assert facts.checkpoints
-    told = estimate_steps(facts.checkpoints, facts.found, now.timestamp())
+    told = estimate_steps(facts.checkpoints, facts.vpa, now.timestamp())
     own = (await world.sizes("web"))["app"]
     for resource in ("cpu", "memory"):
         *estimated, last = told["app", resource]
@@ -91,5 +91,5 @@ async def test_a_number_of_a_recommender_with_other_flags_is_not_explained_by_ou
     own = {"containerName": "app", "target": amounts, "uncappedTarget": amounts}
     await world.say_status("web", {"recommendation": {"containerRecommendations": [own]}})
     facts = await read_facts(world.client, "web", NAMESPACE)
-    told = estimate_steps(facts.checkpoints, facts.found, world.clock.now().timestamp())
+    told = estimate_steps(facts.checkpoints, facts.vpa, world.clock.now().timestamp())
     assert [[step.step for step in told["app", resource]] for resource in ("cpu", "memory")] == [["estimate"]] * 2

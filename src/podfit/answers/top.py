@@ -12,18 +12,20 @@ from typing import Any, Literal
 
 import msgspec
 
-from podfit.answers.autoscaling.vpas import Recommended, Vpas, read_vpas
+from podfit.answers.autoscaling.vpas import Vpas, read_vpas
 from podfit.answers.facts.ages import Age
 from podfit.answers.facts.kinds import PODS
 from podfit.answers.facts.pod_state import SETTLED, Size, sizes_of, state_of
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
 from podfit.answers.facts.usage import ContainerKey, Usage, UsageReader, Used
+from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.policies import recommended
 from podfit.net.exposition import samples
 
 PERIODS, THROTTLED = "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total"
@@ -169,7 +171,7 @@ class TopReader:
         usage, throttling, vpas = await asyncio.gather(
             self._usage.read(self._namespace, nodes),
             self._throttling.read(running),
-            read_vpas(self._client, self._namespace),
+            read_vpas(self._client, self._namespace, running),
         )
         return TopFacts(age=age, pods=running, usage=usage, throttling=throttling, vpas=vpas)
 
@@ -206,16 +208,16 @@ def _rows(pod: Pod, collected: TopFacts) -> Iterator[Row]:
             continue
         key = (pod.metadata.namespace, pod.metadata.name, status.name)
         used = collected.usage.used.get(key, Used())
-        recommended = vpa.recommended(status.name) if vpa else None
+        target = recommended(vpa.status.recommendation, status.name) if vpa else None
         mine = [size for size in sizes if size.container == status.name]
         yield Row(
             namespace=key[0],
             pod=key[1],
             container=key[2],
             node=pod.spec.node_name,
-            cpu=_figures("cpu", Quantity(used.cpu) if used.cpu is not None else None, mine, recommended),
+            cpu=_figures("cpu", Quantity(used.cpu) if used.cpu is not None else None, mine, target),
             memory=_figures(
-                "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, recommended
+                "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, target
             ),
             throttled=collected.throttling.share.get(key),
             vpa=vpa.metadata.name if vpa else "",
@@ -223,15 +225,13 @@ def _rows(pod: Pod, collected: TopFacts) -> Iterator[Row]:
         )
 
 
-def _figures(resource: str, used: Quantity | None, sizes: Iterable[Size], recommended: Recommended | None) -> Figures:
+def _figures(
+    resource: str, used: Quantity | None, sizes: Iterable[Size], target: RecommendedContainerResources | None
+) -> Figures:
     sides = {size.side: size for size in sizes if size.resource == resource}
     request, limit = sides.get("requests"), sides.get("limits")
     enforced = limit.actual if limit else ""
-    bounds = (
-        {"recommended": recommended.target, "lower": recommended.lower_bound, "upper": recommended.upper_bound}
-        if recommended
-        else {}
-    )
+    bounds = {"recommended": target.target, "lower": target.lower_bound, "upper": target.upper_bound} if target else {}
     return Figures(
         used=str(used) if used is not None else "",
         desired=request.desired if request else "",

@@ -21,7 +21,7 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
     if facts.checkpoints:
         from podfit.answers.autoscaling.estimate_steps import estimate_steps  # loads NumPy
 
-        told = estimate_steps(facts.checkpoints, facts.found, now.timestamp())
+        told = estimate_steps(facts.checkpoints, facts.vpa, now.timestamp())
         steps = tuple(step for chain in told.values() for step in chain)
     found = why_vpa(facts, now, steps)
     if output.for_people:
@@ -74,6 +74,6 @@ def _show(answer: VpaWhy) -> None:
     elif answer.pods and answer.chains:
         render.fact("pods", f"{answer.pods}, all with the target")
     for step in answer.next:
-        render.fact("next", f"podfit's updater {step}")
+        render.fact("next", f"{answer.updater} {step}")
     for note in answer.notes:
         render.fact("note", note)

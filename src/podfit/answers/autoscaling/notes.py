@@ -1,31 +1,24 @@
 """What autoscalers make of a resize: a VPA that takes it back, an HPA that measures by the new request."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from msgspec.structs import replace
 
+from podfit.answers.autoscaling.updater import next_pass
 from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.base import Object, ResourceList
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.owners import group_of
 from podfit.core.quantity import ZERO
-from podfit.decide.autoscaling.policies import ACTIVE_MODES, update_mode
+from podfit.decide.autoscaling.policies import update_mode
+from podfit.decide.autoscaling.view import since_conditions, view_of
 from podfit.decide.node.settled import settled_status
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import CONDITIONS
-
-
-class Reference(Protocol):
-    """What an autoscaler names as its target."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
 
 
 def autoscaler_notes(
@@ -35,32 +28,23 @@ def autoscaler_notes(
     recommendation is asked for; it takes nothing back.
     """
     resized = [pod for pod in before if pod.metadata.uid in after]
-    for vpa in _controlling(found, resized):
-        if vpa.metadata.name != own:
-            pods = [
-                after.get(pod.metadata.uid, pod) for pod in before if _concerns(vpa, vpa.spec.target_ref, pod, found)
-            ]
+    acting = {vpa.metadata.name: vpa for pod in resized if (vpa := found.vpas.get(pod.metadata.uid)) is not None}
+    for name, vpa in acting.items():
+        if name != own:
+            pods = [after.get(pod.metadata.uid, pod) for pod in before if found.vpas.get(pod.metadata.uid) == vpa]
             yield _taken_back(vpa, [_done(pod) for pod in pods], limit_ranges, found)
     for hpa in found.hpas:
-        pods = [pod for pod in resized if _concerns(hpa, hpa.spec.scale_target_ref, pod, found)]
+        pods = [pod for pod in resized if _measures(hpa, pod, found)]
         yield from dict.fromkeys(text for pod in pods for text in _moved(hpa, pod, after[pod.metadata.uid]))
 
 
-def _concerns(autoscaler: Object, target: Reference | None, pod: Pod, found: Autoscalers) -> bool:
-    """Whether it names what controls the pod."""
-    if target is None or autoscaler.metadata.namespace != pod.metadata.namespace:
-        return False
-    return (target.kind, target.name) in found.workloads.get(pod.metadata.uid, ())
-
-
-def _controlling(found: Autoscalers, pods: Sequence[Pod]) -> Iterator[VerticalPodAutoscaler]:
-    """The oldest that names what controls a pod, where it changes running pods."""
-    left = list(pods)
-    for vpa in found.vpas:
-        its = [pod for pod in left if _concerns(vpa, vpa.spec.target_ref, pod, found)]
-        left = [pod for pod in left if pod not in its]
-        if its and update_mode(vpa) in ACTIVE_MODES:
-            yield vpa
+def _measures(hpa: HorizontalPodAutoscaler, pod: Pod, found: Autoscalers) -> bool:
+    """Whether it scales what controls the pod."""
+    target = hpa.spec.scale_target_ref
+    named = group_of(target.api_version), target.kind, pod.metadata.namespace, target.name
+    return hpa.metadata.namespace == pod.metadata.namespace and any(
+        owner[:4] == named for owner in found.workloads.get(pod.metadata.uid, ())
+    )
 
 
 def _done(pod: Pod) -> Pod:
@@ -73,21 +57,19 @@ def _taken_back(
     vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: tuple[LimitRange, ...], found: Autoscalers
 ) -> str:
     """By the updater's own decision on the pods as they will be."""
-    name, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)})", found.read_at
+    name, updater, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)})", found.updater, found.read_at
     bounds = ", ".join(_bounds(vpa))
-    allowed = f"; its policy allows {bounds}" if bounds else ""
+    rest = f"; its policy allows {bounds}" if bounds else ""
     if vpa.status.recommendation is None or now is None:
-        return f"{name} recommends nothing yet, and may change these sizes when it does{allowed}"
-    from podfit.answers.autoscaling.updater import (
-        next_pass,  # the updater's decision, which few plans need, loads slowly
-    )
-    from podfit.decide.autoscaling.view import since_conditions, view_of
-
+        return f"{name} recommends nothing yet, and may change these sizes when it does{rest}"
+    rest += f"; {updater.note}" if updater.note else ""
+    if updater.idle:
+        return f"{name} leaves these sizes as long as the updater does nothing: {updater.idle}{rest}"
     view = view_of(vpa, pods, limit_ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
-    steps = [step for step in next_pass(view).steps if step.startswith(("resizes ", "evicts "))]
+    steps = [step for step in next_pass(view, updater.settings.rules).steps if step.startswith(("resizes ", "evicts "))]
     if steps:
-        return f"{name} takes it back: in its next pass it {'; '.join(steps)}{allowed}"
-    return f"{name} leaves these sizes in its next pass, and may change them later{allowed}"
+        return f"{name} takes it back: in its next pass it {'; '.join(steps)}{rest}"
+    return f"{name} leaves these sizes in its next pass, and may change them later{rest}"
 
 
 def _bounds(vpa: VerticalPodAutoscaler) -> Iterator[str]:

@@ -9,16 +9,14 @@ from typing import TypeVar
 import msgspec
 
 from podfit.answers.facts.kinds import PODS
-from podfit.answers.facts.target import WORKLOADS, Kind
 from podfit.answers.facts.usage import Usage, UsageReader
+from podfit.answers.facts.workloads import KINDS, Controllers
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta import codec
-from podfit.api.meta.owners import CHAIN_LIMIT, ObjectIdentity, controller_named, group_of
-from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.resource import dynamic
+from podfit.api.meta.owners import ObjectIdentity, controller_named, group_of
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
+from podfit.client.workloads import WellKnown
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.status import provided
@@ -117,33 +115,32 @@ class FactsReader:
         controllers = await self._controllers(found)
         by_workload: dict[Workload, list[Pod]] = {}
         for pod in found:
-            workload = controllers.topmost(pod)
+            workload = _topmost(pod, controllers)
             if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
                 by_workload.setdefault(workload, []).append(pod)
         return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
 
-    async def _controllers(self, pods: Iterable[Pod]) -> "_Controllers":
+    async def _controllers(self, pods: Iterable[Pod]) -> Controllers:
         """All of the kinds that are named on the way up from the pods."""
-        known, asked = _Controllers({}, set()), set[Kind]()
+        above, read, asked = dict[ObjectIdentity, ObjectIdentity | None](), set[WellKnown](), set[WellKnown]()
         named = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
         while wanted := {kind for owner in named if (kind := _kind_of(owner)) is not None} - asked:
             for kind in sorted(wanted, key=lambda kind: kind.resource):
                 if (listed := await self._controllers_of(kind)) is not None:
-                    known.above.update(listed)
-                    known.read.add(kind)
+                    above.update(listed)
+                    read.add(kind)
             asked |= wanted
-            named = {upper for upper in known.above.values() if upper is not None}
-        return known
+            named = {upper for upper in above.values() if upper is not None}
+        return Controllers(above, lambda owner: _kind_of(owner) in read)
 
-    async def _controllers_of(self, kind: Kind) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
+    async def _controllers_of(self, kind: WellKnown) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
         """What controls each object of a kind; None when they are not to be read."""
-        version, group = kind.api_version.rpartition("/")[2], group_of(kind.api_version)
         try:
-            found = (await self._client.list(dynamic(group, version, kind.resource), self._namespace)).items
+            found = (await self._client.list(kind.followed(), self._namespace)).items
         except ApiError as error:
             self._unread.append(f"{kind.kind}s: {error.message}")
             return None
-        metas = [codec.convert(document["metadata"], ObjectMeta) for document in found]
+        group, metas = group_of(kind.api_version), [workload.metadata for workload in found]
         return {
             ObjectIdentity(group, kind.kind, meta.namespace, meta.name, meta.uid): controller_named(meta)
             for meta in metas
@@ -199,27 +196,15 @@ def _moments(watching: UsageWindow) -> Iterator[float]:
     yield watching.seconds
 
 
-def _kind_of(owner: ObjectIdentity) -> Kind | None:
-    return next((kind for kind in WORKLOADS if kind.names_a(owner)), None)
+def _kind_of(owner: ObjectIdentity) -> WellKnown | None:
+    return KINDS.get((owner.group, owner.kind))
 
 
-class _Controllers(msgspec.Struct):
-    """What controls each controller, by identity, of the kinds that were `read`. Of other kinds, custom ones and those
-    that may not be read, a reference is believed."""
-
-    above: dict[ObjectIdentity, ObjectIdentity | None]
-    read: set[Kind]
-
-    def topmost(self, pod: Pod) -> Workload:
-        """Who names a controller that is not there, or not any more, belongs to nobody."""
-        last, owner = None, controller_named(pod.metadata)
-        for _ in range(CHAIN_LIMIT):
-            if owner is None or (owner not in self.above and _kind_of(owner) in self.read):
-                break
-            last, owner = owner, self.above.get(owner)
-        if last is None:
-            return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
-        return Workload(last.namespace, last.kind, last.name)
+def _topmost(pod: Pod, controllers: Controllers) -> Workload:
+    chain = controllers.chain(pod)
+    if not chain:
+        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
+    return Workload(chain[-1].namespace, chain[-1].kind, chain[-1].name)
 
 
 def _text(workload: Workload) -> str:

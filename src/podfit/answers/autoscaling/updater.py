@@ -1,83 +1,21 @@
 """The VPA updater's next pass, foretold: reads what the updater would see, and runs its decision without writing.
 
-Read are the pods that a VPA controls, what their controllers want, and LimitRanges. Workloads are asked for one by one,
-from pods upwards, so that no right to list them is needed.
+Read are the pods that a VPA controls, what their controllers want, LimitRanges, and `facts.updater`, what it runs with.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from podfit.answers.facts.rights import why_unread
+from podfit.answers.facts.workloads import WorkloadReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.owners import CHAIN_LIMIT, controller_of, group_of
-from podfit.client.rest import Client
-from podfit.client.targets import Targets
-from podfit.client.workloads import WELL_KNOWN, WellKnown
-from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
-from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, update_mode
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
-from podfit.net.system import SystemClock
 from podfit.vpa.controlling import Controlling
-
-NOT_FOUND = 404
-KINDS = {known.kind: known for known in WELL_KNOWN}
-Key = tuple[str, str]
-"""Kind and name."""
-
-
-class WorkloadReader:
-    """Of a namespace. What may not be read is told to `unread`, and taken for absent."""
-
-    def __init__(self, client: Client, namespace: str, unread: Callable[[str], None]) -> None:
-        self._client, self._namespace, self._unread = client, namespace, unread
-        self._found: dict[str, dict[tuple[str, str], Any]] = {}
-        self._asked: set[Key] = set()
-
-    async def targets(self, pods: Iterable[Pod], vpas: Iterable[VerticalPodAutoscaler]) -> Targets:
-        """With what controls these pods, up to the topmost, and what these VPAs name."""
-        refs = [(ref.kind, ref.name) for vpa in vpas if (ref := vpa.spec.target_ref) is not None]
-        wanted = {key for key in refs if key[0] in KINDS} | set(_owners(pods))
-        for _ in range(CHAIN_LIMIT + 1):
-            new = sorted(wanted - self._asked)
-            if not new:
-                break
-            self._asked |= set(new)
-            wanted = set(_owners(filter(None, await asyncio.gather(*(self._read(*key) for key in new)))))
-        return Targets(self._client, SystemClock(), self._namespace, snapshot=self._found)
-
-    async def _read(self, kind: str, name: str) -> Any:
-        known = KINDS[kind]
-        try:
-            found = await self._client.get(known.followed(), name, self._namespace)
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                self._unread(f"{known.kind} {name}: {why_unread(error)}")
-            return None
-        self._found.setdefault(kind, {})[self._namespace, name] = found
-        return found
-
-
-def _owners(objects: Iterable[Any]) -> Iterable[Key]:
-    """The controllers of objects that are of a kind which is followed."""
-    for owned in objects:
-        owner = controller_of(owned.metadata)
-        known: WellKnown | None = KINDS.get(owner.kind) if owner is not None else None
-        if owner is not None and known is not None and group_of(known.api_version) == group_of(owner.api_version):
-            yield owner.kind, owner.name
-
-
-def acting(vpas: Iterable[VerticalPodAutoscaler]) -> tuple[VerticalPodAutoscaler, ...]:
-    """Those that change pods which run."""
-    return tuple(vpa for vpa in vpas if update_mode(vpa) in ACTIVE_MODES or boosts(vpa))
 
 
 async def read_views(
@@ -89,7 +27,7 @@ async def read_views(
 ) -> dict[str, View]:
     """By the name of a VPA; `vpas` and `pods` are all of the namespace that matter."""
     pods = concerned(pods)
-    targets = await reader.targets(pods, vpas)
+    targets = await reader.targets(pods, (vpa.spec.target_ref for vpa in vpas))
     controlling, of = Controlling(targets, vpas), {vpa.metadata.name: list[Pod]() for vpa in vpas}
     for pod in pods:
         found = await controlling.vpa_of(pod)
@@ -100,10 +38,6 @@ async def read_views(
         vpa.metadata.name: view_of(vpa, of[vpa.metadata.name], limit_ranges, now, wanted=targets.wanted, since=since)
         for vpa in vpas
     }
-
-
-SETTINGS = UpdateSettings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True))
-"""As in `podfit up`."""
 
 
 class NextPass(msgspec.Struct, frozen=True):
@@ -123,7 +57,7 @@ class NextPass(msgspec.Struct, frozen=True):
         return done.get(verdict.deed) or f"the updater leaves it: {verdict.reason}"
 
 
-def next_pass(view: View, settings: UpdateSettings = SETTINGS) -> NextPass:
+def next_pass(view: View, settings: UpdateSettings) -> NextPass:
     """As if the API refused nothing."""
     actions, told = run(view, settings), list[str]()
     try:

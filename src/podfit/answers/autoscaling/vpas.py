@@ -1,206 +1,21 @@
-"""Reads VerticalPodAutoscalers, where their CRD is installed.
+"""Reads VerticalPodAutoscalers where their CRD is installed, and which of them each pod is controlled by."""
 
-They belong to the autoscaler project (autoscaling.k8s.io/v1); what is not read here is passed over. Which pods one is
-for is decided as its recommender decides it: by the selector of the workload that it names, the oldest of several.
-"""
-
-import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
-from podfit.answers.facts.target import VPA, WORKLOADS, Target, query_of
+from podfit.answers.facts.workloads import WorkloadReader
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta import codec
-from podfit.api.meta.base import ResourceList
-from podfit.api.meta.selector_text import parse_labels
 from podfit.client.rest import Client
+from podfit.client.targets import Targets, Unsupported
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Selector
+from podfit.vpa.controlling import Controlling
 
-
-class Reference(msgspec.Struct, frozen=True, rename="camel"):
-    kind: str = ""
-    name: str = ""
-    api_version: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
-
-
-class ContainerPolicy(msgspec.Struct, frozen=True, rename="camel"):
-    container_name: str = "*"
-    mode: str = "Auto"
-    min_allowed: ResourceList = msgspec.field(default_factory=dict)
-    max_allowed: ResourceList = msgspec.field(default_factory=dict)
-    controlled_resources: tuple[str, ...] = ("cpu", "memory")
-    controlled_values: str = "RequestsAndLimits"
-
-
-class UpdatePolicy(msgspec.Struct, frozen=True, rename="camel"):
-    update_mode: str = ""
-    min_replicas: int | None = None
-
-
-class ResourcePolicy(msgspec.Struct, frozen=True, rename="camel"):
-    container_policies: tuple[ContainerPolicy, ...] = ()
-
-
-class Spec(msgspec.Struct, frozen=True, rename="camel"):
-    target_ref: Reference = Reference()
-    update_policy: UpdatePolicy = UpdatePolicy()
-    resource_policy: ResourcePolicy = ResourcePolicy()
-
-
-class Recommended(msgspec.Struct, frozen=True, rename="camel"):
-    container_name: str = ""
-    target: ResourceList = msgspec.field(default_factory=dict)
-    lower_bound: ResourceList = msgspec.field(default_factory=dict)
-    upper_bound: ResourceList = msgspec.field(default_factory=dict)
-    uncapped_target: ResourceList = msgspec.field(default_factory=dict)
-
-
-class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
-    container_recommendations: tuple[Recommended, ...] = ()
-
-
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str = ""
-
-
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    recommendation: Recommendation = Recommendation()
-    conditions: tuple[Condition, ...] = ()
-
-
-class _Written(msgspec.Struct, frozen=True, rename="camel"):
-    manager: str = ""
-    time: str = ""
-    subresource: str = ""
-
-
-class _Meta(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    creation_timestamp: str = ""
-    managed_fields: tuple[_Written, ...] = ()
-
-
-class Vpa(msgspec.Struct, frozen=True, rename="camel"):
-    metadata: _Meta = _Meta()
-    spec: Spec = Spec()
-    status: Status = Status()
-
-    @property
-    def mode(self) -> str:
-        """Recreate where none is said."""
-        return self.spec.update_policy.update_mode or "Recreate"
-
-    @property
-    def updated(self) -> str:
-        """When its recommender last wrote the status, by the managed fields; else the last change of a condition."""
-        written = [
-            field.time
-            for field in self.metadata.managed_fields
-            if field.time and (field.subresource == "status" or "recommender" in field.manager)
-        ]
-        return max(written or [condition.last_transition_time for condition in self.status.conditions], default="")
-
-    def recommended(self, container: str) -> Recommended | None:
-        found = self.status.recommendation.container_recommendations
-        return next((recommendation for recommendation in found if recommendation.container_name == container), None)
-
-
-class _Vpas(msgspec.Struct, frozen=True, rename="camel"):
-    items: tuple[Vpa, ...] = ()
-
-
-class _Selected(msgspec.Struct, frozen=True, rename="camel"):
-    selector: Any = None
-
-
-class _Scaled(msgspec.Struct, frozen=True, rename="camel"):
-    spec: _Selected = _Selected()
-
-
-class Vpas(msgspec.Struct, frozen=True):
-    """`state` says whether there are any: served, absent (no CRD) or unread. `selectors` are those of their targets."""
-
-    state: Literal["served", "absent", "unread"] = "absent"
-    items: tuple[Vpa, ...] = ()
-    selectors: Mapping[tuple[str, str], Selector] = msgspec.field(default_factory=dict)
-    unread: tuple[str, ...] = ()
-
-    def of(self, pod: Pod) -> Vpa | None:
-        mine = [
-            vpa
-            for vpa in self.items
-            if vpa.metadata.namespace == pod.metadata.namespace
-            and (selector := self.selectors.get((vpa.metadata.namespace, vpa.metadata.name)))
-            and selector.matches(pod.metadata.labels)
-        ]
-        return min(mine, key=lambda vpa: (vpa.metadata.creation_timestamp, vpa.metadata.name), default=None)
-
-
-async def read_vpas(client: Client, namespace: str) -> Vpas:
-    """Of a namespace, or of all; with the selectors of what they are for."""
-    where = f"namespaces/{namespace}/" if namespace else ""
-    try:
-        body = await client.request("GET", f"{VPA.path}/{where}{VPA.resource}")
-    except ApiError as error:
-        if error.code == 404:
-            return Vpas()
-        return Vpas("unread", unread=(f"verticalpodautoscalers: {error.message}",))
-    items = codec.decode(body, _Vpas).items
-    found = await asyncio.gather(*(_selector(client, vpa) for vpa in items))
-    selectors = {
-        (vpa.metadata.namespace, vpa.metadata.name): selector
-        for vpa, selector in zip(items, found, strict=True)
-        if isinstance(selector, Selector)
-    }
-    return Vpas("served", items, selectors, tuple(problem for problem in found if isinstance(problem, str)))
-
-
-async def read_vpa(client: Client, name: str, namespace: str) -> Vpa:
-    """Raises ApiError, with words for a cluster that has no such kind."""
-    try:
-        body = await client.request("GET", Target(VPA, name).path(namespace))
-    except ApiError as error:
-        if error.code == 404 and not error.details.get("name"):
-            text = "this cluster does not serve verticalpodautoscalers: the autoscaler's CRDs are not installed"
-            raise ApiError(404, "NotFound", text) from error
-        raise
-    return codec.decode(body, Vpa)
-
-
-async def _selector(client: Client, vpa: Vpa) -> Selector | str:
-    """Of the workload that it is for, or why that is not known."""
-    told = f"the pods of vpa/{vpa.metadata.name}"
-    try:
-        return await selector_of(client, vpa)
-    except ApiError as error:
-        return f"{told}: {error.message}"
-    except LookupError as error:
-        return f"{told}: {error.args[0]}"
-
-
-async def selector_of(client: Client, vpa: Vpa) -> Selector:
-    """ApiError: the target was not read. LookupError: its kind is not known here."""
-    ref = vpa.spec.target_ref
-    kind = next((kind for kind in WORKLOADS if kind.kind == ref.kind), None)
-    if kind is None:
-        raise LookupError(f"its target {ref} is of a kind that is not followed here")
-    body = await client.request("GET", Target(kind, ref.name).path(vpa.metadata.namespace))
-    return parse_labels(query_of(codec.decode(body, _Scaled).spec.selector))
-
-
-def selected(pods: Iterable[Pod], selector: Selector) -> tuple[Pod, ...]:
-    return tuple(pod for pod in pods if selector.matches(pod.metadata.labels))
+NOT_FOUND = 404
 
 
 class EstimateStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -211,3 +26,80 @@ class EstimateStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     step: str
     value: str
     because: str
+
+
+class Vpas(msgspec.Struct, frozen=True):
+    """`state` says whether there are any: served, absent (no CRD) or unread. `by_pod` has by a pod's UID the VPA that
+    controls it.
+    """
+
+    state: Literal["served", "absent", "unread"] = "absent"
+    by_pod: Mapping[str, VerticalPodAutoscaler] = msgspec.field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def of(self, pod: Pod) -> VerticalPodAutoscaler | None:
+        return self.by_pod.get(pod.metadata.uid)
+
+
+async def read_vpas(client: Client, namespace: str, pods: Sequence[Pod]) -> Vpas:
+    """Of these pods, which are of a namespace, or of all."""
+    try:
+        vpas = (await client.list(VPAS, namespace)).items
+    except ApiError as error:
+        if error.code == NOT_FOUND:
+            return Vpas()
+        return Vpas("unread", unread=(f"verticalpodautoscalers: {error.message}",))
+    by_pod, unread = dict[str, VerticalPodAutoscaler](), list[str]()
+    for where in sorted({vpa.metadata.namespace for vpa in vpas}):
+        own = [vpa for vpa in vpas if vpa.metadata.namespace == where]
+        there = [pod for pod in pods if pod.metadata.namespace == where]
+        by_pod |= await controlled(WorkloadReader(client, where, unread.append), own, there, unread.append)
+    return Vpas("served", by_pod, tuple(unread))
+
+
+async def controlled(
+    reader: WorkloadReader, vpas: Sequence[VerticalPodAutoscaler], pods: Iterable[Pod], unread: Callable[[str], None]
+) -> dict[str, VerticalPodAutoscaler]:
+    """By the UID of a pod the VPA that controls it. Controllers are read of those pods only that a VPA selects."""
+    targets = await reader.targets((), (vpa.spec.target_ref for vpa in vpas))
+    selectors = [await selector_of(targets, reader, vpa, unread) for vpa in vpas]
+    known = [selector for selector in selectors if selector is not None]
+    selected = [pod for pod in pods if any(selector.matches(pod.metadata.labels) for selector in known)]
+    controlling = Controlling(await reader.targets(selected), vpas)
+    found = {pod.metadata.uid: await controlling.vpa_of(pod) for pod in selected}
+    return {uid: vpa for uid, vpa in found.items() if vpa is not None}
+
+
+async def selector_of(
+    targets: Targets, reader: WorkloadReader, vpa: VerticalPodAutoscaler, unread: Callable[[str], None]
+) -> Selector | None:
+    """Of the pods of its target, as its recommender has it; None when there is none, and `unread` was told why."""
+    target = vpa.spec.target_ref
+    try:
+        return await targets.selector(vpa.metadata.namespace, target)
+    except Unsupported as error:
+        if target is None or reader.could_read(target):
+            unread(f"the pods of vpa/{vpa.metadata.name}: {error}")
+        return None
+
+
+async def read_vpa(client: Client, name: str, namespace: str) -> VerticalPodAutoscaler:
+    """Raises ApiError, with words for a cluster that has no such kind."""
+    try:
+        return await client.get(VPAS, name, namespace)
+    except ApiError as error:
+        if error.code == NOT_FOUND and not error.details.get("name"):
+            text = "this cluster does not serve verticalpodautoscalers: the autoscaler's CRDs are not installed"
+            raise ApiError(NOT_FOUND, "NotFound", text) from error
+        raise
+
+
+def last_written(vpa: VerticalPodAutoscaler) -> str:
+    """When its recommender last wrote the status, by the managed fields; else the last change of a condition."""
+    written = [
+        fields.time or ""
+        for fields in vpa.metadata.managed_fields
+        if fields.subresource == "status" or "recommender" in fields.manager
+    ]
+    times = [condition.last_transition_time or "" for condition in vpa.status.conditions]
+    return max(filter(None, written), default="") or max(filter(None, times), default="")

@@ -9,49 +9,39 @@ import msgspec
 
 from podfit.answers.facts.kinds import HPAS
 from podfit.answers.facts.rights import why_unread
-from podfit.answers.facts.target import WORKLOADS, Target
+from podfit.answers.facts.updater import RunningUpdater, read_updater
+from podfit.answers.facts.workloads import WorkloadReader
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta import codec
-from podfit.api.meta.owners import ObjectIdentity, named_by
-from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
+from podfit.api.meta.owners import ObjectIdentity, controller_named
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import VPAS
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.vpa.controlling import Controlling
 
-MOST_STEPS = 4
-"""Of a chain of owners: a Deployment's pod has two."""
 NOT_FOUND = 404
 T = TypeVar("T")
-Workload = tuple[str, str]
-"""Kind and name."""
 
 
 class Autoscalers(msgspec.Struct, frozen=True):
-    """Those of a namespace, the oldest first. `workloads` has, by the UID of a pod, what controls it, from the nearest
-    to the topmost; `read_at` is when that was so, and `wanted` how many pods controllers want.
+    """Those of a namespace. `vpas` has by a pod's UID the VPA by which the updater may change it, `workloads` what
+    controls it, from the nearest to the topmost; `wanted` is how many pods controllers want; `read_at` when
+    that was so.
     """
 
-    vpas: tuple[VerticalPodAutoscaler, ...] = ()
+    vpas: Mapping[str, VerticalPodAutoscaler] = msgspec.field(default_factory=dict)
     hpas: tuple[HorizontalPodAutoscaler, ...] = ()
-    workloads: Mapping[str, tuple[Workload, ...]] = msgspec.field(default_factory=dict)
-    read_at: datetime | None = None
+    workloads: Mapping[str, tuple[ObjectIdentity, ...]] = msgspec.field(default_factory=dict)
+    updater: RunningUpdater = RunningUpdater()
     wanted: Mapping[ObjectIdentity, int] = msgspec.field(default_factory=dict)
-
-
-class _Replicas(msgspec.Struct, frozen=True):
-    replicas: int | None = None
-
-
-class _Owned(msgspec.Struct):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _Replicas = _Replicas()
+    read_at: datetime | None = None
 
 
 async def read_autoscalers(
-    client: Client, namespace: str, pods: Sequence[Pod], now: datetime, unread: Callable[[str], None]
+    client: Client, namespace: str, pods: Sequence[Pod], clock: Clock, unread: Callable[[str], None]
 ) -> Autoscalers:
     """What may not be read is told to `unread`, and taken for absent."""
 
@@ -66,44 +56,18 @@ async def read_autoscalers(
     vpas, hpas = await asyncio.gather(listed(VPAS), listed(HPAS))
     if not vpas and not hpas:
         return Autoscalers()
-    owners = _Owners(client, namespace, unread)
-    workloads = {pod.metadata.uid: await owners.of(pod.metadata) for pod in pods}
-    oldest = sorted(vpas, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name))
-    return Autoscalers(tuple(oldest), hpas, workloads, now, owners.wanted)
-
-
-class _Owners:
-    """Chains of controlling owners; each owner is asked for once."""
-
-    def __init__(self, client: Client, namespace: str, unread: Callable[[str], None]) -> None:
-        self._client, self._namespace, self._unread = client, namespace, unread
-        self._known: dict[str, ObjectMeta | None] = {}
-        self.wanted: dict[ObjectIdentity, int] = {}
-
-    async def of(self, meta: ObjectMeta | None) -> tuple[Workload, ...]:
-        chain: list[Workload] = []
-        while meta is not None and len(chain) < MOST_STEPS:
-            owner = next((owner for owner in meta.owner_references if owner.controller), None)
-            if owner is None:
-                break
-            chain.append((owner.kind, owner.name))
-            if owner.uid not in self._known:
-                self._known[owner.uid] = await self._read(owner)
-            meta = self._known[owner.uid]
-        return tuple(chain)
-
-    async def _read(self, owner: OwnerReference) -> ObjectMeta | None:
-        kind = next(
-            (kind for kind in WORKLOADS if (kind.api_version, kind.kind) == (owner.api_version, owner.kind)), None
-        )
-        if kind is None:
-            return None
-        try:
-            body = await self._client.request("GET", Target(kind, owner.name).path(self._namespace))
-        except ApiError as error:
-            self._unread(f"what controls {kind.shown} {owner.name}: {why_unread(error)}")
-            return None
-        found = codec.decode(body, _Owned)
-        if found.metadata.uid == owner.uid and found.spec.replicas is not None:
-            self.wanted[named_by(owner, self._namespace)] = found.spec.replicas
-        return found.metadata
+    updater = await read_updater(client, clock) if vpas else RunningUpdater()
+    acting = [vpa for vpa in vpas if updater.settings.looks_at(vpa)]
+    reader = WorkloadReader(client, namespace, unread)
+    targets = await reader.targets(pods, (vpa.spec.target_ref for vpa in acting))
+    controlling, controllers = Controlling(targets, acting), reader.controllers
+    found = {pod.metadata.uid: await controlling.vpa_of(pod) for pod in pods}
+    owners = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
+    return Autoscalers(
+        vpas={uid: vpa for uid, vpa in found.items() if vpa is not None},
+        hpas=hpas,
+        workloads={pod.metadata.uid: controllers.chain(pod) for pod in pods},
+        updater=updater,
+        read_at=clock.now(),
+        wanted={owner: number for owner in owners if (number := targets.wanted(owner)) is not None},
+    )

@@ -271,7 +271,7 @@ class Reader:
         return await read_budgets(self._client, {pod.metadata.namespace for pod in (*pods, *victims)})
 
     async def _autoscalers(self, pods: tuple[Pod, ...]) -> Autoscalers:
-        return await read_autoscalers(self._client, self._namespace, pods, self._clock.now(), self._unread.append)
+        return await read_autoscalers(self._client, self._namespace, pods, self._clock, self._unread.append)
 
     async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}

@@ -132,16 +132,23 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
         cluster=next(clusters, None),
         room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
         foreign_checks=first.foreign_checks,
-        autoscalers=Autoscalers(
-            _once(snapshot.autoscalers.vpas for snapshot in snapshots),
-            _once(snapshot.autoscalers.hpas for snapshot in snapshots),
-            {uid: chain for snapshot in snapshots for uid, chain in snapshot.autoscalers.workloads.items()},
-            next((snapshot.autoscalers.read_at for snapshot in snapshots if snapshot.autoscalers.read_at), None),
-        ),
+        autoscalers=_together([snapshot.autoscalers for snapshot in snapshots]),
         budgets=Budgets(
             _once(snapshot.budgets.known for snapshot in snapshots),
             next((snapshot.budgets.problem for snapshot in snapshots if snapshot.budgets.problem), ""),
         ),
+    )
+
+
+def _together(read: Sequence[Autoscalers]) -> Autoscalers:
+    some = next((autoscalers for autoscalers in read if autoscalers.read_at is not None), Autoscalers())
+    return Autoscalers(
+        vpas={uid: vpa for autoscalers in read for uid, vpa in autoscalers.vpas.items()},
+        hpas=_once(autoscalers.hpas for autoscalers in read),
+        workloads={uid: chain for autoscalers in read for uid, chain in autoscalers.workloads.items()},
+        updater=some.updater,
+        wanted={owner: number for autoscalers in read for owner, number in autoscalers.wanted.items()},
+        read_at=some.read_at,
     )
 
 

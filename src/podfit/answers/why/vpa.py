@@ -10,13 +10,20 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.answers.autoscaling.updater import NextPass, WorkloadReader, acting, next_pass, read_views
-from podfit.answers.autoscaling.vpas import Condition, EstimateStep, Recommended, Vpa, read_vpa, selector_of
+from podfit.answers.autoscaling.updater import NextPass, next_pass, read_views
+from podfit.answers.autoscaling.vpas import EstimateStep, last_written, read_vpa, selector_of
 from podfit.answers.facts.ages import Age
 from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS
 from podfit.answers.facts.pod_state import RESOURCES, granted, ran_out_of_memory
 from podfit.answers.facts.snapshot import Reader
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
+from podfit.answers.facts.updater import RunningUpdater, read_updater
+from podfit.answers.facts.workloads import WorkloadReader
+from podfit.api.autoscaling_k8s.v1 import (
+    RecommendedContainerResources,
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerCheckpoint,
+    VerticalPodAutoscalerCondition,
+)
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
@@ -32,7 +39,14 @@ from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.nodes_and_autoscalers import largest
 from podfit.decide.autoscaling.patches import recommended_resources
-from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of
+from podfit.decide.autoscaling.policies import (
+    REQUESTS_ONLY,
+    controlled_resources,
+    is_off,
+    policy_of,
+    recommended,
+    stored_mode,
+)
 from podfit.decide.autoscaling.update import View
 from podfit.net.system import SystemClock
 
@@ -86,6 +100,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     pods: int = 0
     stands: tuple[OffTarget, ...] = ()
     next: tuple[str, ...] = ()
+    updater: str = ""
     conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -96,35 +111,29 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """`pods` are those of its target, None when they could not be found; `unread` says why. `found` is the object as
-    the autoscaler reads it, `checkpoints` are its own. `view` is what the updater would see of it,
-    `most` what the largest node has, empty when not known.
+    """`pods` are those of its target that run, None when they could not be found; `unread` says why. `checkpoints` are
+    its own. `view` is what the updater would see of it, `most` what the largest node has, empty when not known.
     """
 
     age: Age
-    vpa: Vpa
+    vpa: VerticalPodAutoscaler
     pods: tuple[Pod, ...] | None = ()
     limit_ranges: tuple[LimitRange, ...] = ()
+    updater: RunningUpdater = RunningUpdater()
     view: View | None = None
     most: ResourceList = msgspec.field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    found: VerticalPodAutoscaler = VerticalPodAutoscaler()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
 
 
 async def read_facts(client: Client, name: str, namespace: str, clock: Clock | None = None) -> VpaFacts:
     """Raises ApiError for the VPA itself."""
+    clock = clock or SystemClock()
     vpa = await read_vpa(client, name, namespace)
     reader, unread = Reader(client, namespace), list[str]()
-    pods: tuple[Pod, ...] | None = None
-    try:
-        selector = await selector_of(client, vpa)
-        found = (await client.list(PODS, namespace)).items
-        pods = tuple(pod for pod in found if pod.status.phase == "Running" and selector.matches(pod.metadata.labels))
-    except ApiError as error:
-        unread.append(f"its pods: {error.message}")
-    except LookupError as error:
-        unread.append(f"its pods: {error.args[0]}")
+    reading = WorkloadReader(client, namespace, unread.append)
+    updater = await read_updater(client, clock)
+    pods = await _pods(client, reading, vpa, unread)
     try:
         limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
     except ApiError as error:
@@ -139,72 +148,105 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
         most = largest((await client.list(NODES)).items)
     except ApiError:  # only a note needs it
         most = {}
-    typed, age = await client.get(VPAS, name, namespace), await reader.age()
-    vpas = await _beside(client, typed, unread)
-    reading, now = WorkloadReader(client, namespace, unread.append), (clock or SystemClock()).now()
-    views = await read_views(reading, vpas, pods, limit_ranges, now) if pods is not None else {}
+    vpas = await _beside(client, vpa, updater, unread)
+    views = await read_views(reading, vpas, pods, limit_ranges, clock.now()) if pods is not None else {}
     return VpaFacts(
-        age=age,
+        age=await reader.age(),
         vpa=vpa,
-        pods=pods,
+        pods=None if pods is None else tuple(pod for pod in pods if pod.status.phase == "Running"),
         limit_ranges=limit_ranges,
+        updater=updater,
         view=views.get(name),
         most=most,
         unread=tuple(unread),
-        found=typed,
         checkpoints=own,
     )
 
 
-async def _beside(client: Client, vpa: VerticalPodAutoscaler, unread: list[str]) -> tuple[VerticalPodAutoscaler, ...]:
+async def _pods(
+    client: Client, reading: WorkloadReader, vpa: VerticalPodAutoscaler, unread: list[str]
+) -> tuple[Pod, ...] | None:
+    """Those that its target selects."""
+    targets = await reading.targets((), (vpa.spec.target_ref,))
+    selector = await selector_of(targets, reading, vpa, unread.append)
+    if selector is None:
+        return None
+    try:
+        found = (await client.list(PODS, vpa.metadata.namespace)).items
+    except ApiError as error:
+        unread.append(f"its pods: {error.message}")
+        return None
+    return tuple(pod for pod in found if selector.matches(pod.metadata.labels))
+
+
+async def _beside(
+    client: Client, vpa: VerticalPodAutoscaler, updater: RunningUpdater, unread: list[str]
+) -> tuple[VerticalPodAutoscaler, ...]:
     """Those that the updater sees beside a VPA, itself among them; one that changes nothing is alone."""
-    if not acting((vpa,)):
+    looks_at = updater.settings.looks_at
+    if not looks_at(vpa):
         return (vpa,)
     try:
         every = (await client.list(VPAS, vpa.metadata.namespace)).items
     except ApiError as error:
         unread.append(f"other VPAs of {vpa.metadata.namespace}: {error.message}")
         return (vpa,)
-    return (vpa, *(other for other in acting(every) if other.metadata.name != vpa.metadata.name))
+    return (vpa, *(other for other in every if looks_at(other) and other.metadata.name != vpa.metadata.name))
+
+
+def foretold(facts: VpaFacts) -> NextPass:
+    """What the updater's next pass makes of its pods."""
+    settings = facts.updater.settings
+    if facts.view is None or facts.updater.idle or not settings.works_in(facts.vpa.metadata.namespace):
+        return NextPass()
+    return next_pass(facts.view, settings.rules)
 
 
 def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()) -> VpaWhy:
     """`steps` are those of its targets, from its checkpoints."""
-    vpa, coming = facts.vpa, next_pass(facts.view) if facts.view is not None else NextPass()
-    found = vpa.status.recommendation.container_recommendations
-    chains = tuple(chain for target in found for chain in _chains(target, facts.found))
+    vpa, coming, mode, updated = facts.vpa, foretold(facts), stored_mode(facts.vpa), last_written(facts.vpa)
+    found = vpa.status.recommendation.container_recommendations if vpa.status.recommendation else ()
+    chains = tuple(chain for target in found for chain in _chains(target, vpa))
     return VpaWhy(
         vpa=vpa.metadata.name,
         namespace=vpa.metadata.namespace,
-        target=str(vpa.spec.target_ref),
-        mode=vpa.mode,
-        means=MODES.get(vpa.mode, "a mode that is not known here"),
-        updated=vpa.updated,
-        age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
+        target=_target(vpa),
+        mode=mode,
+        means=MODES.get(mode, "a mode that is not known here"),
+        updated=updated,
+        age=int((now - parse_time(updated)).total_seconds()) if updated else None,
         chains=chains,
         steps=steps,
         next=coming.steps,
+        updater=facts.updater.name,
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, coming, pod)),
         conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
         notes=(
-            *notes(vpa, facts.pods, facts.age, facts.unread),
-            *wide_limits(facts.found, facts.pods or (), facts.limit_ranges, facts.most),
+            *notes(vpa, facts.pods, facts.age),
+            *wide_limits(vpa, facts.pods or (), facts.limit_ranges, facts.most),
+            *filter(None, (facts.updater.note if coming.verdicts and facts.updater.settings.looks_at(vpa) else "",)),
+            *(f"not read: {line}" for line in facts.unread),
         ),
     )
 
 
-def _chains(recommended: Recommended, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
+def _target(vpa: VerticalPodAutoscaler) -> str:
+    target = vpa.spec.target_ref
+    return f"{target.kind}/{target.name}" if target is not None else "nothing"
+
+
+def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
     for resource in RESOURCES:
-        if resource in recommended.target:
+        if resource in target.target:
             yield Chain(
-                container=recommended.container_name,
+                container=target.container_name,
                 resource=resource,
-                uncapped=_text(recommended.uncapped_target, resource),
-                lower=_text(recommended.lower_bound, resource),
-                target=_text(recommended.target, resource),
-                upper=_text(recommended.upper_bound, resource),
-                capped=capped_by(vpa, recommended.container_name, resource),
+                uncapped=_text(target.uncapped_target, resource),
+                lower=_text(target.lower_bound, resource),
+                target=_text(target.target, resource),
+                upper=_text(target.upper_bound, resource),
+                capped=capped_by(vpa, target.container_name, resource),
             )
 
 
@@ -212,7 +254,7 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
     """By what the node has granted: an updater that resizes has written its target into the spec at once."""
     spec = granted(pod, facts.age).spec
     for container in all_containers(spec):
-        found = facts.vpa.recommended(container.name)
+        found = recommended(facts.vpa.status.recommendation, container.name)
         if found is None:
             continue
         for resource in RESOURCES:
@@ -231,8 +273,8 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
             )
 
 
-def _where(request: Quantity | None, recommended: Recommended, resource: str) -> str:
-    lower, upper = recommended.lower_bound.get(resource), recommended.upper_bound.get(resource)
+def _where(request: Quantity | None, bounds: RecommendedContainerResources, resource: str) -> str:
+    lower, upper = bounds.lower_bound.get(resource), bounds.upper_bound.get(resource)
     if request is None or (lower is not None and request < lower):
         return BELOW
     return ABOVE if upper is not None and request > upper else WITHIN
@@ -240,11 +282,15 @@ def _where(request: Quantity | None, recommended: Recommended, resource: str) ->
 
 def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str) -> str:
     """What the updater's own decision makes of the pod, and what keeps this resource of it from the target."""
+    if facts.updater.idle:
+        return f"the updater does nothing: {facts.updater.idle}"
+    if not facts.updater.settings.works_in(facts.vpa.metadata.namespace):
+        return f"the updater does not work in namespace {facts.vpa.metadata.namespace}"
     if facts.view is None or pod.metadata.uid not in coming.verdicts:
         return "its topmost controller is not what this VPA names, or an older VPA names it too"
-    policy = policy_of(facts.found.spec.resource_policy, container)
+    policy = policy_of(facts.vpa.spec.resource_policy, container)
     reasons = [coming.reason(pod.metadata.uid)]
-    processed = for_pod(pod, facts.found.status.recommendation, facts.found.spec.resource_policy, facts.limit_ranges)
+    processed = for_pod(pod, facts.vpa.status.recommendation, facts.vpa.spec.resource_policy, facts.limit_ranges)
     reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
     if policy is not None and is_off(policy):
         reasons.append(f'containerPolicies has mode Off for "{policy.container_name}"')
@@ -253,7 +299,7 @@ def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resourc
     return "; ".join(reasons)
 
 
-def _told(condition: Condition) -> str:
+def _told(condition: VerticalPodAutoscalerCondition) -> str:
     text = ": ".join(filter(None, (condition.reason, condition.message)))
     return f"{condition.type}{f' ({text})' if text else ''}"
 
@@ -267,36 +313,30 @@ OOM = (
 )
 
 
-def _why_none(vpa: Vpa, pods: Sequence[Pod] | None) -> str:
+def _why_none(vpa: VerticalPodAutoscaler, pods: Sequence[Pod] | None) -> str:
     if pods is None:
-        return f"the pods of {vpa.spec.target_ref} could not be found"
+        return f"the pods of {_target(vpa)} could not be found"
     if not pods:
-        return f"no pod of {vpa.spec.target_ref} runs"
+        return f"no pod of {_target(vpa)} runs"
     return "its recommender, which looks once a minute, has not seen these pods long enough, or does not run"
 
 
-def notes(vpa: Vpa, pods: Sequence[Pod] | None, age: Age, unread: Sequence[str]) -> Iterator[str]:
-    """`pods` are those of its target, None when they could not be found, and `unread` says why."""
-    if age.caveat and vpa.mode.startswith("InPlace"):
+def notes(vpa: VerticalPodAutoscaler, pods: Sequence[Pod] | None, age: Age) -> Iterator[str]:
+    """`pods` are those of its target, None when they could not be found."""
+    if age.caveat and stored_mode(vpa).startswith("InPlace"):
         yield age.caveat
-    if not vpa.status.recommendation.container_recommendations:
+    if vpa.status.recommendation is None or not vpa.status.recommendation.container_recommendations:
         yield f"there is no recommendation: {_why_none(vpa, pods)}"
     elif pods is not None and not pods:
-        yield f"no pod of {vpa.spec.target_ref} runs"
-    only = sorted(
-        {
-            policy.container_name
-            for policy in vpa.spec.resource_policy.container_policies
-            if policy.controlled_values == "RequestsOnly"
-        }
-    )
+        yield f"no pod of {_target(vpa)} runs"
+    policies = vpa.spec.resource_policy.container_policies if vpa.spec.resource_policy else ()
+    only = sorted({policy.container_name for policy in policies if policy.controlled_values == REQUESTS_ONLY})
     if only:
         yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
     for pod in pods or ():
         names = [status.name for status in pod.status.container_statuses if ran_out_of_memory(status)]
         if names:
             yield f"{', '.join(names)} of {pod.metadata.name} {OOM}"
-    yield from (f"not read: {line}" for line in unread)
 
 
 def wide_limits(

@@ -1,6 +1,6 @@
 """Whether an admission controller is alive (V-080): without one an evicted pod would come back at its old size."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.client.rest import Client
@@ -17,7 +17,7 @@ async def admits(client: Client, clock: Clock, lease: AdmissionLease) -> bool:
     wait = FIRST_WAIT
     for attempt in range(1, TRIES + 1):
         try:
-            return _is_fresh(await client.get(Lease, lease.name, lease.namespace), clock, lease.timeout)
+            return is_fresh(await client.get(Lease, lease.name, lease.namespace), clock.now(), lease.timeout)
         except (ApiError, ConnectionError) as error:
             if isinstance(error, ApiError) and error.code == 404:
                 return False
@@ -28,7 +28,7 @@ async def admits(client: Client, clock: Clock, lease: AdmissionLease) -> bool:
     raise AssertionError("the last try returns or raises")
 
 
-def _is_fresh(lease: Lease, clock: Clock, timeout: float) -> bool:
+def is_fresh(lease: Lease, now: datetime, timeout: float) -> bool:
     times = (lease.metadata.creation_timestamp, lease.spec.renew_time)
     newest = max((parse_time(time) for time in times if time), default=None)
-    return newest is not None and newest + timedelta(seconds=timeout) > clock.now()
+    return newest is not None and newest + timedelta(seconds=timeout) > now
