@@ -5,10 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.columns import since
 from podfit.api.core.v1.events.columns import event_row
 from podfit.api.core.v1.events.types import Event, EventSeries, EventSource
-from podfit.api.core.v1.limits.columns import quota_row
 from podfit.api.core.v1.limits.types import ResourceQuota, ResourceQuotaStatus
 from podfit.api.core.v1.nodes.columns import node_row
 from podfit.api.core.v1.nodes.types import Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo
@@ -21,8 +19,10 @@ from podfit.api.core.v1.pods.container_status import (
 )
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodIP, PodReadinessGate
 from podfit.api.core.v1.references import ObjectReference
+from podfit.api.kinds.core import quota_row
+from podfit.api.kinds.rbac import binding_row
+from podfit.api.meta.columns import since
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.api.rbac.v1.columns import binding_row
 from podfit.api.rbac.v1.types import RoleBinding, RoleRef, Subject
 from podfit.api.registry import resources
 from support.pods import RUNNING, amounts, container, pod, sidecar, with_status

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.authn.tokens import ISSUER
 from podfit.apiserver.authz.node_authorizer import NodeAuthorizer
 from podfit.apiserver.authz.question import Question

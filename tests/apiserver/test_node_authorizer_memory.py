@@ -5,7 +5,7 @@ import json
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.authz.default_roles import rules_of_default
 from podfit.apiserver.registry import stored
 from podfit.net.wire import Identity

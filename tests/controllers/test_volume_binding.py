@@ -8,9 +8,9 @@ import pytest
 
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.types import CLASS_ANNOTATION, PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.errors import ApiError
 from podfit.decide.placement.volumes import SELECTED_NODE

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from podfit.api.registry import ResourceInfo, resources
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import resources
 from podfit.api.structural.custom import is_custom
 from podfit.api.validation import validate_update
 from podfit.apiserver.handlers.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH

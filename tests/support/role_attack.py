@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from podfit.api.registry import ResourceInfo, resources
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import resources
 from podfit.apiserver.authz.question import Question
 from podfit.net.wire import Identity
 from support.access import RBAC, send

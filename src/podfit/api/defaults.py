@@ -16,6 +16,7 @@ from podfit.api.core.v1.nodes.defaults import DEFAULTS as OF_NODES
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.defaults import DEFAULTS as OF_SERVICES
+from podfit.api.discovery.v1.defaults import DEFAULTS as OF_DISCOVERY
 from podfit.api.meta.base import Object
 from podfit.api.meta.defaulting import change
 from podfit.api.networking.v1.defaults import DEFAULTS as OF_NETWORKING
@@ -56,6 +57,7 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     **OF_APIREGISTRATION,
     **OF_APIEXTENSIONS,
     **OF_SERVICES,
+    **OF_DISCOVERY,
     **OF_WORKLOADS,
     **OF_BATCH,
     **OF_AUTOSCALING,

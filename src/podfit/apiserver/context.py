@@ -9,7 +9,8 @@ import msgspec
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import info_for
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.bounded_checks import BoundedChecks
 from podfit.apiserver.registry.list_cache import ListCache

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Binding
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission_chain import default_chain
 from podfit.apiserver.authn.authenticate import TokenReaders
 from podfit.apiserver.authn.tokens import ServiceAccountTokens

@@ -9,7 +9,7 @@ await informers.run()                    # all that were asked for, and those as
 import asyncio
 from typing import Any, TypeVar
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.client.informer import Informer
 from podfit.client.resource import Kind, resource_of
 from podfit.client.rest import Client

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.meta.resource_info import ResourceInfo
 
 T = TypeVar("T")
 Typed = TypeVar("Typed", bound=Object)
@@ -43,6 +43,8 @@ def known(
 def resource_of(kind: Kind[T]) -> Resource[T]:
     if isinstance(kind, Resource):
         return kind
+    from podfit.api.registry import info_for  # the whole table takes a tenth of a second to load
+
     return Resource(info_for(kind), kind)  # type: ignore[arg-type]  # a Struct's type is looked up, or KeyError
 
 

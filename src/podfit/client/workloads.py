@@ -4,9 +4,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.selectors import is_usable, requirements
 from podfit.api.meta.v1.types import LabelSelector, OwnerReference
-from podfit.api.registry import ResourceInfo
 from podfit.client.resource import Resource, dynamic
 from podfit.core.selectors import Requirement, Selector, from_map
 

@@ -18,12 +18,13 @@ from podfit.api.core.v1.persistentvolumes.types import (
     PersistentVolume,
     PersistentVolumeSpec,
     VolumeNodeAffinity,
+    class_of,
 )
 from podfit.api.core.v1.pods.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.storage.v1.columns import DEFAULT_CLASS, is_default
-from podfit.api.storage.v1.types import StorageClass, class_of
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.client.resource import Resource
 from podfit.client.resource import dynamic as by_name
 from podfit.client.rest import Client

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.storage.v1.types import StorageClass, class_of
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, class_of
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from podfit.api.registry import ResourceInfo, resources
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import resources
 from podfit.client.resource import dynamic
 from podfit.client.rest import APPLY_PATCH, Client
 from podfit.core.errors import ApiError

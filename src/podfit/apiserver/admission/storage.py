@@ -5,10 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.types import CLASS_ANNOTATION, PersistentVolume, class_of
 from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.columns import is_default
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass, class_of
+from podfit.api.storage.v1.types import StorageClass
 from podfit.apiserver.admission.chain import Passive, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
 from podfit.apiserver.registry import stored

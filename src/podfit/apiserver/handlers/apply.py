@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import ObjectT
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.change import change, check_place

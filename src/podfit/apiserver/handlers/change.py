@@ -14,9 +14,9 @@ import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ObjectMeta, Preconditions
 from podfit.api.meta.validation.metadata import validate_any_update
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authz.authorize import Authorizer

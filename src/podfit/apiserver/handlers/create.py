@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object, ObjectT
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once

@@ -7,8 +7,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response, success, told

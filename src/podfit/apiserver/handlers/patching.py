@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import unknown_fields
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON, object_response, record_response
 from podfit.apiserver.handlers.options import ListOptions, revision_of

@@ -5,8 +5,8 @@ A record is decoded only as far as the selector needs: labels alone come from a 
 
 import msgspec
 
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.selector_text import parse_fields, parse_labels
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.registry import stored
 from podfit.core.errors import bad_request

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from podfit.api.meta.base import Document, Object
-from podfit.api.registry import Column, ResourceInfo
+from podfit.api.meta.resource_info import Column, ResourceInfo
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.representations import Representation, partial
 from podfit.core.errors import bad_request

@@ -11,7 +11,7 @@ import msgspec
 
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.tables import definitions, included, rows, table

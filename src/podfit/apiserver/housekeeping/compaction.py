@@ -11,7 +11,8 @@ from collections import deque
 from datetime import datetime
 
 from podfit.api.core.v1.events.types import Event
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry import stored
 from podfit.core.clock import Clock

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import podfit
 from podfit.api.meta.base import Document
-from podfit.api.registry import ResourceInfo, Subresource
+from podfit.api.meta.resource_info import ResourceInfo, Subresource
 
 MAJOR, MINOR = "1", "36"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.2+podfit.{podfit.__version__}"

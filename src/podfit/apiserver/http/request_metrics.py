@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypeAlias
 
-from podfit.api.registry import ALL_VERBS
+from podfit.api.meta.resource_info import ALL_VERBS
 from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.net.metrics import Distribution, Metrics, Series

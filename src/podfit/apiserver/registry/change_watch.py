@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.stored import prefix
 from podfit.core.errors import ApiError

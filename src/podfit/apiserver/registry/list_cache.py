@@ -14,7 +14,7 @@ from itertools import chain
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry import stored
 from podfit.net.wire import Pieces, Shared
 from podfit.store.protocol import Record

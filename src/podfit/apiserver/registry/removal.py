@@ -7,8 +7,8 @@ which it must have ended; its kubelet deletes it for good when it has. A namespa
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object, ObjectT
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.core.errors import conflict

@@ -15,7 +15,7 @@ from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.documents import MOST_BUILT_IN, MOST_OF_POD, MOST_VALUES, check_encoded
 from podfit.core import go_json

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from podfit.api.meta import codec
-from podfit.api.registry import Conversion, ResourceInfo
+from podfit.api.meta.resource_info import Conversion, ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.converting_store import ConvertingStore
 from podfit.store.decoded_cache import Remembered

@@ -16,8 +16,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, Struct
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import unknown_fields
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom, is_custom
 from podfit.api.structural.pruning import prune
 from podfit.apiserver.request import decoder_messages, protobuf

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.meta.base import Document
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.request.negotiation import JSON, YAML, accepts, negotiated, offers
 from podfit.apiserver.request.request_info import RequestInfo

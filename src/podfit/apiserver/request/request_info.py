@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo, Subresource, find
+from podfit.api.meta.resource_info import ResourceInfo, Subresource
+from podfit.api.registry import find
 from podfit.net.wire import Request
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import class_of
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import ResourceList
-from podfit.api.storage.v1.types import class_of
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native

@@ -6,12 +6,12 @@ import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, class_of
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.api.meta.selectors import holds, requirements
-from podfit.api.storage.v1.types import StorageClass, class_of
+from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import term_matches
 from podfit.decide.placement.view import NodeInfo, Refusal

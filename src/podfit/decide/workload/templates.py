@@ -6,7 +6,6 @@ from typing import NamedTuple
 from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
-from podfit.api.apps.v1.warnings import of_jobs, of_name, of_rest
 from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.core.v1.pods.templates import PodTemplate, PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
@@ -15,7 +14,8 @@ from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta.base import Object
 from podfit.api.structural.custom import Custom
 from podfit.api.structural.validation import finalizer_warnings
-from podfit.api.warnings import of_kind
+from podfit.api.warnings.of_kind import of_kind
+from podfit.api.warnings.workloads import of_jobs, of_name, of_rest
 
 
 class Placed(NamedTuple):

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.storage.v1.types import StorageClass, class_of
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, class_of
+from podfit.api.storage.v1.types import StorageClass
 from podfit.decide.placement.volumes import NO_PROVISIONER, SELECTED_NODE, WAITS, is_bound, is_for
 from podfit.decide.workload.events import NORMAL, WARNING, WorkloadEvent
 from podfit.decide.workload.volume_binding import OLD_PROVISIONER, PROVISIONER, best

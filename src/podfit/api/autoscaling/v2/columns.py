@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec, MetricStatus
-from podfit.api.columns import AGE, NAME, NONE, UNKNOWN, age
-from podfit.api.registry import Column
+from podfit.api.meta.columns import AGE, NAME, NONE, UNKNOWN, age
+from podfit.api.meta.resource_info import Column
 
 AUTOSCALER = (
     NAME,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from podfit.api.apps.v1.columns import PODS, SELECTOR, pods_of, selected
 from podfit.api.batch.v1.types import CronJob, Job
-from podfit.api.columns import AGE, NAME, NONE, age, since
-from podfit.api.registry import Column
+from podfit.api.core.v1.replication.columns import PODS, SELECTOR, pods_of, selected
+from podfit.api.meta.columns import AGE, NAME, NONE, age, since
+from podfit.api.meta.resource_info import Column
 from podfit.core.durations import human_duration
 from podfit.core.times import parse_time
 

@@ -6,5 +6,4 @@ persistentvolumes  volumes and claims
 nodes, namespaces, events, replication
 config             ConfigMaps, Secrets, ServiceAccounts
 limits             LimitRange, ResourceQuota
-resources.py       the entries of the table of resources
 """

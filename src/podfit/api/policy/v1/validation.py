@@ -2,13 +2,13 @@
 
 import re
 
-from podfit.api.apps.v1.validation.statuses import counts
 from podfit.api.core.v1.pods.validation.templates import at_most_all, int_or_percent
 from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import Condition
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import validate_selector
 from podfit.api.meta.validation.rules import Rules
+from podfit.api.meta.validation.statuses import counts
 from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podfit.core.fields import FieldError, duplicate, invalid, required, unsupported
 

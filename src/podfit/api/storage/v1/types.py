@@ -4,13 +4,9 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.topology import TopologySelectorTerm
 from podfit.api.meta.base import ATOMIC, SET_REPLACED, Object, Struct, always, keyed
 from podfit.api.meta.v1.types import ObjectMeta
-
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-"""Names the class of a volume or claim, as was done before they had a field for it."""
 
 
 class StorageClass(Object):
@@ -72,9 +68,3 @@ class CSINode(Object):
     api_version: str = always(default="storage.k8s.io/v1")
     metadata: ObjectMeta = always(default=ObjectMeta())
     spec: CSINodeSpec = always(default=CSINodeSpec())
-
-
-def class_of(claim: PersistentVolumeClaim) -> str:
-    """The name of its class, empty for none: what the old annotation says counts before the field, as upstream."""
-    named = claim.metadata.annotations.get(CLASS_ANNOTATION)
-    return named if named is not None else claim.spec.storage_class_name or ""

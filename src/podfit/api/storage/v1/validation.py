@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.persistentvolumes.claim_validation import claim_spec
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.types import CLASS_ANNOTATION, PersistentVolume
 from podfit.api.core.v1.persistentvolumes.validation import validate_volume, validate_volume_update
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.validation.resources import validate_overhead
@@ -19,7 +19,7 @@ from podfit.api.meta.validation.rules import Rules
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.api.storage.v1.csi_driver_validation import validate_driver, validate_driver_update
 from podfit.api.storage.v1.csi_node_validation import validate_csi_node, validate_csi_node_update
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, CSINode, StorageClass
+from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, too_long, unsupported
 from podfit.core.quantity import ZERO, Quantity
 

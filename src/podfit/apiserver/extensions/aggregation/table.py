@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition, APIServiceStatus
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.aggregation import discovery
 from podfit.apiserver.extensions.aggregation.followed_services import Neighbours

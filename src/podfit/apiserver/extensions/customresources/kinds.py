@@ -16,10 +16,10 @@ from podfit.api.apiextensions.v1.types import (
     holds,
     storage_version,
 )
-from podfit.api.autoscaling.scale import SCALE
-from podfit.api.columns import NAME, since
+from podfit.api.kinds.scale import SCALE
 from podfit.api.meta import codec
-from podfit.api.registry import STATUS, Column, ResourceInfo
+from podfit.api.meta.columns import NAME, since
+from podfit.api.meta.resource_info import STATUS, Column, ResourceInfo
 from podfit.api.structural.custom import Custom, Declared, custom_type
 from podfit.api.structural.jsonpath import led_to
 

@@ -14,7 +14,8 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from podfit.api.apiextensions.v1.types import CLEANUP, ESTABLISHED, CustomResourceDefinition, holds
-from podfit.api.registry import ResourceInfo, info_for, resources
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import info_for, resources
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.customresources.deletion import release, remove_all, until_empty
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo, entries, kept_as

@@ -8,11 +8,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.kinds.policy import EVICTION
 from podfit.api.meta.base import Document, Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.policy.v1.resources import EVICTION
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import success, told

@@ -12,16 +12,16 @@ import msgspec
 import msgspec.structs
 from msgspec.structs import replace
 
-from podfit.api.apps.v1.columns import pairs
-from podfit.api.autoscaling.scale import SCALE_INFO
 from podfit.api.autoscaling.v1.types import Scale, ScaleSpec, ScaleStatus
+from podfit.api.core.v1.replication.columns import pairs
 from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.kinds.scale import SCALE_INFO
 from podfit.api.meta import codec, selectors
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ManagedFieldsEntry, ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import nonnegative, validate_meta
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom, is_custom
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context

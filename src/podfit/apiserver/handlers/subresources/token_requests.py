@@ -16,8 +16,9 @@ from podfit.api.core.v1.config.types import Secret, ServiceAccount
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.api.registry import ResourceInfo, info_for
+from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.context import Attributes, Context

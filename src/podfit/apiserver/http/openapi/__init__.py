@@ -7,7 +7,7 @@ first asked for; their hashes are part of their addresses or their etags, so a c
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.http.openapi import v2, v3
 from podfit.apiserver.request.negotiation import negotiated
 from podfit.core.errors import ApiError

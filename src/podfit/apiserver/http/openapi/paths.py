@@ -7,8 +7,8 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Binding
 from podfit.api.meta.base import Document, Struct
+from podfit.api.meta.resource_info import ResourceInfo, Subresource
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.registry import ResourceInfo, Subresource
 from podfit.apiserver.handlers.patching import JSON_PATCH, PATCHES, STRATEGIC_PATCH
 from podfit.apiserver.http.openapi.schemas import schema_name
 from podfit.apiserver.request.negotiation import JSON, YAML

@@ -12,8 +12,8 @@ from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.meta import codec
 from podfit.api.meta.base import INT32, Document, Listing, MicroTime, Named, Object, Struct, Time
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom
 from podfit.apiserver.http.openapi.descriptions import DESCRIPTIONS, OF_ALL
 from podfit.apiserver.http.openapi.required import required

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.http.openapi.paths import Operation, Parameter, Path, paths
 from podfit.apiserver.http.openapi.schemas import Schemas, schema_name

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from podfit.api.meta.base import Document
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.http.openapi.paths import Operation, Parameter, Path, paths
 from podfit.apiserver.http.openapi.schemas import Schemas

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
 from podfit.api.meta.member import Member
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ManagedFieldsEntry
-from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.registry.apply.check import objections
 from podfit.apiserver.registry.apply.compare import compared, existing, fields_of

@@ -6,7 +6,7 @@ Only for the manager that kubectl calls itself: who applies under another name h
 import msgspec
 
 from podfit.api.meta.base import Document
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry.apply.compare import changed, fields_of
 from podfit.apiserver.registry.apply.sets import Tree, without
 from podfit.core import go_json

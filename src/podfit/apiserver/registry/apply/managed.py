@@ -16,9 +16,9 @@ from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.member import Kind
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import members
 from podfit.api.meta.v1.types import ManagedFieldsEntry
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.apply.compare import changed, compared, surviving
 from podfit.apiserver.registry.apply.differing import differing
 from podfit.apiserver.registry.apply.sets import (

@@ -11,7 +11,7 @@ from podfit.api.apiextensions.v1.types import (
     storage_version,
 )
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry.strategies.strategy import (
     DeleteStrategy,
     Strategy,

@@ -8,7 +8,7 @@ from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.apps.v1.deployments import Deployment
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry.strategies.strategy import (
     Strategy,
     UpdateStrategy,

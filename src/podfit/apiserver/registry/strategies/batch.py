@@ -4,8 +4,8 @@ from typing import Any
 
 from podfit.api.batch.v1.types import Job
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, new_object
 from podfit.core.features import FeatureGates
 from podfit.decide.workload.workloads import new_job

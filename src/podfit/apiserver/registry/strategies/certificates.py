@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.certificates.v1.validation import validate_approval
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.validation import validate_create, validate_status
 from podfit.apiserver.registry.strategies.strategy import Strategy, UpdateStrategy
 from podfit.core.features import FeatureGates

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry.strategies.strategy import Strategy, UpdateStrategy
 from podfit.core.features import FeatureGates
 

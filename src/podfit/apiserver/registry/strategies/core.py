@@ -12,7 +12,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, Persist
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.storage.v1.defaults import with_sources
 from podfit.apiserver.registry.service_allocation import created, updated
 from podfit.apiserver.registry.strategies import pods

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import Custom
 from podfit.apiserver.registry.custom_scale import only_rescaled
 from podfit.apiserver.registry.strategies.strategy import Strategy, UpdateStrategy, status_errors

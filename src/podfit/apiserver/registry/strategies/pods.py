@@ -9,8 +9,8 @@ from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import GATED, Pod, PodCondition, PodStatus
 from podfit.api.core.v1.pods.validation import status, updates
 from podfit.api.core.v1.pods.validation.deprecations import with_app_armor
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, UpdateStrategy
 from podfit.apiserver.request.legacy_options import POD_UPDATES, STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import is_only_a_resize

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from podfit.api import validation
 from podfit.api.meta.base import Object
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.registry.apply.sets import Tree
 from podfit.apiserver.request.legacy_options import Legacy
 from podfit.core.errors import conflict

@@ -15,10 +15,10 @@ from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.authentication.v1.types import TokenRequest
 from podfit.api.autoscaling.v1.types import Scale
 from podfit.api.core.v1.pods.types import Binding
-from podfit.api.kinds import DECLARED
 from podfit.api.meta.base import MicroTime, Named, Struct, Time
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction
+from podfit.api.registry import DECLARED
 from podfit.apiserver.request.protobuf.numbers import Numbers, published
 from podfit.apiserver.request.protobuf.wire import (
     BINARY,

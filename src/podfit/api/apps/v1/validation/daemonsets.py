@@ -1,7 +1,6 @@
 """Daemon sets and controller revisions."""
 
 from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet
-from podfit.api.apps.v1.validation.statuses import collisions, counts
 from podfit.api.core.v1.pods.validation.templates import (
     always_restarted,
     at_most_all,
@@ -15,6 +14,7 @@ from podfit.api.meta.base import Object
 from podfit.api.meta.selectors import is_empty
 from podfit.api.meta.validation.metadata import immutable, nonnegative, validate_selector
 from podfit.api.meta.validation.rules import Rules
+from podfit.api.meta.validation.statuses import collisions, counts
 from podfit.core.fields import FieldError, invalid, required, unsupported
 
 _STRATEGIES = ("RollingUpdate", "OnDelete")

@@ -8,7 +8,6 @@ from podfit.api.apps.v1.deployments import (
     ReplicaSetSpec,
     RollingUpdateDeployment,
 )
-from podfit.api.apps.v1.validation.statuses import at_most_replicas, collisions, counts
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.validation.templates import (
     always_restarted,
@@ -25,6 +24,7 @@ from podfit.api.meta.selectors import is_usable
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.meta.validation.metadata import immutable, nonnegative
 from podfit.api.meta.validation.rules import Rules
+from podfit.api.meta.validation.statuses import at_most_replicas, collisions, counts
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
 _STRATEGIES = ("Recreate", "RollingUpdate")

@@ -8,7 +8,6 @@ from podfit.api.apps.v1.statefulsets import (
     StatefulSetSpec,
     StatefulSetUpdateStrategy,
 )
-from podfit.api.apps.v1.validation.statuses import at_most_replicas, collisions, counts
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.validation.templates import (
     always_restarted,
@@ -26,6 +25,7 @@ from podfit.api.meta.selectors import is_usable
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import nonnegative
 from podfit.api.meta.validation.rules import Rules
+from podfit.api.meta.validation.statuses import at_most_replicas, collisions, counts
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
 _POLICIES = ("OrderedReady", "Parallel")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from podfit.api.apps.v1.validation.statuses import counts
 from podfit.api.batch.v1.types import Job, JobCondition
 from podfit.api.batch.v1.validation.job_policies import count_indexes, without_value
+from podfit.api.meta.validation.statuses import counts
 from podfit.core.fields import FieldError, duplicate, invalid, required
 from podfit.core.times import parse_time
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from podfit.api.columns import name_of, since, wide
 from podfit.api.core.v1.events.types import Event, EventSource
-from podfit.api.registry import Column
+from podfit.api.meta.columns import name_of, since, wide
+from podfit.api.meta.resource_info import Column
 
 EVENT = (
     Column("Last Seen", description="Time since the event happened last."),

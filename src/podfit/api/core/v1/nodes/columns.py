@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from podfit.api.columns import AGE, NAME, NONE, UNKNOWN, age, name_of, wide
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.registry import Column
+from podfit.api.meta.columns import AGE, NAME, NONE, UNKNOWN, age, name_of, wide
+from podfit.api.meta.resource_info import Column
 
 NODE = (
     NAME,

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import field
 
 from podfit.api.core.v1 import storage_sources as storage
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.affinity import NodeSelector
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.base import GRANULAR, Object, ResourceList, Struct, Time, always
@@ -67,3 +68,13 @@ class PersistentVolume(Object):
     metadata: ObjectMeta = always(default=ObjectMeta())
     spec: PersistentVolumeSpec = always(default=PersistentVolumeSpec())
     status: PersistentVolumeStatus = always(default=PersistentVolumeStatus())
+
+
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+"""Names the class of a volume or claim, as was done before they had a field for it."""
+
+
+def class_of(claim: PersistentVolumeClaim) -> str:
+    """The name of its class, empty for none: what the old annotation says counts before the field, as upstream."""
+    named = claim.metadata.annotations.get(CLASS_ANNOTATION)
+    return named if named is not None else claim.spec.storage_class_name or ""

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from podfit.api.columns import AGE, NAME, NONE, age, since, wide
 from podfit.api.core.v1.pods.aggregate import sidecar_names
 from podfit.api.core.v1.pods.container_status import ContainerStateTerminated, ContainerStatus
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.registry import Column
+from podfit.api.meta.columns import AGE, NAME, NONE, age, since, wide
+from podfit.api.meta.resource_info import Column
 
 POD = (
     NAME,

@@ -1,12 +1,12 @@
 """Replication controllers and pod templates."""
 
-from podfit.api.apps.v1.validation.statuses import at_most_replicas, counts
 from podfit.api.core.v1.pods.templates import PodTemplate
 from podfit.api.core.v1.pods.validation.templates import always_restarted, unmatched, validate_template
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta.base import Object
 from podfit.api.meta.validation.metadata import nonnegative
 from podfit.api.meta.validation.rules import Rules
+from podfit.api.meta.validation.statuses import at_most_replicas, counts
 from podfit.core.fields import FieldError, invalid, required
 
 

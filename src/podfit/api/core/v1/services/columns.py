@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 
-from podfit.api.columns import AGE, NAME, NONE, age, wide
-from podfit.api.core.v1.services.types import Endpoints, LoadBalancerIngress, Service, ServicePort, ServiceSpec
-from podfit.api.discovery.v1.types import EndpointPort, EndpointSlice
-from podfit.api.networking.v1.types import IngressLoadBalancerIngress
-from podfit.api.registry import Column
+from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort, ServiceSpec
+from podfit.api.meta.columns import AGE, NAME, NONE, age, wide
+from podfit.api.meta.resource_info import Column
 
 _SHOWN = 3
 
@@ -46,7 +44,17 @@ def _external(service: Service) -> str:
     return ",".join(filter(None, (balanced(service.status.load_balancer.ingress), given))) or "<pending>"
 
 
-def balanced(points: Sequence[LoadBalancerIngress | IngressLoadBalancerIngress]) -> str:
+class Addressed(Protocol):
+    """A place where a load balancer takes traffic: of a Service or of an Ingress."""
+
+    @property
+    def ip(self) -> str: ...
+
+    @property
+    def hostname(self) -> str: ...
+
+
+def balanced(points: Sequence[Addressed]) -> str:
     """Where load balancers take traffic, each place once; never shortened, as only clients know their width."""
     return ",".join(sorted({point.ip or point.hostname for point in points} - {""}))
 
@@ -82,29 +90,3 @@ def shortened(values: Sequence[str]) -> str:
     """The first three, and how many more there are."""
     text = ",".join(values[:_SHOWN])
     return f"{text} + {len(values) - _SHOWN} more..." if len(values) > _SHOWN else text
-
-
-SLICE = (
-    NAME,
-    Column("AddressType", description="What kind of addresses it holds."),
-    Column("Ports", description="The ports of each endpoint."),
-    Column("Endpoints", description="The addresses."),
-    AGE,
-)
-
-
-def slice_row(slice_: EndpointSlice, now: str) -> list[Any]:
-    addresses = [text for endpoint in (slice_.endpoints or ()) for text in endpoint.addresses]
-    return [
-        slice_.metadata.name,
-        slice_.address_type,
-        shortened([_slice_port(port) for port in (slice_.ports or ())]) or "<unset>",
-        shortened(addresses) or "<unset>",
-        age(slice_, now),
-    ]
-
-
-def _slice_port(port: EndpointPort) -> str:
-    if port.port is not None:
-        return str(port.port)
-    return "*" if port.name is None else port.name

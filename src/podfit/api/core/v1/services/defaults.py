@@ -15,8 +15,6 @@ from podfit.api.core.v1.services.types import (
     ServiceStatus,
     SessionAffinityConfig,
 )
-from podfit.api.discovery.v1.types import EndpointPort as SlicePort
-from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.base import Object
 from podfit.api.meta.defaulting import change, fill, inside
 
@@ -79,16 +77,4 @@ def _endpoint_port(port: EndpointPort) -> EndpointPort:
     return fill(port, protocol="TCP")
 
 
-def _slice(slice_: EndpointSlice) -> EndpointSlice:
-    return inside(slice_, ports=_slice_port)
-
-
-def _slice_port(port: SlicePort) -> SlicePort:
-    return fill(port, name="", protocol="TCP")
-
-
-DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
-    Service: _service,
-    Endpoints: _endpoints,
-    EndpointSlice: _slice,
-}
+DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {Service: _service, Endpoints: _endpoints}

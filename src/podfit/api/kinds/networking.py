@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from podfit.api.columns import AGE, NAME, NONE, age
 from podfit.api.core.v1.services.columns import balanced
 from podfit.api.meta import selectors
+from podfit.api.meta.columns import AGE, NAME, NONE, age
+from podfit.api.meta.resource_info import STATUS, Column, ResourceInfo
 from podfit.api.networking.v1.types import Ingress, IngressClass, IngressRule, NetworkPolicy
-from podfit.api.registry import STATUS, Column, ResourceInfo
 
 _GROUP = "networking.k8s.io"
 _HOSTS = 3

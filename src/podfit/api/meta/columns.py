@@ -3,7 +3,7 @@
 from typing import Any
 
 from podfit.api.meta.base import Object
-from podfit.api.registry import Column
+from podfit.api.meta.resource_info import Column
 from podfit.core.durations import human_duration
 from podfit.core.times import parse_time
 

@@ -1,8 +1,8 @@
 """The resource entry of CustomResourceDefinition."""
 
 from podfit.api.apiextensions.v1.types import GROUP, CustomResourceDefinition
-from podfit.api.columns import DATED, dated_row
-from podfit.api.registry import STATUS, ResourceInfo
+from podfit.api.meta.columns import DATED, dated_row
+from podfit.api.meta.resource_info import STATUS, ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(

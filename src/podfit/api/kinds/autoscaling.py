@@ -4,7 +4,7 @@ from podfit.api.autoscaling.conversion import to_v1, to_v2
 from podfit.api.autoscaling.v1 import types as v1
 from podfit.api.autoscaling.v2 import columns
 from podfit.api.autoscaling.v2 import types as v2
-from podfit.api.registry import STATUS, Conversion, ResourceInfo
+from podfit.api.meta.resource_info import STATUS, Conversion, ResourceInfo
 
 _SECOND = ResourceInfo(
     type=v2.HorizontalPodAutoscaler,

@@ -2,7 +2,7 @@
 
 from podfit.api.batch.v1 import columns
 from podfit.api.batch.v1.types import CronJob, Job
-from podfit.api.registry import STATUS, ResourceInfo
+from podfit.api.meta.resource_info import STATUS, ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(

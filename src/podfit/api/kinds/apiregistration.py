@@ -3,8 +3,8 @@
 from typing import Any
 
 from podfit.api.apiregistration.v1.types import APIService
-from podfit.api.columns import AGE, NAME, age
-from podfit.api.registry import STATUS, Column, ResourceInfo
+from podfit.api.meta.columns import AGE, NAME, age
+from podfit.api.meta.resource_info import STATUS, Column, ResourceInfo
 
 _COLUMNS = (
     NAME,

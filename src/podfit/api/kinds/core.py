@@ -1,29 +1,71 @@
 """The kinds of the core group."""
 
-from podfit.api.apps.v1.columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
-from podfit.api.autoscaling.scale import SCALE
-from podfit.api.columns import DATED, NAMED, dated_row, named_row
-from podfit.api.core.v1.config.columns import CONFIG_MAP, SECRET, config_map_row, secret_row
+from typing import Any
+
 from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.v1.events.columns import EVENT, event_row
 from podfit.api.core.v1.events.types import Event
-from podfit.api.core.v1.limits.columns import QUOTA, quota_row
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
-from podfit.api.core.v1.namespaces.columns import NAMESPACE, namespace_row
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.columns import NODE, node_row
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.columns import CLAIM, VOLUME, claim_row, volume_row
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.columns import POD, pod_row, pod_row_conditions
 from podfit.api.core.v1.pods.templates import PodTemplate
 from podfit.api.core.v1.pods.types import Binding, Pod
+from podfit.api.core.v1.replication.columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.core.v1.services.types import Endpoints, Service
-from podfit.api.policy.v1.resources import EVICTION
-from podfit.api.registry import STATUS, ResourceInfo, Subresource
-from podfit.api.storage.v1.columns import CLAIM, VOLUME, claim_row, volume_row
+from podfit.api.kinds.policy import EVICTION
+from podfit.api.kinds.scale import SCALE
+from podfit.api.meta.columns import AGE, DATED, NAME, NAMED, age, dated_row, name_of, named_row
+from podfit.api.meta.resource_info import STATUS, Column, ResourceInfo, Subresource
+from podfit.core.quantity import ZERO
+
+CONFIG_MAP = (NAME, Column("Data", description="How many entries it has."), AGE)
+
+
+def config_map_row(config: ConfigMap, now: str) -> list[Any]:
+    return [name_of(config), len(config.data) + len(config.binary_data), age(config, now)]
+
+
+SECRET = (
+    NAME,
+    Column("Type", description="What the secret is for."),
+    Column("Data", description="How many entries it has."),
+    AGE,
+)
+
+
+def secret_row(secret: Secret, now: str) -> list[Any]:
+    return [name_of(secret), secret.type, len(secret.data), age(secret, now)]
+
+
+NAMESPACE = (NAME, Column("Status", description="Active, or Terminating while its contents are deleted."), AGE)
+
+
+def namespace_row(namespace: Namespace, now: str) -> list[Any]:
+    return [name_of(namespace), namespace.status.phase, age(namespace, now)]
+
+
+QUOTA = (
+    NAME,
+    Column("Request", description="Used and allowed, of everything but limits."),
+    Column("Limit", description="Used and allowed, of limits."),
+    AGE,
+)
+
+
+def quota_row(quota: ResourceQuota, now: str) -> list[Any]:
+    status = quota.status
+    cells = {name: f"{name}: {status.used.get(name, ZERO)}/{hard}" for name, hard in sorted(status.hard.items())}
+    limits = [text for name, text in cells.items() if name.startswith("limits.")]
+    requests = [text for name, text in cells.items() if not name.startswith("limits.")]
+    return [name_of(quota), ", ".join(requests), ", ".join(limits), age(quota, now)]
+
 
 PROXIED = ("create", "delete", "get", "patch", "update")
 

@@ -4,8 +4,9 @@ from podfit.api.apps.v1 import columns
 from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
-from podfit.api.autoscaling.scale import SCALE
-from podfit.api.registry import STATUS, ResourceInfo
+from podfit.api.core.v1.replication.columns import REPLICAS
+from podfit.api.kinds.scale import SCALE
+from podfit.api.meta.resource_info import STATUS, ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
@@ -49,7 +50,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         categories=("all",),
         subresources=(SCALE, STATUS),
         counted=lambda o: o.spec,
-        columns=columns.REPLICAS,
+        columns=REPLICAS,
         row=columns.replica_set_row,
     ),
     ResourceInfo(

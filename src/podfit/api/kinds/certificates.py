@@ -3,8 +3,8 @@
 from typing import Any
 
 from podfit.api.certificates.v1.types import APPROVED, DENIED, FAILED, GROUP, CertificateSigningRequest
-from podfit.api.columns import AGE, NAME, NONE, age
-from podfit.api.registry import STATUS, Column, ResourceInfo, Subresource
+from podfit.api.meta.columns import AGE, NAME, NONE, age
+from podfit.api.meta.resource_info import STATUS, Column, ResourceInfo, Subresource
 from podfit.core.durations import human_duration
 
 _COLUMNS = (

@@ -10,7 +10,7 @@ from podfit.api.authorization.v1.types import (
     SubjectAccessReview,
 )
 from podfit.api.meta.base import Object
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 
 
 def _review(kind: type[Object], group: str, *, namespaced: bool = False) -> ResourceInfo:

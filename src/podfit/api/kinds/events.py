@@ -1,9 +1,9 @@
 """The kind of events.k8s.io, which is stored as the core group's."""
 
-from podfit.api.core.v1 import resources as core
 from podfit.api.core.v1.events.columns import EVENT, event_row
 from podfit.api.events.v1.types import Event, from_core, to_core
-from podfit.api.registry import Conversion, ResourceInfo
+from podfit.api.kinds import core
+from podfit.api.meta.resource_info import Conversion, ResourceInfo
 
 _STORED = next(info for info in core.KINDS if info.resource == "events")
 

@@ -1,9 +1,30 @@
 """The kinds of rbac.authorization.k8s.io."""
 
-from podfit.api.columns import DATED, dated_row
-from podfit.api.rbac.v1.columns import BINDING, binding_row
+from typing import Any
+
+from podfit.api.meta.columns import AGE, DATED, NAME, age, dated_row, name_of, wide
+from podfit.api.meta.resource_info import Column, ResourceInfo
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
-from podfit.api.registry import ResourceInfo
+
+BINDING = (
+    NAME,
+    Column("Role", description="The role that is granted."),
+    AGE,
+    wide("Users", "Users who get it."),
+    wide("Groups", "Groups who get it."),
+    wide("ServiceAccounts", "Service accounts that get it."),
+)
+
+
+def binding_row(binding: RoleBinding | ClusterRoleBinding, now: str) -> list[Any]:
+    by_kind: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in binding.subjects:
+        account = subject.kind == "ServiceAccount"
+        by_kind.setdefault(subject.kind, []).append(f"{subject.namespace}/{subject.name}" if account else subject.name)
+    ref = binding.role_ref
+    subjects = [", ".join(by_kind[kind]) for kind in ("User", "Group", "ServiceAccount")]
+    return [name_of(binding), f"{ref.kind}/{ref.name}", age(binding, now), *subjects]
+
 
 _GROUP = "rbac.authorization.k8s.io"
 

@@ -1,8 +1,17 @@
 """The kinds of node.k8s.io."""
 
+from typing import Any
+
+from podfit.api.meta.columns import AGE, NAME, age
+from podfit.api.meta.resource_info import Column, ResourceInfo
 from podfit.api.node.v1.types import RuntimeClass
-from podfit.api.registry import ResourceInfo
-from podfit.api.storage.v1.columns import RUNTIME, runtime_row
+
+RUNTIME = (NAME, Column("Handler", description="The node's own name for it."), AGE)
+
+
+def runtime_row(runtime: RuntimeClass, now: str) -> list[Any]:
+    return [runtime.metadata.name, runtime.handler, age(runtime, now)]
+
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(

@@ -8,9 +8,9 @@ from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.meta.base import Object
 
 _ENFORCED = "kubernetes.io/enforce-mountable-secrets"
-_STORAGE, _ADDRESSES = "podfit.api.storage.v1.warnings", "podfit.api.core.v1.services.warnings"
+_STORAGE, _ADDRESSES = "podfit.api.warnings.storage", "podfit.api.warnings.addresses"
 _MODULES = {
-    "podfit.api.core.v1.config.types": "podfit.api.core.v1.config.warnings",
+    "podfit.api.core.v1.config.types": "podfit.api.warnings.config",
     "podfit.api.core.v1.nodes.types": _STORAGE,
     "podfit.api.core.v1.persistentvolumes.claims": _STORAGE,
     "podfit.api.core.v1.persistentvolumes.types": _STORAGE,

@@ -1,6 +1,6 @@
 """The kinds of storage.k8s.io."""
 
-from podfit.api.registry import ResourceInfo
+from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.storage.v1.columns import CLASS, CSI_NODE, DRIVER, class_row, csi_node_row, driver_row
 from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
 

@@ -6,12 +6,12 @@ from typing import Any
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claim_validation import claim_warnings
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.types import CLASS_ANNOTATION, PersistentVolume
 from podfit.api.core.v1.pods.validation.deprecations import NODE_LABELS
-from podfit.api.core.v1.services.warnings import of_networks
 from podfit.api.meta.base import Object
 from podfit.api.node.v1.types import RuntimeClass
-from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, StorageClass
+from podfit.api.storage.v1.types import CSIDriver, StorageClass
+from podfit.api.warnings.addresses import of_networks
 
 MOUNT_ANNOTATION = "volume.beta.kubernetes.io/mount-options"
 _ANNOTATIONS = {
