@@ -31,7 +31,7 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
 from podfit.net.wire import Identity
-from podfit.process.stores import embedded_store
+from podfit.process.control.stores import embedded_store
 
 
 async def serve(directory: Path, profile: bool) -> None:

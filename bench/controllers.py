@@ -25,7 +25,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 
 NAMESPACE = "default"
 TICK = os.sysconf("SC_CLK_TCK")

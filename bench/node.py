@@ -29,8 +29,8 @@ from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
-from podfit.process.data_dir import DataDir
-from podfit.process.node_runtime import cgroup_layout
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
 
 BURSTS = (1, 10, 50)
 LIMITS = range(150, 190)  # millicores, in turn, so that every burst changes every pod; they start with 200

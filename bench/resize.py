@@ -25,8 +25,8 @@ from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
-from podfit.process.data_dir import DataDir
-from podfit.process.node_runtime import cgroup_layout
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
 
 MI = 2**20
 GLANCE = 0.0002  # seconds between two looks at the kernel's file

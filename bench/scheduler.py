@@ -36,11 +36,11 @@ from podfit.net.event_loop import run
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
-from podfit.process.apiserver import ApiServerComponent
-from podfit.process.data_dir import DataDir
+from podfit.process.control.apiserver import ApiServerComponent
+from podfit.process.control.scheduler import scheduler_loops
+from podfit.process.data.data_dir import DataDir
 from podfit.process.identities import ADMIN
 from podfit.process.options import ApiServerOptions, SchedulerOptions
-from podfit.process.scheduler import scheduler_loops
 
 ROOM = {name: Quantity.parse(text) for name, text in {"cpu": "32", "memory": "256Gi", "pods": "110"}.items()}
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

@@ -11,8 +11,8 @@ WORDS = ("random", "secrets", "uuid")
 OWNERS = {
     "net/system.py": "the machine's, and that of a seed",
     "net/http_intake.py": "secret: the path by which the server asks itself whether it is there",
-    "process/machine.py": "nothing is made of it: whether the kernel could give any is what is asked",
-    "process/bootstrap.py": "secret: tokens with which machines join",
+    "process/node/machine.py": "nothing is made of it: whether the kernel could give any is what is asked",
+    "process/control/bootstrap.py": "secret: tokens with which machines join",
     "store/encrypted.py": "nonces of encryption at rest, which no two values may share",
 }
 

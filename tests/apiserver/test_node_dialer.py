@@ -20,7 +20,7 @@ from podfit.net.tls import KeyPair, server_context
 from podfit.net.websocket import WebSocket, shake_hands
 from podfit.net.wire import Duplex, Request, Response
 from podfit.net.x509 import certificate_identity
-from podfit.process.node_connections import NodeConnections
+from podfit.process.control.apiserver import NodeConnections
 from support.access import send
 from support.requests import REQUESTS, body, request
 from support.server import Server, running_server

@@ -12,7 +12,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.housekeeping.server_leases import DEAD_SECONDS, LOOK_SECONDS, PREFIX, Servers
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
-from podfit.process.stores import passing_store
+from podfit.process.control.stores import passing_store
 from podfit.store.protocol import Page, Store, StoreUnavailable
 from support.clock import FakeClock
 

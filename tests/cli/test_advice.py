@@ -13,7 +13,7 @@ from podfit.answers.facts.commands import Commands
 from podfit.cli.app import run
 from podfit.client.kubeconfig import Access
 from podfit.client.kubeconfig_edit import standalone
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 
 
 def advised(text: str) -> list[list[str]]:

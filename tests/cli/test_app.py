@@ -11,7 +11,7 @@ import pytest
 from podfit import __version__
 from podfit.cli import exits
 from podfit.cli.app import IMAGE_HELP, VERBS, run
-from podfit.process.release import described
+from podfit.process.data.release import described
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

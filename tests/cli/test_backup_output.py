@@ -10,8 +10,8 @@ import yaml
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.process.backup import KEYS
-from podfit.process.data_dir import DataDir
+from podfit.process.data.backup import KEYS
+from podfit.process.data.data_dir import DataDir
 from podfit.store.sqlite import sqlite_store
 
 Captured = pytest.CaptureFixture[str]

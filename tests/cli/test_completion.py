@@ -9,7 +9,7 @@ import pytest
 
 from podfit.cli import exits
 from podfit.cli.app import VERBS, run
-from podfit.process.release import described
+from podfit.process.data.release import described
 
 
 @pytest.mark.parametrize(

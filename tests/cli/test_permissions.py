@@ -11,8 +11,8 @@ import pytest
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.kubelet.volumes.mounter import TmpfsMounter
-from podfit.process.data_dir import DataDir
-from podfit.process.running_process import exclusive
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.running_process import exclusive
 from support.up import PODFIT, Up
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and mount")

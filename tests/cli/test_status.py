@@ -16,7 +16,7 @@ import yaml
 from podfit.cli import status
 from podfit.cli.app import run
 from podfit.kubelet.runtime.containerd import Places
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.inspect import NodeReport, Report
 from support.terminal import podfit
 

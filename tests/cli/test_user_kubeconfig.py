@@ -13,8 +13,8 @@ from podfit.cli import exits
 from podfit.client.kubeconfig import load
 from podfit.net.system import SystemClock
 from podfit.process.access import publish, take_back
-from podfit.process.apiserver import ApiServerProcess
-from podfit.process.data_dir import DataDir
+from podfit.process.control.apiserver import ApiServerProcess
+from podfit.process.data.data_dir import DataDir
 from podfit.process.options import ApiServerOptions
 from support.up import PODFIT, Answer, run
 

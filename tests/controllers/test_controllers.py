@@ -35,7 +35,7 @@ from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
 from podfit.net.wire import Identity
-from podfit.process.controllers import controllers, garbage_collection
+from podfit.process.control.controllers import controllers, garbage_collection
 from podfit.process.identities import MANAGER, controller
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store

@@ -21,8 +21,8 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.client.informers import Informers
 from podfit.core.errors import ApiError
+from podfit.process.control.workloads import workloads
 from podfit.process.options import CONTROLLERS, MAKERS
-from podfit.process.workloads import workloads
 from support.clock import FakeClock
 from support.killed_controllers import LABELS, Node, controllers, until, versions, workload
 from support.server import Server, running_server

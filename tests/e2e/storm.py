@@ -24,8 +24,8 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
-from podfit.process.data_dir import DataDir
-from podfit.process.node_runtime import cgroup_layout
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
 from support.eventually import eventually_async
 from support.parts import containerd_pid
 from support.up import Up, manifest, resources, running, settled

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podfit.process.service_manager import BOOTED
+from podfit.process.node.cluster_node import BOOTED
 from support.eventually import process_ended
 from support.up import Up, manifest, running
 

@@ -29,7 +29,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.kubeconfig import Access, load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.process.stores import etcd_store
+from podfit.process.control.stores import etcd_store
 from podfit.store.etcd.options import EtcdOptions
 from podfit.store.protocol import Change
 from support.apiserver_processes import ApiProcess

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.process.stores import etcd_store
+from podfit.process.control.stores import etcd_store
 from podfit.store.etcd.options import EtcdOptions
 from support.etcd import etcd_cluster
 from support.up import Up, manifest, running

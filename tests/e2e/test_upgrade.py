@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from podfit.process.release import described
+from podfit.process.data.release import described
 from support.eventually import eventually
 from support.history import program
 from support.up import IMAGE, STAY, Up, manifest, resources, running

@@ -15,8 +15,8 @@ import pytest
 
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
-from podfit.process.data_dir import DataDir
-from podfit.process.node_runtime import cgroup_layout
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
 from support.eventually import eventually
 from support.machine import Snapshot
 from support.postgresql import Database

@@ -26,9 +26,9 @@ from podfit.net.http_client import HttpsClient
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Identity, Request
-from podfit.process.apiserver import ApiServerProcess
-from podfit.process.data_dir import DataDir
-from podfit.process.metrics_process import MetricsServerOptions, MetricsServerProcess
+from podfit.process.control.apiserver import ApiServerProcess
+from podfit.process.control.metrics_process import MetricsServerOptions, MetricsServerProcess
+from podfit.process.data.data_dir import DataDir
 from podfit.process.options import ApiServerOptions
 
 ROOT = "/apis/metrics.k8s.io/v1beta1"

@@ -15,8 +15,8 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.metrics.tables import table, wants_table
 from podfit.net.wire import Request
-from podfit.process.data_dir import DataDir
-from podfit.process.metrics_server import MANY_NODES, interval
+from podfit.process.control.metrics_server import MANY_NODES, interval
+from podfit.process.data.data_dir import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster as Composed
 from podfit.testing.cluster import Cluster

@@ -9,8 +9,8 @@ import pytest
 
 from podfit.net import addresses
 from podfit.net.http_client import HttpsClient
-from podfit.process.data_dir import DataDir
-from podfit.process.kubelet_config import kubelet_config
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.kubelet_config import kubelet_config
 from podfit.process.options import ApiServerOptions, UpOptions
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from podfit.process import backup as module
-from podfit.process.backup import back_up, check_target, restore
-from podfit.process.data_dir import DataDir
+from podfit.process.data import backup as module
+from podfit.process.data.backup import back_up, check_target, restore
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.running_process import exclusive
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.running_process import exclusive
 from podfit.store.protocol import Compacted, Record
 from podfit.store.sqlite import sqlite_store
 

@@ -10,7 +10,7 @@ from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import FitScoring, Strategy
-from podfit.process.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
+from podfit.process.control.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
 from podfit.process.errors import UsageError
 from podfit.process.options import ControllersOptions, SchedulerOptions, SchedulerProfile
 

@@ -14,8 +14,8 @@ from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.process import data_state
-from podfit.process.data_dir import DataDir
+from podfit.process.data import state as data_state
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podfit.process.data_dir import DataDir
-from podfit.process.data_version import STEPS, DataVersion, read_version, take_over
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.release import described
+from podfit.process.data.version import STEPS, DataVersion, read_version, take_over
 from podfit.process.errors import MachineError
-from podfit.process.release import described
 
 
 class Killed(BaseException):

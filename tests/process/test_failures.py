@@ -23,10 +23,10 @@ from podfit.kubelet.runtime.protocol import Images
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.supervisor import EndedUnexpectedly
 from podfit.net.wire import Identity, Request
-from podfit.process.data_dir import DataDir
+from podfit.process.control.stores import passing_store
+from podfit.process.data.data_dir import DataDir
 from podfit.process.foreground import run_until_stopped
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
-from podfit.process.stores import passing_store
 from podfit.process.up import Cluster
 from podfit.scheduler.scheduler import Scheduler
 

@@ -12,9 +12,9 @@ from podfit.decide.node.pressure import DEFAULT, parse
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.machine import swap_bytes
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.kubelet_config import check, kubelet_config, node_machine
+from podfit.process.node.kubelet_config import check, kubelet_config, node_machine
 from podfit.process.options import (
     Actuation,
     ApiServerOptions,

@@ -9,7 +9,7 @@ import yaml
 from podfit.cli.node_flags import NodeFlags
 from podfit.process.config_file import MOST_BYTES
 from podfit.process.errors import UsageError
-from podfit.process.kubelet_file import KubeletFile, read
+from podfit.process.node.kubelet_file import KubeletFile, read
 from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}

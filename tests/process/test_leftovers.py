@@ -11,11 +11,11 @@ import pytest
 
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import TmpfsMounter
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.detach import not_started
 from podfit.process.errors import ClusterError
-from podfit.process.leftovers import LeftBehind, Leftovers, Traces, counted
-from podfit.process.node_runtime import cgroup_layout
+from podfit.process.node.leftovers import LeftBehind, Leftovers, Traces, counted
+from podfit.process.node.runtime import cgroup_layout
 from support.clock import FakeClock
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root")

@@ -12,10 +12,10 @@ from podfit.net.reachability import Unreachable
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Request
-from podfit.process.apiserver import ApiServerProcess
 from podfit.process.apiserver_options import ranges_of
 from podfit.process.certificates import HOSTS
-from podfit.process.data_dir import DataDir
+from podfit.process.control.apiserver import ApiServerProcess
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.listening import Listening, listening
 from podfit.process.options import ApiServerOptions

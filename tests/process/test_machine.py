@@ -11,8 +11,8 @@ import pytest
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.net.system import SystemClock
-from podfit.process.data_dir import DataDir
-from podfit.process.machine import look
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.machine import look
 
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from typing import Any
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.core.errors import ApiError
 from podfit.metrics.objects import objects
-from podfit.process.metrics_server import register_by_and_by, registered
+from podfit.process.control.metrics_server import register_by_and_by, registered
 from support.clock import FakeClock
 
 

@@ -10,9 +10,10 @@ from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import Version
-from podfit.process import node_backend, node_runtime
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError
+from podfit.process.node import backend as node_backend
+from podfit.process.node import runtime as node_runtime
 from support.clock import FakeClock
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from podfit.cli.flags import ControllersFlags
 from podfit.net.system import SystemClock
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.machine import look
-from podfit.process.node_choice import NodeChoice, choose_node, node_names
+from podfit.process.node.choice import NodeChoice, choose_node, node_names
+from podfit.process.node.machine import look
 from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 
 DATA = DataDir(Path("/nowhere"))

@@ -39,9 +39,8 @@ def test_the_sdist_is_what_git_tracks(built: Path) -> None:
 
 def test_what_is_installed_names_its_commit(built: Path, tmp_path: Path) -> None:
     wheel(built).extractall(tmp_path)
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from podfit.process.release import described; print(described())"
-    )
+    ask = "from podfit.process.data.release import described; print(described())"
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); {ask}"
     command = [sys.executable, "-I", "-c", code, str(tmp_path)]
     told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout.strip()
     assert told == f"podfit {__version__} (commit {git('rev-parse', 'HEAD')[:12]})"

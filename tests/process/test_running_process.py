@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.running_process import Process, UpState, exclusive, read_state, running, write_state
 from podfit.process.errors import MachineError
-from podfit.process.running_process import Process, UpState, exclusive, read_state, running, write_state
 
 
 def state_of(process: Process) -> UpState:
@@ -33,8 +33,8 @@ def test_a_directory_is_held_by_one(tmp_path: Path) -> None:
 def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "data")
     code = (
-        "import sys, time; from pathlib import Path; from podfit.process.data_dir import DataDir;"
-        "from podfit.process.running_process import exclusive\n"
+        "import sys, time; from pathlib import Path; from podfit.process.data.data_dir import DataDir;"
+        "from podfit.process.data.running_process import exclusive\n"
         "with exclusive(DataDir.at(Path(sys.argv[1]))): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(data.root)], stdout=subprocess.PIPE) as holder:

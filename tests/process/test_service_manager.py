@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.process.service_manager import service_manager
+from podfit.process.node.cluster_node import service_manager
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ START = """
 import asyncio, sys
 from pathlib import Path
 from podfit.process.up import Cluster
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 
 def announce(text):
@@ -37,9 +37,9 @@ LATER = {
     "podfit.api.validation",
     "podfit.api.core.v1.pods.validation.pod",
     "podfit.apiserver.registry.strategies.strategy",
-    "podfit.process.controllers",
-    "podfit.process.scheduler",
-    "podfit.process.node",
+    "podfit.process.control.controllers",
+    "podfit.process.control.scheduler",
+    "podfit.process.node.cluster_node",
     "podfit.controllers",
     "podfit.scheduler",
     "podfit.kubelet",

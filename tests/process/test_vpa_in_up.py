@@ -108,6 +108,6 @@ def test_vpa_costs_no_numpy_while_there_is_none() -> None:
         "from podfit.testing.cluster import Cluster\n"
         "made = Cluster(pathlib.Path(tempfile.mkdtemp()), vpa=True)\n"
         "made.clock.advance(120)\n"
-        "sys.exit('numpy' in sys.modules or 'podfit.process.vpa_in_up' not in sys.modules)\n"
+        "sys.exit('numpy' in sys.modules or 'podfit.process.vpa.in_up' not in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

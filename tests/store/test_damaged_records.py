@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.process.data_dir import DataDir
-from podfit.process.data_state import unopened
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.state import unopened
 from podfit.store.protocol import Record, RecordDamaged, StoreUnavailable
 from podfit.store.sqlite import StoreDamaged, StoreUnusable, sqlite_store
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history

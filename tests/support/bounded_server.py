@@ -99,7 +99,8 @@ def _let_disk_hang(sign: Path) -> None:
 
 def _have_files() -> None:
     """Have a simulated node write its pods' files as a real one does."""
-    from podfit.process import kubelet_config, node
+    from podfit.process.node import cluster_node as node
+    from podfit.process.node import kubelet_config
 
     made = kubelet_config.kubelet_config
     node.kubelet_config = lambda *args, **more: replace(made(*args, **more), files=True)  # type: ignore[attr-defined]  # put in
@@ -124,7 +125,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     import uvloop
 
-    from podfit.process import foreground
+    from podfit.process import run_cluster
 
     with Path(path).open("r+b") as file:
         shared = mmap.mmap(file.fileno(), SIZE)
@@ -143,7 +144,7 @@ def main() -> None:
         return loop
 
     uvloop.new_event_loop = measured_loop
-    foreground.SETTLE_SECONDS = 0.0  # looking through what the start has made is no attack's turn
+    run_cluster.SETTLE_SECONDS = 0.0  # looking through what the start has made is no attack's turn
     sys.argv = ["podfit", *arguments]
     from podfit.cli.app import main as podfit
 

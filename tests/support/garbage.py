@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from podfit.client.informers import Informers
 from podfit.core.clock import Clock
 from podfit.net.wire import Identity
-from podfit.process.controllers import garbage_collection
+from podfit.process.control.controllers import garbage_collection
 from podfit.process.identities import MANAGER
 from support.background import beside
 from support.server import Server

@@ -26,7 +26,7 @@ from podfit.core.times import format_time
 from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Handler, Request, Response
-from podfit.process.controllers import horizontal_autoscaling
+from podfit.process.control.controllers import horizontal_autoscaling
 from support.clock import FakeClock
 from support.server import Server, running_server
 

@@ -13,7 +13,7 @@ from podfit.controllers.certificates import CertificateController, Signing
 from podfit.net.authority import Authority
 from podfit.net.reachability import Unreachable
 from podfit.net.wire import Identity
-from podfit.process.bootstrap import create_token
+from podfit.process.control.bootstrap import create_token
 from podfit.process.identities import MANAGER, controller
 from support.access import send
 from support.background import beside

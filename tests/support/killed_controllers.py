@@ -14,8 +14,8 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.pods import is_ready
 from podfit.net.wire import Identity
+from podfit.process.control.workloads import workloads
 from podfit.process.identities import MANAGER
-from podfit.process.workloads import workloads
 from support.background import beside
 from support.clock import FakeClock
 from support.server import Server

@@ -23,9 +23,9 @@ from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.shims import shims
 from podfit.net.system import SystemClock
-from podfit.process.data_dir import DataDir
-from podfit.process.node_runtime import cgroup_layout
-from podfit.process.node_runtime import private_containerd as containerd_of
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
+from podfit.process.node.runtime import private_containerd as containerd_of
 from support.apiserver_processes import ApiProcess
 from support.etcd import free_ports
 from support.eventually import eventually

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from podfit.process.stores import passing_store
+from podfit.process.control.stores import passing_store
 from podfit.store.protocol import Change, Store
 from podfit.testing.cluster import Cluster
 

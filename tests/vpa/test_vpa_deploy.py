@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from podfit.cli.app import program
-from podfit.process.vpa_objects import MANIFESTS
+from podfit.process.vpa.objects import MANIFESTS
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "deploy" / "vpa"

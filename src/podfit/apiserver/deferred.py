@@ -2,7 +2,7 @@
 `registry/strategies/table.py`.
 
 A start is mostly imports, and whether a server is ready depends on neither of these. `podfit up` imports them when it
-serves (`process/deferred_imports.py`); an API server that runs alone does so with the first request.
+serves (`process/up.py`); an API server that runs alone does so with the first request.
 """
 
 from typing import TYPE_CHECKING

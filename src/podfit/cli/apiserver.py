@@ -6,7 +6,7 @@ from podfit.cli import exits, logs, render
 from podfit.cli.flags import ApiServer, ApiServerFlags, Log, LogFlags
 from podfit.net import event_loop
 from podfit.net.system import SystemClock
-from podfit.process.apiserver import ApiServerProcess
+from podfit.process.control.apiserver import ApiServerProcess
 from podfit.process.foreground import run_until_stopped
 
 

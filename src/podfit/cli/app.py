@@ -122,7 +122,7 @@ def run(arguments: list[str]) -> int:
         from podfit.cli import render
 
         if arguments == ["--version"]:
-            from podfit.process.release import described
+            from podfit.process.data.release import described
 
             render.line(described())
         else:

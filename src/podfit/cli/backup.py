@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
 from podfit.net.system import SystemClock
-from podfit.process.backup import Manifest, back_up, check_target
-from podfit.process.backup import restore as put_back
-from podfit.process.data_dir import DataDir, default_data_dir
+from podfit.process.data.backup import Manifest, back_up, check_target
+from podfit.process.data.backup import restore as put_back
+from podfit.process.data.data_dir import DataDir, default_data_dir
 
 DataOption = Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")]
 

@@ -20,14 +20,14 @@ from podfit.net.metrics import Metrics
 from podfit.net.served_names import names_served
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
-from podfit.process.control_files import Common, read_controllers, read_scheduler
-from podfit.process.control_process import ClientOf, ControlOptions, ControlProcess, Loops
-from podfit.process.controllers import Loop, controller_loops
-from podfit.process.data_dir import DataDir, default_data_dir
+from podfit.process.control.control_files import Common, read_controllers, read_scheduler
+from podfit.process.control.control_process import ClientOf, ControlOptions, ControlProcess, Loops
+from podfit.process.control.controllers import Loop, controller_loops
+from podfit.process.control.scheduler import scheduler_loops
+from podfit.process.data.data_dir import DataDir, default_data_dir
 from podfit.process.errors import MachineError
 from podfit.process.foreground import run_until_stopped
 from podfit.process.options import check_port
-from podfit.process.scheduler import scheduler_loops
 
 
 @dataclass(frozen=True, kw_only=True)

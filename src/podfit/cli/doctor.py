@@ -9,7 +9,7 @@ from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
 from podfit.decide.machine import Check, State, commands, lacking
 from podfit.net.system import SystemClock
-from podfit.process.data_dir import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.process.data.data_dir import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.doctor import Report, examine
 
 TONES = {State.OK: render.GOOD, State.NOTE: render.WAITS, State.LACKING: render.BAD}

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.process.data_dir import DataDir, default_data_dir
+from podfit.process.data.data_dir import DataDir, default_data_dir
 from podfit.process.teardown import stop_everything
 
 

@@ -15,7 +15,7 @@ from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.net.tls import KeyPair
 from podfit.process.apiserver_options import etcd_options, legacy_of, ranges_of
 from podfit.process.config_file import Rejected, seconds
-from podfit.process.data_dir import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.process.data.data_dir import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.errors import UsageError
 from podfit.process.listening import listening
 from podfit.process.options import ApiServerOptions, ControllersOptions, MakeRoom, NodeKind

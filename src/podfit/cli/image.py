@@ -8,9 +8,9 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import Output
-from podfit.process.data_dir import DataDir, default_data_dir
-from podfit.process.images import list_images as listed
-from podfit.process.images import load_archives
+from podfit.process.data.data_dir import DataDir, default_data_dir
+from podfit.process.node.images import list_images as listed
+from podfit.process.node.images import load_archives
 
 SHORT_ID = len("sha256:") + 12
 

@@ -8,9 +8,9 @@ from podfit.cli.kubelet_flags import Kubelet, KubeletFlags
 from podfit.cli.node_flags import Node, NodeFlags
 from podfit.net import event_loop
 from podfit.net.system import SystemClock
-from podfit.process import kubelet_file
 from podfit.process.foreground import run_until_stopped
-from podfit.process.kubelet import KubeletProcess
+from podfit.process.node import kubelet_file
+from podfit.process.node.kubelet import KubeletProcess
 
 
 def kubelet(*, flags: Kubelet = None, node_flags: Node = None, log: Log = None) -> int:

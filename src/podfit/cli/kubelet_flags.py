@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from podfit.cli.flags import Gates, RuntimeEndpoint, key_pair
 from podfit.core.features import FeatureGates
-from podfit.process.data_dir import DataDir
-from podfit.process.kubelet import DEFAULT_PORT, KubeletProcessOptions
-from podfit.process.kubelet_file import KubeletFile
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.kubelet import DEFAULT_PORT, KubeletProcessOptions
+from podfit.process.node.kubelet_file import KubeletFile
 from podfit.process.options import KubeletOptions, NodeKind
 
 

@@ -14,9 +14,9 @@ from podfit.net import event_loop
 from podfit.net.addresses import own_address
 from podfit.net.system import SystemClock
 from podfit.process.config_file import seconds
+from podfit.process.control.metrics_process import MetricsServerOptions, MetricsServerProcess
 from podfit.process.errors import UsageError
 from podfit.process.foreground import run_until_stopped
-from podfit.process.metrics_process import MetricsServerOptions, MetricsServerProcess
 from podfit.process.options import check_port
 
 LEAST_SECONDS = 10.0

@@ -8,9 +8,9 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
-from podfit.process.data_dir import DataDir, default_data_dir
+from podfit.process.data.data_dir import DataDir, default_data_dir
 from podfit.process.inspect import Report, inspect
-from podfit.process.leftovers import counted
+from podfit.process.node.leftovers import counted
 
 
 def status(

@@ -14,7 +14,7 @@ from podfit.client.kubeconfig import Access, contexts, find
 from podfit.net.addresses import is_loopback_url
 from podfit.net.files import write_atomic
 from podfit.net.system import SystemClock
-from podfit.process.bootstrap import bootstrap_access, create_token
+from podfit.process.control.bootstrap import bootstrap_access, create_token
 from podfit.process.errors import UsageError
 
 LONGEST_HOURS = 24 * 365

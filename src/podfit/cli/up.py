@@ -21,8 +21,8 @@ from podfit.cli.flags import (
 from podfit.cli.node_flags import Node, NodeFlags
 from podfit.net.event_loop import run
 from podfit.process.detach import start_detached
-from podfit.process.foreground import run_cluster
 from podfit.process.options import KubeletOptions, UpOptions
+from podfit.process.run_cluster import run_cluster
 
 
 def up(

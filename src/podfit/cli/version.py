@@ -5,7 +5,7 @@ import msgspec
 from podfit import __version__
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
-from podfit.process.release import commit, described
+from podfit.process.data.release import commit, described
 
 
 class Version(msgspec.Struct, frozen=True):

@@ -16,10 +16,10 @@ from podfit.cli.vpa_common import ElectionFlags, VpaProcess, VpaProcessFlags, am
 from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
-from podfit.process.control_process import ClientOf
-from podfit.process.controllers import Loop
+from podfit.process.control.control_process import ClientOf
+from podfit.process.control.controllers import Loop
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.vpa_admission import admission_loops
+from podfit.process.vpa.loops import admission_loops
 from podfit.vpa.admission.controller import AdmissionSettings
 from podfit.vpa.admission.registration import Registration
 from podfit.vpa.admission.status import StatusLease

@@ -12,7 +12,7 @@ from podfit.client.rate_limit import Rate
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.gates import Gates
 from podfit.process.config_file import seconds
-from podfit.process.control_process import ControlOptions
+from podfit.process.control.control_process import ControlOptions
 from podfit.process.errors import UsageError
 from podfit.process.options import check_port
 

@@ -31,10 +31,10 @@ from podfit.decide.autoscaling.flags import (
 )
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
-from podfit.process.control_process import ClientOf
-from podfit.process.controllers import Loop
+from podfit.process.control.control_process import ClientOf
+from podfit.process.control.controllers import Loop
 from podfit.process.errors import UsageError
-from podfit.process.vpa import recommender_loops
+from podfit.process.vpa.recommender import recommender_loops
 from podfit.vpa.progress import Passes
 from podfit.vpa.recommender.external_usage import ExternalMetrics
 from podfit.vpa.recommender.recommender import RecommenderSettings

@@ -17,10 +17,10 @@ from podfit.decide.autoscaling.priority import Thresholds
 from podfit.decide.autoscaling.published import LEASE, NAMESPACE, AdmissionLease
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
-from podfit.process.control_process import ClientOf
-from podfit.process.controllers import Loop
+from podfit.process.control.control_process import ClientOf
+from podfit.process.control.controllers import Loop
 from podfit.process.errors import UsageError
-from podfit.process.vpa_updates import updater_loops
+from podfit.process.vpa.loops import updater_loops
 from podfit.vpa.progress import Passes
 from podfit.vpa.updater.updater import UpdaterSettings
 

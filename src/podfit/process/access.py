@@ -15,9 +15,9 @@ from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, KubeconfigError, current_context, default_paths, load
 from podfit.net.authority import Authority
 from podfit.net.files import write_atomic, write_whole
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.running_process import running
 from podfit.process.errors import MachineError, reason
-from podfit.process.running_process import running
 
 CONTEXT = "podfit"
 

@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import ClusterError
-from podfit.process.foreground import READY_FD, Announce
+from podfit.process.foreground import Announce
+from podfit.process.run_cluster import READY_FD
 
 LOG_LINES = 15
 ERROR = "error: "

@@ -4,11 +4,11 @@ import msgspec
 
 from podfit.core.clock import Clock
 from podfit.decide.machine import Check, node_checks, node_notes, server_checks
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.release import described
+from podfit.process.data.running_process import UpState, running
 from podfit.process.errors import MachineError
-from podfit.process.machine import look
-from podfit.process.release import described
-from podfit.process.running_process import UpState, running
+from podfit.process.node.machine import look
 
 
 class Report(msgspec.Struct, frozen=True):

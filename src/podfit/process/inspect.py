@@ -9,10 +9,10 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
-from podfit.process.data_dir import DataDir
-from podfit.process.leftovers import Traces
-from podfit.process.other_clusters import others
-from podfit.process.running_process import UpState, read_state, running
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.other_clusters import others
+from podfit.process.data.running_process import UpState, read_state, running
+from podfit.process.node.leftovers import Traces
 
 FIELDS = ("metadata.name", "spec.nodeName")  # by which a node reads what is its own
 

@@ -16,8 +16,8 @@ from podfit.core.os_errors import plainly
 from podfit.net.addresses import outward
 from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK
+from podfit.process.data.other_clusters import cluster_on
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.other_clusters import cluster_on
 
 if TYPE_CHECKING:
     from podfit.net.http_server import HttpsServer

@@ -23,7 +23,7 @@ from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefa
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
-from podfit.process.data_dir import DEFAULT_PORT, DataDir
+from podfit.process.data.data_dir import DEFAULT_PORT, DataDir
 from podfit.process.errors import UsageError
 from podfit.process.listening import Listening
 from podfit.store.etcd.options import EtcdOptions

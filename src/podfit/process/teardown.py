@@ -20,13 +20,21 @@ from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.process.access import take_back
-from podfit.process.cri_runtime import cri_runtime
-from podfit.process.data_dir import DataDir
+from podfit.process.data.data_dir import DataDir
+from podfit.process.data.running_process import (
+    Process,
+    RunningNode,
+    Unrecorded,
+    UpState,
+    exclusive,
+    read_state,
+    running,
+)
 from podfit.process.errors import MachineError
-from podfit.process.leftovers import Traces
-from podfit.process.node_runtime import cgroup_layout, private_containerd
+from podfit.process.node.cri_runtime import cri_runtime
+from podfit.process.node.leftovers import Traces
+from podfit.process.node.runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind
-from podfit.process.running_process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,11 @@ scheduler.
 """
 
 import asyncio
+import importlib
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -25,26 +28,46 @@ from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
 from podfit.process.access import Published, keep, publish, take_back, user_file
-from podfit.process.apiserver import ApiServerComponent, place_of_store
-from podfit.process.deferred_imports import DeferredImports
+from podfit.process.control.apiserver import ApiServerComponent, LocalServices, place_of_store
+from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
+from podfit.process.foreground import Announce
 from podfit.process.identities import ADMIN, agent, controller
-from podfit.process.local_services import LocalServices
-from podfit.process.machine import look
-from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
+from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
+from podfit.process.node.machine import look
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
-from podfit.process.running_process import record_this_process
 from podfit.store.protocol import Store, StoreError
+
+
+class DeferredImports:
+    """One thread imports one module after the other, so that what is waited for first is there first: imports share
+    the interpreter, and side by side each would take as long as all."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "import")
+
+    async def need(self, *modules: str) -> None:
+        """Returns when they can be imported without taking time. Raises what importing them raises."""
+        loop = asyncio.get_running_loop()
+        wanted = [loop.run_in_executor(self._thread, partial(importlib.import_module, module)) for module in modules]
+        await asyncio.gather(*wanted)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False)
+
 
 if TYPE_CHECKING:
     from podfit.client.pod_usage import PodUsages
-    from podfit.process.node import ClusterNode
-    from podfit.process.node_backend import NodeBackend
-    from podfit.process.node_runtime import PreparedRuntime
+    from podfit.process.node.backend import NodeBackend
+    from podfit.process.node.cluster_node import ClusterNode
+    from podfit.process.node.runtime import PreparedRuntime
 
-Announce = Callable[[str], None]
 READY_SECONDS = 60.0
-LOOPS = ("podfit.process.controllers", "podfit.process.scheduler", "podfit.process.metrics_server")
+LOOPS = (
+    "podfit.process.control.controllers",
+    "podfit.process.control.scheduler",
+    "podfit.process.control.metrics_server",
+)
 
 
 class Cluster:
@@ -103,7 +126,7 @@ class Cluster:
         options, clock = self.options, self._clock
         began = clock.monotonic()
         if options.kubelet != KubeletOptions():
-            from podfit.process.kubelet_config import check
+            from podfit.process.node.kubelet_config import check
 
             check(options.kubelet)
         facts = look(options.data, clock.now(), versions=False)
@@ -147,9 +170,8 @@ class Cluster:
         await self._imports.need(*LOOPS)
         from podfit.client.pod_usage import PodUsages
         from podfit.controllers.horizontal import ACCOUNT
-        from podfit.process.controllers import controller_loops, default_account
-        from podfit.process.local_storage import local_storage
-        from podfit.process.scheduler import scheduler_loops
+        from podfit.process.control.controllers import controller_loops, default_account, local_storage
+        from podfit.process.control.scheduler import scheduler_loops
 
         options, clock = self.options, self._clock
         usages = PodUsages(self._client(controller(ACCOUNT)), clock)
@@ -169,7 +191,7 @@ class Cluster:
         for loop in chain(loops, await local_storage(self._client, clock, options.data.volumes, nodes)):
             self._supervisor.run(loop)
         if options.metrics_server:
-            from podfit.process.metrics_server import local_metrics
+            from podfit.process.control.metrics_server import local_metrics
 
             metrics = await local_metrics(self._api, self._services, self._client, clock, len(nodes))
             self._supervisor.run(metrics, name="metrics server")
@@ -186,8 +208,8 @@ class Cluster:
 
     async def _autoscale(self, usages: "PodUsages") -> None:
         """Returns when VPAs can be made."""
-        await self._imports.need("podfit.process.vpa_in_up")
-        from podfit.process.vpa_in_up import VpaInUp
+        await self._imports.need("podfit.process.vpa.in_up")
+        from podfit.process.vpa.in_up import VpaInUp
 
         vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages)
         await vpa.install()
@@ -197,8 +219,8 @@ class Cluster:
         """What the kubelets drive, once the API serves."""
         await self._serving.wait()
         grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
-        await self._imports.need("podfit.apiserver.resources", "podfit.process.node", *grpc)
-        from podfit.process.node_backend import real_backend, simulated_backend
+        await self._imports.need("podfit.apiserver.resources", "podfit.process.node.cluster_node", *grpc)
+        from podfit.process.node.backend import real_backend, simulated_backend
 
         if prepared is not None:
             return [await real_backend(prepared, self.options, self._clock)]
@@ -210,8 +232,8 @@ class Cluster:
         ]
 
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
-        from podfit.process.node import ClusterNode
-        from podfit.process.node_client import described, local_client, wait_until_ready
+        from podfit.process.node.client import described, local_client, wait_until_ready
+        from podfit.process.node.cluster_node import ClusterNode
 
         api, kind, options, clock = self._api, choice.kind, self.options, self._clock
         names = node_names(choice, options.nodes)
@@ -244,7 +266,7 @@ class Cluster:
         """
         traces = None
         if pods:
-            from podfit.process.leftovers import Traces
+            from podfit.process.node.leftovers import Traces
 
             traces = Traces(self.options.data)
             traces.look()
@@ -275,7 +297,7 @@ class Cluster:
         self._serving.set()
         made = (await asyncio.gather(self._backends, return_exceptions=True))[0]
         for backend in made if isinstance(made, list) else ():
-            from podfit.process.node_backend import release
+            from podfit.process.node.backend import release
 
             await release(backend, end=True)
 

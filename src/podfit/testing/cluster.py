@@ -24,11 +24,11 @@ from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
 from podfit.net.files import write_atomic
 from podfit.net.system import SeededRandom, SystemRandom
-from podfit.process.apiserver import OpenStore
-from podfit.process.data_dir import DataDir
-from podfit.process.node import ClusterNode
+from podfit.process.control.apiserver import OpenStore
+from podfit.process.control.stores import passing_store
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.cluster_node import ClusterNode
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
-from podfit.process.stores import passing_store
 from podfit.process.up import Cluster as Composed
 from podfit.testing import containers
 from podfit.testing.clock import VirtualClock

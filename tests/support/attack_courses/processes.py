@@ -15,7 +15,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from podfit.cli.exits import MACHINE
-from podfit.process.data_state import PARTS
+from podfit.process.data.state import PARTS
 from support.attack_courses.course import MAPS, PODS, Scene, config_map
 from support.bounded import MEMORY, Figures, Victim, bounded
 from support.small_disk import small_disk

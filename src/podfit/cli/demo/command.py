@@ -21,7 +21,7 @@ from podfit.cli.flags import LogFlags
 from podfit.client.rest import Client
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
-from podfit.process.data_dir import DataDir, default_data_dir
+from podfit.process.data.data_dir import DataDir, default_data_dir
 from podfit.process.foreground import stopping_on_signals
 from podfit.process.options import ApiServerOptions, KubeletOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster
