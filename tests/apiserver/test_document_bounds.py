@@ -23,7 +23,7 @@ from podfit.apiserver.request.documents import (
     check_size,
     parse_json,
 )
-from podfit.apiserver.request.yaml_documents import parse_yaml
+from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError
 from support.server import running_server
 from support.turns import TURN_MS, cpu_ms, worst_ms
@@ -39,7 +39,7 @@ def config(count: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("value", [[0] * MOST_VALUES, {str(i): [] for i in range(MOST_VALUES)}, [[""] * MOST_VALUES]])
 def test_more_values_than_a_document_may_have(value: Any) -> None:
-    for read in (parse_json, parse_yaml):
+    for read in (parse_json, parse_yaml_strictly):
         with pytest.raises(ApiError, match="the limit is 50000 values") as refused:
             read(json.dumps(value).encode())
         assert refused.value.code == 413
@@ -93,7 +93,7 @@ def test_members_that_come_twice_are_counted_once() -> None:
     ],
 )
 def test_numbers_of_yaml(text: str, value: Any) -> None:
-    assert parse_yaml(f"a: {text}".encode()) == {"a": value}
+    assert parse_yaml_strictly(f"a: {text}".encode())[0] == {"a": value}
 
 
 async def test_an_object_of_a_built_in_kind_has_fewer(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from podfit.apiserver.request.yaml_documents import parse_yaml
+from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.net.wire import Response
 from support.clock import FakeClock
 from support.garbage import collecting
@@ -136,7 +136,11 @@ def _compare_text(expected: str, got: str) -> None:
     """JSON by its layout and content, YAML by its content, other texts as they are."""
     if expected.startswith("apiVersion:"):
         quoted = re.sub(r": (\{\w+\})$", r': "\1"', expected, flags=re.MULTILINE)
-        assert not list(differences(comparable(parse_yaml(quoted.encode())), comparable(parse_yaml(got.encode()))))
+        assert not list(
+            differences(
+                comparable(parse_yaml_strictly(quoted.encode())[0]), comparable(parse_yaml_strictly(got.encode())[0])
+            )
+        )
         return
     if not expected.startswith("{"):
         assert not list(differences(expected, got))

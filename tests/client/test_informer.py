@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.backoff import Backoff
 from podfit.client.informer import BUSY_SECONDS, Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.core.backoff import Backoff
 from podfit.core.loop_slices import OBJECTS
 from podfit.net.system import SeededRandom
 from podfit.net.wire import Identity

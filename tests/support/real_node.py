@@ -40,6 +40,7 @@ from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from support.eventually import eventually_async
+from support.runtime_weights import weight_matches
 from support.server import Server, running_server
 
 SECONDS = 60
@@ -192,7 +193,7 @@ class RealNode:
     def requests(self, pod: Pod, name: str, milli: int) -> bool:
         """Whether the container's share is that of these millicores; on v2 by either conversion (R-184)."""
         cpu, shares = self.holds(pod, name).cpu, decide.shares_from_milli(milli)
-        return cpu.shares == shares if cpu.weight is None else decide.weight_matches(cpu.weight, shares)
+        return cpu.shares == shares if cpu.weight is None else weight_matches(cpu.weight, shares)
 
     def pod_requests(self, pod: Pod, milli: int) -> bool:
         return self.pod_holds(pod).shares_change(PodConfig(shares=decide.shares_from_milli(milli))) == 0

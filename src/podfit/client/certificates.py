@@ -9,8 +9,8 @@ from functools import partial
 
 from podfit.api.certificates.v1.types import DENIED, FAILED, CertificateSigningRequest, CertificateSigningRequestSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.backoff import Backoff
 from podfit.client.rest import Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.randomness import fraction

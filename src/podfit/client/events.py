@@ -21,10 +21,10 @@ from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.base import Object
 from podfit.api.meta.codec import encode
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.backoff import Backoff
 from podfit.client.event_correlation import Correlator, Counted, EventDraft
 from podfit.client.resource import resource_of
 from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time

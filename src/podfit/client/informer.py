@@ -21,10 +21,10 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.backoff import Backoff
 from podfit.client.indexes import Cache, Key
 from podfit.client.resource import Kind, identify, resource_of, uid_of, version_of
 from podfit.client.rest import Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS

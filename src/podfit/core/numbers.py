@@ -7,30 +7,21 @@ with an error of its own, so the digits are counted first.
 from podfit.core.fields import go_value
 
 LEAST, MOST = -(2**63), 2**63 - 1
-MOST_UNSIGNED = 2**64 - 1
 _DIGITS = 20  # of the longest that fits
 
 
 def parse_int(text: str) -> int:
     """A signed number. ValueError: `strconv.ParseInt: parsing "x": invalid syntax`, or `… value out of range`."""
-    return _parsed(text, "ParseInt", text[1:] if text[:1] in ("+", "-") else text, LEAST, MOST)
-
-
-def parse_uint(text: str) -> int:
-    """A number without a sign. ValueError in the same words, of `ParseUint`."""
-    return _parsed(text, "ParseUint", text, 0, MOST_UNSIGNED)
-
-
-def _parsed(text: str, function: str, digits: str, least: int, most: int) -> int:
+    digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdecimal()):
-        raise ValueError(_problem(text, function, "invalid syntax"))
+        raise ValueError(_problem(text, "invalid syntax"))
     if len(digits) > _DIGITS and (digits := digits.lstrip("0") or "0") and len(digits) > _DIGITS:
-        raise ValueError(_problem(text, function, "value out of range"))
+        raise ValueError(_problem(text, "value out of range"))
     number = -int(digits) if text[0] == "-" else int(digits)
-    if not least <= number <= most:
-        raise ValueError(_problem(text, function, "value out of range"))
+    if not LEAST <= number <= MOST:
+        raise ValueError(_problem(text, "value out of range"))
     return number
 
 
-def _problem(text: str, function: str, why: str) -> str:
-    return f"strconv.{function}: parsing {go_value(text)}: {why}"
+def _problem(text: str, why: str) -> str:
+    return f"strconv.ParseInt: parsing {go_value(text)}: {why}"

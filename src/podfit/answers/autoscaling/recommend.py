@@ -33,7 +33,6 @@ from podfit.vpa.history.replay import replay
 LABEL = "workload"
 MEBI, NANO_IN_MILLI = 2**20, 1_000_000
 FROM_VPA, FROM_CHECKPOINT, FROM_HISTORY, FROM_USAGE = "VPA", "checkpoint", "Prometheus", "usage"
-DAY = 86_400.0
 ESTIMATED = ("percentile", "margin", "estimate")
 """Steps that are told whether or not they moved the number."""
 

@@ -59,11 +59,6 @@ async def as_json(request: Request, read: Reader) -> Request:
     return replace(request, body=msgspec.json.encode(value))
 
 
-def parse_yaml(body: bytes) -> Any:
-    """The first document. Raises 400."""
-    return parse_yaml_strictly(body)[0]
-
-
 def parse_yaml_strictly(body: bytes) -> tuple[Any, list[str]]:
     """The first document, of keys that occur twice the last, and what upstream's strict reader says of these: one text
     with a line for each. Raises 400."""

@@ -2,10 +2,8 @@
 
 CPU has three scales: millicores of the API, shares of cgroup v1 and of CRI, weight of cgroup v2. Two conversions from
 shares to weight are in use: the linear one, which the kubelet applies to its own pod and QoS cgroups, and a newer curve
-that OCI runtimes apply to containers. A verifier therefore has to take either (R-184).
+that OCI runtimes apply to containers, so a container may carry either weight (R-184).
 """
-
-import math
 
 MIN_SHARES = 2
 MAX_SHARES = 262_144
@@ -38,12 +36,6 @@ def milli_from_quota(quota: int, period: int) -> int:
     return quota * 1000 // period if quota > 0 and period > 0 else 0
 
 
-def quota_in_whole_ticks(quota: int, period: int) -> int:
-    """The quota as the systemd driver writes it: the share of a CPU rounded up to a whole percent."""
-    per_second = -(-quota * 1_000_000 // period)
-    return -(-per_second // 10_000) * 10_000 * period // 1_000_000
-
-
 def weight_from_shares_linear(shares: int) -> int:
     """cpu.weight of the cgroups that the kubelet writes."""
     return (
@@ -53,28 +45,6 @@ def weight_from_shares_linear(shares: int) -> int:
     )
 
 
-def weight_from_shares_curve(shares: int) -> int:
-    """cpu.weight as runc 1.3.2 and crun 1.23, and later ones, set it on containers; 0 shares = leave alone."""
-    if shares <= 0:
-        return 0
-    if shares <= MIN_SHARES:
-        return 1
-    if shares >= MAX_SHARES:
-        return MAX_WEIGHT
-    exponent = math.log2(shares)
-    return math.ceil(10 ** ((exponent * exponent + 125 * exponent) / 612 - 7 / 34))
-
-
 def shares_from_weight(weight: int) -> int:
     """The inverse of the linear conversion; loses up to 27 shares (26 millicores)."""
     return (weight - 1) * _SHARES_RANGE // _WEIGHT_RANGE + MIN_SHARES
-
-
-def weight_matches(weight: int, shares: int) -> bool:
-    """Whether a container's cpu.weight is right for its shares, by either conversion."""
-    return weight in (weight_from_shares_linear(shares), weight_from_shares_curve(shares))
-
-
-def quota_matches(quota: int, *, wanted: int, period: int) -> bool:
-    """Whether a container's quota is right, as asked for or rounded up by the systemd driver."""
-    return quota in (wanted, quota_in_whole_ticks(wanted, period))

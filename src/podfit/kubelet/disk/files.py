@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-from podfit.net.files import remove_tree
-
 
 def new_file(path: Path, *, mode: int) -> Path:
     """An empty file that was not there. Raises OSError."""
@@ -18,12 +16,6 @@ def new_file(path: Path, *, mode: int) -> Path:
 
 def delete_file(path: Path) -> None:
     path.unlink(missing_ok=True)
-
-
-def delete_tree(path: Path) -> None:
-    """With everything in it. Raises OSError; a tree that is not there is fine."""
-    if path.exists():
-        remove_tree(path)
 
 
 def write_in_place(path: Path, data: bytes, *, mode: int) -> None:

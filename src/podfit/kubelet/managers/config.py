@@ -10,9 +10,6 @@ from podfit.core.quantity import Quantity
 from podfit.decide.managers.cpu import NONE, BadCpuSet, Cpus, Topology, parse, show
 from podfit.decide.managers.memory import Bank
 
-CPU_POLICIES = ("none", "static")
-MEMORY_POLICIES = ("None", "Static")
-
 
 class ManagerError(Exception):
     """A manager cannot work as it is set up, or not with the state it finds. The text says what to do."""

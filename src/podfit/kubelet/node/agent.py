@@ -16,10 +16,10 @@ from podfit.api.coordination.v1.types import Lease, LeaseSpec
 from podfit.api.core.v1.nodes.types import Node, NodeCondition, NodeStatus
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
-from podfit.client.backoff import Backoff
 from podfit.client.informer import Informer
 from podfit.client.resource import resource_of
 from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.backoff import Backoff
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time

@@ -12,8 +12,8 @@ import logging
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError
 from podfit.decide.pod.lifecycle.conditions import keeping_foreign

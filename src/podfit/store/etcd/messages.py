@@ -12,8 +12,6 @@ import msgspec
 from podfit.store.etcd import etcd_v3_pb2 as pb
 from podfit.store.protocol import Change, Record, StoreError
 
-HISTORY_GONE = -1
-
 
 class Keys(msgspec.Struct, frozen=True):
     """`prefix` ends with a slash, and `root` is empty or does."""

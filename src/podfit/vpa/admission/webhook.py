@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.client.backoff import Backoff
 from podfit.client.rest import Client
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority

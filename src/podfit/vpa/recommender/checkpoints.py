@@ -7,9 +7,9 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
-from podfit.client.backoff import Backoff
 from podfit.client.rest import JSON_PATCH, Client
 from podfit.client.vpa_kinds import CHECKPOINTS, GROUP
+from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey

@@ -15,7 +15,6 @@ GROUP = "apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer of a definition that is being deleted: its objects go first."""
 NAMES_ACCEPTED, ESTABLISHED, TERMINATING = "NamesAccepted", "Established", "Terminating"
-NON_STRUCTURAL = "NonStructuralSchema"
 
 Json: TypeAlias = Annotated[Any, Named("JSON")]
 

@@ -226,7 +226,6 @@ reason Decision.() string authorizer
 errored Decision.() bool authorizer
 error Decision.() string authorizer
 """
-RECEIVER = 1
 
 
 def _lists() -> list[str]:

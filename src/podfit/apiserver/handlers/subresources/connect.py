@@ -20,7 +20,6 @@ from podfit.net.websocket import is_websocket
 from podfit.net.wire import Request, Response
 
 ConnectOptions: TypeAlias = PodExecOptions | PodAttachOptions | PodPortForwardOptions
-CONNECTS = ("attach", "exec", "portforward")
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _OF_THE_HANDSHAKE = ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
 
