@@ -1,5 +1,6 @@
 """Who asks and what they may: credentials, RBAC, and the little that a node is allowed."""
 
+import base64
 import datetime
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,29 @@ async def test_a_token_speaks_for_its_account(server: Server) -> None:
     assert (await server.ask("GET", PODS, identity=None, authorization=f"Bearer {bearer}")).status == 200
     tampered = bearer[:-4] + ("AAAA" if not bearer.endswith("AAAA") else "BBBB")
     assert not await welcome(server, tampered)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '{"alg":"ES256","crit":1}',
+        '{"alg":"ES256","crit":[1]}',
+        '{"alg":"ES256","b64":false,"crit":["b64"]}',
+        '{"alg":"ES256","typ":"JWT","kid":"a"}',
+        '{"alg":"none","typ":"JWT"}',
+        '{"alg":["ES256"],"typ":"JWT"}',
+        "[]",
+        "{}",
+        "é",
+    ],
+)
+async def test_a_token_with_another_header_than_ours_is_refused(server: Server, header: str) -> None:
+    """The library that reads tokens fails in ways of its own on some of them."""
+    ours = (await token(server)).split(".")
+    other = base64.urlsafe_b64encode(header.encode()).rstrip(b"=").decode()
+    assert (ours[0], await welcome(server, ".".join(ours))) == ("eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9", True)
+    got = await server.ask("GET", "/api", identity=None, authorization=f"Bearer {other}.{ours[1]}.{ours[2]}")
+    assert got.status == 401
 
 
 async def test_a_token_ends_with_its_time(server: Server) -> None:

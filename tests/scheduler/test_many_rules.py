@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES
 from podfit.decide.placement import rules
 from podfit.decide.placement.place import Placed, Unschedulable
@@ -103,6 +104,19 @@ async def test_an_attempt_of_many_rules_holds_nobody_up() -> None:
             await scheduler._guarded(group, key, pod)
     assert [subject.pod.metadata.name for subject in bound] == ["many", "plain"]
     assert measured.worst < 0.05
+
+
+def test_a_pod_of_many_claims_is_placed_beside_the_loop() -> None:
+    """Each claim is asked of each volume and each node. An ordinary pod is placed in the loop, however many there
+    are."""
+
+    def mounting(number: int) -> Pod:
+        mounted = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(number)]
+        return a_pod("p", volumes=mounted).pod
+
+    assert rules.questions_of(mounting(1_000), nodes=1, volumes=2_000) > rules.MOST_AT_ONCE
+    assert rules.questions_of(mounting(1_000), nodes=1_000, volumes=1) > rules.MOST_AT_ONCE
+    assert rules.questions_of(mounting(3), nodes=5_000, volumes=5_000) == 0
 
 
 def test_a_pod_of_many_rules_is_tried_again_rather_than_asked() -> None:

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
 import podfit
-from podfit.api.apiextensions.v1.types import CustomResourceDefinition, JSONSchemaProps
-from podfit.api.apiextensions.v1.validation import validate_definition
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.batch.v1.types import Job
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.limits.types import ResourceQuota
@@ -44,7 +43,7 @@ from podfit.apiserver.authz import rbac
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.registry.patch import decoding, jsonpatch, mergepatch, strategic
 from podfit.apiserver.request import documents, protobuf, yaml_documents
-from podfit.apiserver.request.documents import DEEPEST, LARGE, MOST_BUILT_IN, MOST_CUSTOM, MOST_OF_POD, MOST_VALUES
+from podfit.apiserver.request.documents import LARGE, MOST_BUILT_IN, MOST_CUSTOM, MOST_OF_POD
 from podfit.core import cron, go_json, go_time, numbers, selectors, times
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import Allowance, TooLong
@@ -59,6 +58,10 @@ from podfit.kubelet.runtime import logs
 from podfit.metrics import samples
 from podfit.net import certificate_signing, x509
 from podfit.net.loop_turns import beside
+from support.shapes import Shape, Work
+from support.shapes_of_claims import CLAIMS
+from support.shapes_of_definitions import DEFINITIONS, wide
+from support.shapes_of_strangers import STRANGERS
 from support.turns import worst_ms
 
 ROOT = Path(podfit.__file__).parent
@@ -68,14 +71,6 @@ OUTSIDE = ("cli", "testing", "process", "answers", "actions")
 MOST_BODY, MOST_QUERY = 3 << 20, 60 << 10
 MOST_RULES = 5_000
 """Of a pod, about nodes and others: more are looked at in a thread (`scheduler/test_many_rules.py`)."""
-Work = Callable[[], object]
-
-
-class Shape(NamedTuple):
-    name: str
-    most: int
-    make: Callable[[int], Work]
-    """The work on something of this size. What it takes to make it is not measured."""
 
 
 def _of(function: Callable[..., object], made: Callable[[int], Any], name: str, most: int) -> Shape:
@@ -248,46 +243,8 @@ def _order(size: int) -> Any:
     return {"$setElementOrder/containers": [{"name": f"c{n}"} for n in reversed(range(size // 3))]}
 
 
-def _schema(inner: Callable[[int], Any]) -> Callable[[int], Work]:
-    def make(size: int) -> Work:
-        schema = {"type": "object", "properties": {"spec": inner(size)}}
-        definition = codec.convert(
-            {
-                "metadata": {"name": "as.b.io"},
-                "spec": {
-                    "group": "b.io",
-                    "scope": "Namespaced",
-                    "names": {"plural": "as", "kind": "A", "singular": "a", "listKind": "AList"},
-                    "versions": [
-                        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-                    ],
-                },
-            },
-            CustomResourceDefinition,
-        )
-        return lambda: validate_definition(definition)
-
-    return make
-
-
-def _deep(size: int) -> Any:
-    made: dict[str, Any] = {"type": "string"}
-    for _ in range(min(size, DEEPEST // 2 - 6)):
-        made = {"type": "object", "properties": {"a": made}}
-    return made
-
-
-def _wide(size: int) -> Any:
-    return {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(size // 2)}}
-
-
-def _rules(size: int) -> Any:
-    rules = [{"rule": f"self.size() < {n}", "message": "no"} for n in range(size // 3)]
-    return {"type": "string", "maxLength": 10, "x-kubernetes-validations": rules}
-
-
 def _pruned(size: int) -> Work:
-    schema = codec.convert(_wide(100), JSONSchemaProps)
+    schema = codec.convert(wide(100), JSONSchemaProps)
     document: Any = {f"q{n}": {} for n in range(size)}
     return lambda: prune(document, schema)
 
@@ -342,6 +299,9 @@ CEL = (
     "a…&&a…",
 )
 SHAPES: Mapping[str, tuple[Shape, ...]] = {
+    **CLAIMS,
+    **DEFINITIONS,
+    **STRANGERS,
     "api.core.v1.pods.validation.templates:matches": (Shape("labels", MOST_RULES, _terms),),
     "api.meta.codec:decode": (
         _of(lambda body: codec.decode(body, ConfigMap), _json_of(lambda n: {"data": _keys(n)}), "keys", MOST_BUILT_IN),
@@ -465,11 +425,6 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
     ),
     "net.certificate_signing:read": (_of(certificate_signing.read, _pem, "PEM", MOST_BODY),),
     "net.x509:certificate_identity": blobs(x509.certificate_identity, 64 << 10, "…0…"),
-    "api.apiextensions.v1.validation:validate_definition": (
-        Shape("levels", DEEPEST, _schema(_deep)),
-        Shape("properties", MOST_VALUES, _schema(_wide)),
-        Shape("rules", MOST_VALUES, _schema(_rules)),
-    ),
     "api.structural.pruning:prune": (Shape("members", MOST_CUSTOM, _pruned),),
     "apiserver.authz.rbac:covers": (Shape("groups", MOST_BUILT_IN, _covers),),
 }

@@ -111,6 +111,11 @@ class Informer(Generic[T]):
         """The objects for which the index function of that name gave `value`."""
         return self._cache.by_index(index, value)
 
+    @property
+    def count(self) -> int:
+        """Of the objects that are known."""
+        return len(self._cache.values())
+
     def list(self, namespace: str = "") -> list[T]:
         """The objects of one namespace, or all; a thread may ask as well."""
         return [obj for obj in tuple(self._cache.values()) if not namespace or identify(obj)[0] == namespace]

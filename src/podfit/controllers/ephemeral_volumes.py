@@ -51,11 +51,12 @@ class EphemeralVolumeController(Controller[Key]):
         pod = self._pods.get(name, namespace)
         if pod is None or pod.metadata.deletion_timestamp:
             return None
+        ephemeral = ephemeral_claims(pod)
         for volume in ephemeral_volumes(pod):
             wanted = claim_for(pod, volume)
             found = self._claims.get(wanted.metadata.name, namespace)
             if found is not None:
-                if problem := not_its_own(pod, found):
+                if problem := not_its_own(pod, found, ephemeral):
                     self._tell(pod, volume.name, problem)
                 continue
             try:

@@ -5,7 +5,7 @@ once no pod that still runs mounts the claim, or no claim is bound to the volume
 bound any more. The copies may be behind: that a claim has no users is asked of the API server before it goes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from podfit.controllers.base import Controller, Key, key_of
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.placement.volumes import PROTECTION, claim_in_use, claims_of, volume_in_use
+from podfit.net.loop_turns import beside
 
 _BY_CLAIM = "claims that a pod mounts"
 
@@ -74,7 +75,11 @@ class VolumeProtection(Controller[Key]):
             return volume_in_use(obj)
         meta = obj.metadata
         known = self._pods.by_index(_BY_CLAIM, f"{meta.namespace}/{meta.name}")
-        return claim_in_use(obj, known) or claim_in_use(obj, (await self._client.list(Pod, meta.namespace)).items)
+        return await _mounted(obj, known) or await _mounted(obj, (await self._client.list(Pod, meta.namespace)).items)
+
+
+async def _mounted(claim: PersistentVolumeClaim, pods: Sequence[Pod]) -> bool:
+    return await beside(sum(1 + len(pod.spec.volumes) for pod in pods), claim_in_use, claim, pods)
 
 
 def _claims(pod: Pod) -> Iterable[str]:

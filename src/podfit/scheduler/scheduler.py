@@ -23,7 +23,7 @@ from podfit.core.features import FeatureGates
 from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.preempt import Budget, CannotPreempt, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.requeue import PodGone, Waiting
-from podfit.decide.placement.rules import MANY, MOST_AT_ONCE, rules_of
+from podfit.decide.placement.rules import MOST_AT_ONCE, questions_of
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.net.metrics import Metrics
@@ -184,8 +184,7 @@ class Scheduler:
 
     def _costs_much(self, subject: Resident) -> bool:
         """Whether it has so many rules, or those beside whom it would be have, that others would wait too long."""
-        rules = rules_of(subject.pod)
-        own = rules * len(self._cache) if rules > MANY else 0
+        own = questions_of(subject.pod, nodes=len(self._cache), volumes=self._volumes.count)
         return own + sum(self._cache.many_rules.values()) > MOST_AT_ONCE
 
     def _accept(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Placed, began: float) -> None:

@@ -4,11 +4,13 @@ A token is good while its account is the one it was made for (the uid counts, no
 is there, and its time has not run out.
 """
 
+import base64
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
@@ -26,10 +28,36 @@ from podfit.net.wire import Identity
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 ALGORITHM = "ES256"
+LONGEST_HEADER = 128  # characters
 SHORTEST, DEFAULT, LONGEST = 600, 3600, 2**32
 _LEEWAY = timedelta(seconds=60)  # a token outlives its object's announced end by this much
 _EXTRA = "authentication.kubernetes.io/"
 _KINDS: dict[str, type[Object]] = {"pod": Pod, "secret": Secret, "node": Node}
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    """All that a token of ours says before it is known to be one. The library reads more than that, and what it does
+    not expect there ends in errors of any type."""
+
+    alg: Literal["ES256"]
+    typ: Literal["JWT"]
+
+
+def claims_of(token: str, key: Any) -> Document | None:
+    """What a token that this key has signed says, None for any other."""
+    try:
+        head = token[:LONGEST_HEADER].partition(".")[0]
+        msgspec.json.decode(base64.urlsafe_b64decode(head + "==="), type=_Header)
+        claims: Document = jwt.decode(token, key, algorithms=[ALGORITHM]).claims
+    except (JoseError, ValueError):
+        return None
+    return claims if claims.get("iss") == ISSUER else None
+
+
+def shared_audiences(claims: Document, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Those of the wanted ones that the token is for."""
+    meant = frozenset(claims.get("aud", ()))
+    return tuple(audience for audience in wanted if audience in meant)
 
 
 class SigningKey:
@@ -84,24 +112,16 @@ class ServiceAccountTokens:
 
     async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
         """Whom a token speaks for towards one of the audiences, this server where none is given."""
-        claims = self._claims(token)
+        claims = claims_of(token, self._key)
         if claims is None:
             return TokenCheck()
         wanted = audiences or (ISSUER,)
-        shared = tuple(audience for audience in wanted if audience in claims.get("aud", ()))
+        shared = shared_audiences(claims, wanted)
         if not shared:
             texts = (" ".join(f'"{audience}"' for audience in listed) for listed in (claims.get("aud", ()), wanted))
             return TokenCheck(problem="token audiences [{}] is invalid for the target audiences [{}]".format(*texts))
         problem = self._out_of_time(claims) or await self._unbound(claims)
         return TokenCheck(problem=problem) if problem else TokenCheck(_identity(claims), shared)
-
-    def _claims(self, token: str) -> Document | None:
-        """What a token of ours says, None for any other."""
-        try:
-            claims: Document = jwt.decode(token, self._key, algorithms=[ALGORITHM]).claims
-        except (JoseError, ValueError):
-            return None
-        return claims if claims.get("iss") == ISSUER else None
 
     def _out_of_time(self, claims: Document) -> str:
         now = self._context.clock.now().timestamp()

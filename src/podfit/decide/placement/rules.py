@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from podfit.api.core.v1.pods.affinity import NodeSelectorTerm, PodAffinityTerm
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import LabelSelector
+from podfit.decide.placement.volumes import claims_of
 
 MANY = 50
 """Rules; an ordinary pod has fewer than ten."""
+MANY_CLAIMS = 10
 MOST_AT_ONCE = 5000
 """Questions of one attempt (rules for each node) in a turn of the event loop: some 50 ms."""
 
@@ -34,6 +36,13 @@ def rules_of(pod: Pod) -> int:
                 preferred.pod_affinity_term for preferred in pods.preferred_during_scheduling_ignored_during_execution
             )
     return number
+
+
+def questions_of(pod: Pod, *, nodes: int, volumes: int) -> int:
+    """How much has to be asked of so many nodes and volumes to place it; nothing for an ordinary pod."""
+    rules, claims = rules_of(pod), len(claims_of(pod))
+    asked = rules * nodes if rules > MANY else 0
+    return asked + (claims * (nodes + volumes) if claims > MANY_CLAIMS else 0)
 
 
 def has_many_rules(pod: Pod) -> bool:

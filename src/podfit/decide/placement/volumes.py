@@ -1,6 +1,6 @@
 """Volumes in scheduling: whether a pod's claims let it run on a node."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -10,6 +10,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, class_o
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
+from podfit.api.meta.codec import encode
 from podfit.api.meta.selectors import holds, requirements
 from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import ZERO
@@ -50,8 +51,9 @@ NO_CLAIMS = ClaimLookup()
 
 
 def claims_of(pod: Pod) -> list[str]:
-    """Names of the claims that a pod mounts; those that it makes for itself are named after pod and volume."""
-    return [name for volume in pod.spec.volumes if (name := claim_of(volume, pod))]
+    """Names of the claims that a pod mounts, each once; those that it makes for itself are named after pod and
+    volume."""
+    return list(dict.fromkeys(name for volume in pod.spec.volumes if (name := claim_of(volume, pod))))
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
@@ -61,13 +63,14 @@ def is_bound(claim: PersistentVolumeClaim) -> bool:
 def objection(pod: Pod, claims: ClaimLookup) -> str:
     """Why no node will do for the pod's claims; empty when all are bound, or it has none."""
     found: list[PersistentVolumeClaim] = []
+    ephemeral = ephemeral_claims(pod)
     for name in claims_of(pod):
         claim = claims.claim(pod.metadata.namespace, name)
         if claim is None:
-            if name in ephemeral_claims(pod):
+            if name in ephemeral:
                 return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
             return f'persistentvolumeclaim "{name}" not found'
-        if problem := not_its_own(pod, claim):
+        if problem := not_its_own(pod, claim, ephemeral):
             return problem
         if claim.metadata.deletion_timestamp:
             return f'persistentvolumeclaim "{name}" is being deleted'
@@ -83,7 +86,7 @@ class UnboundClaim(msgspec.Struct, frozen=True):
     """`volumes` are those that it could have, were they on the node: first what is meant for it, then by size."""
 
     claim: PersistentVolumeClaim
-    volumes: tuple[PersistentVolume, ...]
+    volumes: Sequence[PersistentVolume]
 
 
 class VolumeRules(msgspec.Struct, frozen=True):
@@ -105,17 +108,21 @@ class VolumeRules(msgspec.Struct, frozen=True):
 
     def _can_be(self, node: Node) -> bool:
         """Each claim gets a volume that is there, the smallest that will do and one for each, or can have one made."""
-        taken: set[str] = set()
+        left: dict[str, bool] = {}
+        """By volume: whether it can be used on the node, and is not taken."""
         for unbound in self.unbound:
             claim = unbound.claim
             if claim.metadata.annotations.get(SELECTED_NODE, node.metadata.name) != node.metadata.name:
                 return False
-            there = (volume.metadata.name for volume in unbound.volumes if admits_node(volume, node))
-            volume = next((name for name in there if name not in taken), None)
-            if volume is not None:
-                taken.add(volume)
-            elif not self._is_made(claim, node):
-                return False
+            for volume in unbound.volumes:
+                name = volume.metadata.name
+                if left.get(name, True) and admits_node(volume, node):
+                    left[name] = False
+                    break
+                left[name] = False
+            else:
+                if not self._is_made(claim, node):
+                    return False
         return True
 
     def _is_made(self, claim: PersistentVolumeClaim, node: Node) -> bool:
@@ -137,17 +144,30 @@ def volume_rules(pod: Pod, claims: ClaimLookup) -> VolumeRules | None:
     volumes = [claims.volume(claim.spec.volume_name) for claim in found if is_bound(claim)]
     return VolumeRules(
         bound=tuple(volume for volume in volumes if volume is not None),
-        unbound=tuple(_unbound(claim, claims) for claim in sorted(found, key=_wanted_size) if not is_bound(claim)),
+        unbound=tuple(_unbound([claim for claim in found if not is_bound(claim)], claims)),
         lost=claims.knows_volumes and None in volumes,
         claims=claims,
     )
 
 
-def _unbound(claim: PersistentVolumeClaim, claims: ClaimLookup) -> UnboundClaim:
+def _unbound(waiting: list[PersistentVolumeClaim], claims: ClaimLookup) -> Iterator[UnboundClaim]:
+    """The claims that ask for little first. The volumes are looked through once, and again for each size or kind of
+    volume that is asked for, not for each claim."""
+    if not waiting:
+        return
     there = [volume for volume in claims.volumes() if not volume.metadata.deletion_timestamp]
-    meant = [volume for volume in there if is_for(volume, claim)]
-    free = sorted((volume for volume in there if may_take(claim, volume)), key=by_size)
-    return UnboundClaim(claim, (*meant, *free))
+    free = sorted((volume for volume in there if is_free(volume)), key=by_size)
+    meant: dict[tuple[str, str], list[PersistentVolume]] = {}
+    for volume in there:
+        if (ref := volume.spec.claim_ref) is not None:
+            meant.setdefault((ref.namespace, ref.name), []).append(volume)
+    fitting: dict[tuple[str, bytes], list[PersistentVolume]] = {}
+    for claim in sorted(waiting, key=_wanted_size):
+        meta, wanted = claim.metadata, (class_of(claim), encode(claim.spec))
+        if wanted not in fitting:
+            fitting[wanted] = [volume for volume in free if may_take(claim, volume)]
+        mine = [volume for volume in meant.get((meta.namespace, meta.name), ()) if is_for(volume, claim)]
+        yield UnboundClaim(claim, (*mine, *fitting[wanted]) if mine else fitting[wanted])
 
 
 def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -181,12 +201,15 @@ def _in_topology(storage: StorageClass, node: Node) -> bool:
     )
 
 
+def is_free(volume: PersistentVolume) -> bool:
+    return volume.spec.claim_ref is None and volume.status.phase == "Available"
+
+
 def may_take(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether the volume is free, and as the claim wants it."""
     spec, wanted = volume.spec, claim.spec
     return (
-        spec.claim_ref is None
-        and volume.status.phase == "Available"
+        is_free(volume)
         and spec.storage_class_name == class_of(claim)
         and (spec.volume_mode or "Filesystem") == (wanted.volume_mode or "Filesystem")
         and set(wanted.access_modes) <= set(spec.access_modes)
@@ -204,7 +227,7 @@ def _binds_later(claim: PersistentVolumeClaim, claims: ClaimLookup) -> bool:
 def claim_in_use(claim: PersistentVolumeClaim, pods: Iterable[Pod]) -> bool:
     """Whether a pod that has not ended mounts it."""
     return any(
-        claim.metadata.name in claims_of(pod) and not not_its_own(pod, claim)
+        claim.metadata.name in claims_of(pod) and not not_its_own(pod, claim, ephemeral_claims(pod))
         for pod in pods
         if pod.metadata.namespace == claim.metadata.namespace and not has_ended(pod)
     )

@@ -13,17 +13,18 @@ def claim_of(volume: Volume, pod: Pod) -> str:
     return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral else ""
 
 
-def ephemeral_claims(pod: Pod) -> set[str]:
-    return {claim_of(volume, pod) for volume in pod.spec.volumes if volume.ephemeral}
+def ephemeral_claims(pod: Pod) -> frozenset[str]:
+    return frozenset(claim_of(volume, pod) for volume in pod.spec.volumes if volume.ephemeral)
 
 
-def not_its_own(pod: Pod, claim: PersistentVolumeClaim) -> str:
+def not_its_own(pod: Pod, claim: PersistentVolumeClaim, ephemeral: frozenset[str]) -> str:
     """Why a claim is not for an ephemeral volume of the pod, although it has the name; empty for every other claim.
+    `ephemeral` are the pod's `ephemeral_claims`.
 
     Only the pod that controls such a claim may use it, as upstream's `VolumeIsForPod`.
     """
     meta = claim.metadata
-    if meta.name not in ephemeral_claims(pod):
+    if meta.name not in ephemeral:
         return ""
     if is_controlled_by(meta, identity_of(pod)):
         return ""

@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.decide.placement.volumes import is_bound
-from podfit.decide.pod.volume_claims import not_its_own
+from podfit.decide.pod.volume_claims import ephemeral_claims, not_its_own
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.host_path import prepare
@@ -34,7 +34,7 @@ class ClaimedVolumes(msgspec.Struct, frozen=True):
     async def find(self, pod: Pod, name: str) -> ClaimedVolume:
         """The volume of the claim. Raises Missing, Unsupported, ApiError, OSError."""
         claim = await self.client.get(PersistentVolumeClaim, name, pod.metadata.namespace)
-        if problem := not_its_own(pod, claim):
+        if problem := not_its_own(pod, claim, ephemeral_claims(pod)):
             raise Missing(problem)
         if not is_bound(claim):
             raise Missing(f'persistentvolumeclaim "{name}" is not bound')

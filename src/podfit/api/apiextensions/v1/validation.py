@@ -27,6 +27,7 @@ from podfit.api.meta.validation import names
 from podfit.api.meta.validation.rules import Rules
 from podfit.api.structural.jsonpath import PathError, parse
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
+from podfit.core.loop_slices import spend
 
 _APPROVED = f'protected groups must have approval annotation "{APPROVAL}"'
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -100,17 +101,21 @@ def _group(group: str) -> Iterator[FieldError]:
 def _versions(
     versions: Sequence[CustomResourceDefinitionVersion], before: Mapping[str, JSONSchemaProps]
 ) -> Iterator[FieldError]:
+    spend(20 * len(versions))
     for index, version in enumerate(versions):
         for text in names.dns_1035_label(version.name):
             yield invalid(f"spec.versions[{index}].name", version.name, text)
         if version.deprecation_warning is not None and not version.deprecated:
             text = "can only be set for deprecated versions"
             yield invalid(f"spec.versions[{index}].deprecationWarning", version.deprecation_warning, text)
-    shown = [codec.to_dict(version) for version in versions] or None
+    problems = []
     if len({version.name for version in versions}) < len(versions):
-        yield invalid("spec.versions", shown, "must contain unique version names")
+        problems.append("must contain unique version names")
     if sum(version.storage for version in versions) != 1:
-        yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
+        problems.append("must have exactly one version marked as storage version")
+    if problems:
+        shown = [codec.to_dict(version) for version in versions] or None
+        yield from (invalid("spec.versions", shown, text) for text in problems)
     yield from _contents(versions, before)
 
 
@@ -128,6 +133,7 @@ def _contents(
         if version.subresources and version.subresources.scale:
             yield from _scale(version.subresources.scale, f"{place}.scale")
     for place, version in _places(versions, "additional_printer_columns", "additionalPrinterColumns"):
+        spend(5 * len(version.additional_printer_columns))
         for index, column in enumerate(version.additional_printer_columns):
             yield from _column(column, f"{place}[{index}]")
     for place, version in _places(versions, "selectable_fields", "selectableFields"):
@@ -190,6 +196,7 @@ def _selectable(version: CustomResourceDefinitionVersion, place: str) -> Iterato
     known: set[str] = set()
     declared = version.schema.open_api_schema if version.schema else None
     for index, field in enumerate(version.selectable_fields):
+        spend(3 + len(field.json_path) // 16)
         here = f"{place}[{index}].jsonPath"
         parts = field.json_path.split(".")[1:]
         node = declared
@@ -226,6 +233,7 @@ def _names(given: CustomResourceDefinitionNames, place: str) -> Iterator[FieldEr
     if given.kind and given.kind == given.list_kind:
         yield invalid(f"{place}.listKind", given.list_kind, "kind and listKind may not be the same")
     for name, values in (("shortNames", given.short_names), ("categories", given.categories)):
+        spend(2 * len(values))
         for index, value in enumerate(values):
             if problems := names.dns_1035_label(value):
                 yield invalid(f"{place}.{name}[{index}]", value, ",".join(problems))
