@@ -181,6 +181,15 @@ async def test_who_is_refused_costs_the_runtime_nothing(node: Node, path: str, m
     assert "not a WebSocket handshake" in (await answer.read()).decode()
 
 
+async def test_a_container_runs_although_the_api_has_not_heard_of_it_yet(node: Node) -> None:
+    """What the kubelet knows counts: the API's word comes back to it a moment later, on a busy machine later still."""
+    node.add()
+    node.api.down = True
+    await node.until(lambda: node.runtime.running("c1"))
+    answer = await node.kubelet.handler(Request("GET", EXEC, {}, SPDY, identity=IDENTITY))
+    assert (answer.status, node.phase()) == (400, "Pending")
+
+
 async def test_a_session_that_is_agreed_on_asks_the_runtime_when_it_begins(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:

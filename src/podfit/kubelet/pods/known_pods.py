@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
 from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -25,6 +25,9 @@ class Worker(Protocol):
 
     @property
     def pod(self) -> Pod: ...
+
+    @property
+    def status(self) -> PodStatus: ...
 
     @property
     def active(self) -> bool: ...
@@ -98,6 +101,10 @@ class KnownPods:
 
     def pods(self) -> list[Pod]:
         return [worker.pod for worker in self._workers.values()]
+
+    def told(self) -> Iterator[Pod]:
+        """With the status that their workers tell of them, which the API may not have yet."""
+        return (replace(worker.pod, status=worker.status) for worker in self._workers.values())
 
     def active(self) -> Iterator[Pod]:
         """The pods that hold or will hold something of the node."""
@@ -179,8 +186,8 @@ class AllocatedPods(msgspec.Struct, frozen=True):
     allocation: AllocationManager
 
     def all(self) -> Iterator[Pod]:
-        """With their newest status."""
-        return (replace(pod, spec=self.allocation.allocated(pod).spec) for pod in self.known.pods())
+        """With their newest status, whether the API has it or not."""
+        return (replace(pod, spec=self.allocation.allocated(pod).spec) for pod in self.known.told())
 
     def active(self) -> Iterator[Pod]:
         """Those that hold or will hold something of the node."""

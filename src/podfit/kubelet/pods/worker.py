@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.static_pods import is_static
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
@@ -68,6 +68,11 @@ class PodWorker:
         self._timer: Timer | None = None
         self._failures = Backoff(1.0, RETRY_SECONDS, context.client.random)
         self._began: float | None = None  # on the monotonic clock: the time of day may be set meanwhile
+
+    @property
+    def status(self) -> PodStatus:
+        """What is told of it, written or not."""
+        return self._writer.status
 
     @property
     def active(self) -> bool:
