@@ -24,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from podfit.testing.loop import ThreadsLoop
-from support import campaign, etcd, guest, leaks, machine, prometheus, services
+from support import campaign, etcd, guest, leaks, machine, marked_files, prometheus, services
 
 pytest_plugins = ["support.conformance", "support.unrecorded"]
 
@@ -70,6 +70,9 @@ REQUIREMENTS: dict[str, Callable[[], str]] = {
 }
 
 
+FILED = (*REQUIREMENTS, "campaign")
+"""Markers that a file names as text, if its tests have them."""
+
 figure = campaign.figure
 
 
@@ -95,7 +98,17 @@ def pytest_configure(config: pytest.Config) -> None:
     leaks.say_where_sockets_are_opened()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """None leaves the decision to others."""
+    if collection_path.suffix != ".py" or not collection_path.is_file():
+        return None
+    return None if marked_files.may_have(collection_path, config.option.markexpr, FILED) else True
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if unnamed := list(marked_files.unnamed(items, FILED)):
+        raise pytest.UsageError(f"their files have to say mark.NAME (support/marked_files.py): {unnamed}")
     if "campaign" in config.option.markexpr:
         return
     long = [item for item in items if item.get_closest_marker("campaign")]

@@ -41,6 +41,24 @@ class Expression(msgspec.Struct, frozen=True):
         return f"{self.module} {self.pattern!r}"
 
 
+class Uses(msgspec.Struct):
+    """What a module does with expressions: `re.METHOD(…)`, and the methods that it calls of what has a name."""
+
+    calls: list[tuple[str, ast.Call]] = []
+    named: list[tuple[str, str]] = []
+
+    @staticmethod
+    def of(tree: ast.Module) -> "Uses":
+        uses = Uses()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=method)) if method in METHODS:
+                    uses.calls.append((method, node))
+                case ast.Attribute(value=ast.Name(id=name), attr=method) if method in METHODS:
+                    uses.named.append((name, method))
+        return uses
+
+
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text()
@@ -49,29 +67,13 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             yield name, ast.parse(text)
 
 
-def calls(tree: ast.Module, method: str) -> Iterator[ast.Call]:
-    """Of `re.METHOD(…)`."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr)) if attr == method:
-                yield node
-
-
-def used(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """The methods that are called of what has a name, wherever: a compiled pattern may be imported."""
-    found: dict[str, set[str]] = {}
-    for tree in trees.values():
-        for node in ast.walk(tree):
-            match node:
-                case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in METHODS:
-                    found.setdefault(name, set()).add(attr)
-    return found
-
-
 def expressions() -> Iterator[Expression]:
-    trees = dict(modules())
-    usage = used(trees)
-    for name, tree in trees.items():
+    """The methods count that are called of a name wherever: a compiled pattern may be imported."""
+    uses = {name: Uses.of(tree) for name, tree in modules()}
+    usage: dict[str, set[str]] = {}
+    for member, method in (pair for use in uses.values() for pair in use.named):
+        usage.setdefault(member, set()).add(method)
+    for name, use in uses.items():
         members = vars(importlib.import_module(name))
         for member, value in members.items():
             if isinstance(value, re.Pattern):
@@ -79,9 +81,8 @@ def expressions() -> Iterator[Expression]:
                 yield Expression(name, value.pattern, value.flags, frozenset(methods))
             elif isinstance(value, str) and member.endswith(("_FORM", "_REASON")):
                 yield Expression(name, value, 0, frozenset({"fullmatch"}))
-        for method in METHODS:
-            for call in calls(tree, method):
-                yield from _inline(name, members, call, method)
+        for method, call in use.calls:
+            yield from _inline(name, members, call, method)
         for kept in enclosed(members):
             yield Expression(name, kept.pattern, kept.flags, frozenset({"fullmatch"}))
     for name, pattern in OTHERS.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.pods.known_pods import KnownPods
@@ -10,13 +10,14 @@ from podfit.kubelet.pods.pod_changes import RetryAdmission
 from support.clock import FakeClock
 
 POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))
+RUNNING = PodStatus(phase="Running")
 
 
 class Listener:
     """A worker that notes what it hears."""
 
     def __init__(self) -> None:
-        self.pod, self.active = POD, True
+        self.pod, self.status, self.active = POD, RUNNING, True
         self.heard: list[str] = []
 
     def go_first(self) -> None:
@@ -49,6 +50,7 @@ async def test_a_worker_hears_what_is_asked_of_its_pod_alone() -> None:
         known.shown(uid, POD)
     assert worker.heard == ["go_first", "wake", "listed {'c': 'running'}", "Evicted", "shown"]
     assert (known.uids(), known.pods(), list(known.active())) == ({"u1"}, [POD], [POD])
+    assert [pod.status for pod in known.told()] == [RUNNING], "whatever the API has"
     worker.active = False
     assert not list(known.active())
     known.end("u1")
