@@ -33,8 +33,7 @@ def actuated(pod: Pod) -> PodResources:
 
 def settled(pod: Pod) -> PodValues:
     """What the cgroup of a settled pod holds."""
-    config = pod_config(pod, MACHINE)
-    return PodValues(shares=config.shares, quota=config.quota, period=config.period, memory=config.memory)
+    return PodValues.of(pod_config(pod, MACHINE))
 
 
 def names(pod: Pod) -> set[str]:

@@ -16,6 +16,9 @@ Blocks are separated by an empty line; `#` begins a comment. Commands, each one 
                                                              batch as with `add`
     actuated NAME                                            a sync found everything actuated, and said so
     failed NAME TEXT, done NAME                              how an actuation went
+    due NAME [ending=c] [unreadable=TEXT], due NAME down     a sync is at what is allocated; the container runs, or not
+    did NAME                                                 the steps that were asked for last are done, and noted
+    used NAME 90Mi, used NAME anything                       what was measured of both; or that it is enough
     ended NAME, deleted NAME, removed NAME, ready, retry TRIGGER
 
 Shown: every effect in order, then each condition, queue and reservation that the block changed.
@@ -29,17 +32,20 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.container_status import ContainerStatus
-from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.containers import ContainerResizePolicy, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import Machine, effective
+from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.effects import Effect
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
-from podfit.decide.pod.allocated import PodResources, resizable
+from podfit.decide.pod.allocated import PodResources, overlay, resizable
+from podfit.decide.resize.memory_shrink import Memory
+from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer, recorded
 from podfit.decide.resize.verdict import NodeView
 from support.placed import placed, resized
 from support.pods import container, needs, pod
@@ -56,6 +62,7 @@ class Trace:
         self._now, self._unsaved = BEGIN, ""
         self._desired: dict[str, Pod] = {}
         self._effects: list[Effect] = []
+        self._last: list[Effect] = []  # of all blocks so far
 
     def run(self, script: str) -> str:
         return "\n\n".join(map(self._block, script.strip("\n").split("\n\n"))) + "\n"
@@ -92,13 +99,14 @@ class Trace:
             state, effects = step(self.state, event, now=self._now, unsaved=self._unsaved)
         self.state = state
         self._effects += effects
+        self._last += effects
 
     def _node(self, words: dict[str, str]) -> None:
         pressure = tuple(filter(None, words.pop("pressure", "").split(",")))
         allocatable = {**self.state.view.allocatable, **{name: Quantity.parse(text) for name, text in words.items()}}
         self.state = replace(self.state, view=replace(self.state.view, allocatable=allocatable, pressure=pressure))
 
-    def _events(self, name: str, rest: str) -> Iterator[on.Event]:
+    def _events(self, name: str, rest: str) -> Iterator[on.Event]:  # noqa: C901  (a list of commands)
         who, _, text = rest.partition(" ")
         match name:
             case "add":
@@ -109,6 +117,12 @@ class Trace:
                 yield from self._actuated(self._desired[who])
             case "failed" | "done":
                 yield on.ActuationEnded(self._desired[who], text)
+            case "due":
+                yield self._due(self._desired[who], text)
+            case "did":
+                yield from self._did(self._desired[who])
+            case "used":
+                yield self._used(text)
             case "ended":
                 yield on.StatusGenerated(who, replace(self.state.pods[who].pod.status, phase="Succeeded"))
             case "deleted":
@@ -126,9 +140,13 @@ class Trace:
         name, _, words = text.strip().partition(" ")
         if name not in self._desired:
             priority = next((int(word[9:]) for word in words.split() if word.startswith("priority=")), None)
-            size = " ".join(word for word in words.split() if not word.startswith("priority="))
-            new = pod(replace(container("c"), resources=_size(size)), name=name, priority=priority)
-            self._desired[name] = placed(new)
+            restart = [word[8:] for word in words.split() if word.startswith("restart=")]
+            size = " ".join(word for word in words.split() if not word.startswith(("priority=", "restart=")))
+            policies = tuple(
+                ContainerResizePolicy(resource_name=resource, restart_policy="RestartContainer") for resource in restart
+            )
+            made = replace(container("c"), resources=_size(size), resize_policy=policies)
+            self._desired[name] = placed(pod(made, name=name, priority=priority))
         return self._desired[name]
 
     def _updated(self, text: str) -> Pod:
@@ -141,7 +159,8 @@ class Trace:
         uid, gates = desired.metadata.uid, self.state.view.gates
         now = self.state.allocated_pod(desired)
         record = {container.name: effective(now, container) for container in resizable(now, gates)}
-        yield on.SyncStarted(desired, tuple(record), PodResources(record, now.spec.resources))
+        yield on.Actuated(uid, PodResources(record, now.spec.resources))
+        yield on.SyncStarted(desired, tuple(record))
         statuses = tuple(
             ContainerStatus(
                 name=container.name, resources=container.resources, allocated_resources=container.resources.requests
@@ -149,6 +168,32 @@ class Trace:
             for container in now.spec.containers
         )
         yield on.StatusGenerated(uid, replace(desired.status, phase="Running", container_statuses=statuses))
+
+    def _due(self, desired: Pod, text: str) -> on.Event:
+        """The pod's cgroup holds what was actuated."""
+        allocated, machine = self.state.allocated_pod(desired), self.state.view.machine
+        ending, _, unreadable = text.partition("unreadable=")
+        seen = overlay(allocated, self.state.actuated.get(desired.metadata.uid), machine.gates)
+        cgroup = PodValues.of(pod_config(seen, machine))
+        return on.ActuationDue(
+            allocated,
+            () if text == "down" else ("c",),
+            on.Unreadable(unreadable) if unreadable else cgroup,
+            ("c",) if ending.startswith("ending=") else (),
+        )
+
+    def _did(self, desired: Pod) -> Iterator[on.Event]:
+        asked = next(effect for effect in reversed(self._last) if isinstance(effect, do.Actuate))
+        actuated = self.state.actuated.get(desired.metadata.uid, PodResources())
+        yield on.Actuated(desired.metadata.uid, recorded(actuated, asked.steps))
+        yield on.ActuationEnded(desired)
+
+    def _used(self, text: str) -> on.Event:
+        asked = next(effect for effect in reversed(self._last) if isinstance(effect, do.MeasureMemory))
+        used = None if text == "anything" else Quantity.parse(text).value()
+        limits = asked.limits
+        usage = Memory(None if limits.pod is None else used, dict.fromkeys(limits.containers, used))
+        return on.MemoryMeasured(asked.due, None if used is None else usage)
 
     def _shown(self) -> dict[str, str]:
         """What lasts from one step to the next, by its name."""
@@ -163,10 +208,10 @@ class Trace:
 
 
 def _size(words: str) -> ResourceRequirements:
-    """`cpu=1 memory=1Gi` are requests, `limit=2` is the CPU limit."""
+    """`cpu=1 memory=1Gi` are requests, `limit=2` is the CPU limit, `most=1Gi` the one of memory."""
     amounts = dict(word.split("=", 1) for word in words.split())
-    limit = amounts.pop("limit", "")
-    return needs(amounts, {"cpu": limit} if limit else None)
+    limits = {"cpu": amounts.pop("limit", ""), "memory": amounts.pop("most", "")}
+    return needs(amounts, {name: limit for name, limit in limits.items() if limit} or None)
 
 
 def _amounts(amounts: ResourceList) -> str:
@@ -201,8 +246,35 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
             return f"wake up after {seconds:g} s"
         case do.Count(metric=metric, label=label):
             return f"count {metric} {label}"
+        case do.SyncAgain(uid=uid, seconds=seconds):
+            return f"sync {uid} after {seconds:g} s"
+        case do.StopContainers(pod=shown, ending=ending, restarting=restarting):
+            return f"stop {shown.metadata.name} ending={','.join(ending)} restarting={','.join(restarting)}"
+        case do.MeasureMemory(due=due, limits=limits):
+            return f"measure {due.pod.metadata.name} {_limits(limits)}"
+        case do.Actuate(pod=shown, steps=steps):
+            return f"actuate {shown.metadata.name} {'; '.join(map(_step, steps))}"
         case do.Release(uids=uids) | do.Forget(uids=uids):
             return f"{type(effect).__name__.lower()} {' '.join(uids)}"
+
+
+def _limits(limits: Memory) -> str:
+    named = {"pod": limits.pod, **limits.containers}
+    return " ".join(f"{name}={Quantity.of_bytes(limit)}" for name, limit in named.items() if limit is not None)
+
+
+def _step(step: Step) -> str:
+    match step:
+        case SetPod(resource=resource, value=value):
+            return f"pod {resource} {value}"
+        case UpdateContainer(name=name, resource=resource):
+            return f"{name} {resource}"
+        case GrowContainer(name=name, resource=resource, value=value):
+            return f"{name} kernel {resource} {value}"
+        case RecordPod():
+            return "record pod"
+        case CheckMemory():
+            return "check memory"
 
 
 def _names(pods: tuple[Pod, ...]) -> str:

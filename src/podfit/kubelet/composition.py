@@ -15,7 +15,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.pod.lifecycle.backoff import CrashBackoff
+from podfit.decide.pod.lifecycle.backoff import RETRY_SECONDS, CrashBackoff
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -46,7 +46,7 @@ from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.own_files import NoFiles, OwnFiles
-from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
+from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.probes.checks import Checks

@@ -1,15 +1,24 @@
 """The steps carried out on a runtime and a cgroup that write down what they are told."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.node.drive import drive
+from podfit.decide.node.effects import Effect, Record
+from podfit.decide.node.events import Event
+from podfit.decide.node.machine import step
+from podfit.decide.node.state import NodeState
+from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.pod.resize_state import IN_PROGRESS
+from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.cgroup.protocol import (
@@ -39,6 +48,36 @@ LIVE = LivePod(sandbox_id="box", containers={"c1": "id1"})
 SMALL = needs({"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})
 LARGE = needs({"cpu": "200m", "memory": "128Mi"}, {"cpu": "400m", "memory": "256Mi"})
 WEB = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})))
+
+
+class Resized(NamedTuple):
+    error: str
+    changed: bool
+
+
+class OnePod:
+    """The machine of a node that has nothing else to decide."""
+
+    def __init__(self, record: Checkpoint) -> None:
+        view = NodeView(allocatable={}, machine=Machine(memory=8 << 30))
+        self.state = NodeState(view=view, actuated=SharedMap(record.entries))
+        record.on_put = self._noted
+
+    def _noted(self, changes: Mapping[str, PodResources]) -> None:
+        for uid, resources in changes.items():
+            self.state = self.state.with_actuated(uid, resources)
+
+    async def take(self, event: Event) -> tuple[Effect, ...]:
+        self.state, effects = step(self.state, event, now=FakeClock().now())
+        return effects
+
+    async def carry_out(self, effect: Effect) -> tuple[Event, ...]:
+        assert isinstance(effect, Record), effect
+        return ()
+
+    def error(self, pod: Pod) -> str:
+        condition = self.state.conditions.get(IN_PROGRESS, pod.metadata.uid)
+        return condition.message if condition else ""
 
 
 class Node:
@@ -76,6 +115,17 @@ class Node:
         for member in pod.spec.containers:
             await self.actuator.before_create(pod, member.name)
         self.said.clear()
+
+    async def resize(self, pod: Pod, live: LivePod) -> "Resized":
+        """One round of a sync with a machine that knows of this pod what the record says."""
+        machine = OnePod(self.record)
+
+        async def stop(_restarting: Collection[str]) -> None:
+            raise AssertionError("nothing restarts here")
+
+        async with self.actuator.actuation(pod, live, node=machine, stop=stop) as actuation:
+            await drive(machine, actuation, actuation.due())
+        return Resized(machine.error(pod), actuation.changed)
 
     def _say(self, line: str) -> None:
         self.said.append(line)
@@ -183,7 +233,7 @@ async def test_the_tiers_follow_pods_that_change_and_go(node: Node) -> None:
 @pytest.mark.row("R-123", "R-124", "R-130", "R-131", "R-139")
 async def test_growth(node: Node) -> None:
     await node.runs(WEB)
-    outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
+    outcome = await node.resize(resized(WEB, c1=LARGE), LIVE)
     assert outcome.error == ""
     assert outcome.changed
     assert node.said == [
@@ -195,7 +245,7 @@ async def test_growth(node: Node) -> None:
         f"update id1 204/40000/{256 * MI}",
     ]
     node.said.clear()
-    assert not (await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)).changed
+    assert not (await node.resize(resized(WEB, c1=LARGE), LIVE)).changed
     assert node.said == []
 
 
@@ -204,7 +254,7 @@ async def test_the_runtime_hears_of_each_change_first_and_without_overhead(node:
     del node.refuse["tell"]
     web = placed(pod(container("c1", {"cpu": "100m"}), overhead=amounts({"cpu": "100m", "memory": "16Mi"})))
     await node.runs(web)
-    await node.actuator.resize(resized(web, c1=needs({"cpu": "400m"})), LIVE)
+    await node.resize(resized(web, c1=needs({"cpu": "400m"})), LIVE)
     assert node.said == [f"tell 409/0/0 overhead=102/{16 * MI}", "pod shares 512", "update id1 409/0/0"]
 
 
@@ -212,7 +262,7 @@ async def test_the_runtime_hears_of_each_change_first_and_without_overhead(node:
 async def test_the_runtimes_objection_stops_everything(node: Node) -> None:
     node.refuse["tell"] = CRIError("NRI plugin vetoed it")
     await node.runs(WEB)
-    outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
+    outcome = await node.resize(resized(WEB, c1=LARGE), LIVE)
     assert outcome.error == (
         "failed to notify runtime for UpdatePodSandboxResources (resource=memory); "
         "resize rejected: NRI plugin vetoed it"
@@ -224,7 +274,7 @@ async def test_the_runtime_is_told_again_when_the_kernel_refuses(node: Node) -> 
     del node.refuse["tell"]
     node.refuse["pod memory"] = Invalid("memory.limit_in_bytes: EINVAL")
     await node.runs(WEB)
-    outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
+    outcome = await node.resize(resized(WEB, c1=LARGE), LIVE)
     assert outcome.error == "memory.limit_in_bytes: EINVAL"
     assert node.said == [f"tell 102/20000/{256 * MI}", f"pod memory {256 * MI}", f"tell 102/20000/{128 * MI}"]
 
@@ -234,11 +284,11 @@ async def test_a_failed_update_is_taken_up_where_it_stopped(node: Node) -> None:
     await node.runs(WEB)
     larger = resized(WEB, c1=LARGE)
     node.refuse["update id1 204"] = CRIError("connection refused")
-    assert (await node.actuator.resize(larger, LIVE)).error == "connection refused"
+    assert (await node.resize(larger, LIVE)).error == "connection refused"
     assert 'kubelet_pod_resize_duration_milliseconds_count{success="false"} 1.0' in node.metrics.exposition().decode()
     del node.refuse["update id1 204"]
     node.said.clear()
-    assert (await node.actuator.resize(larger, LIVE)).error == ""  # R-188
+    assert (await node.resize(larger, LIVE)).error == ""  # R-188
     assert node.said == [f"update id1 204/40000/{256 * MI}"]
 
 
@@ -251,10 +301,10 @@ async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest
 
     monkeypatch.setattr(node.record, "put", die)
     with pytest.raises(KeyboardInterrupt):
-        await node.actuator.resize(larger, LIVE)
-    after = node.restarted()
+        await node.resize(larger, LIVE)
+    node.actuator = node.restarted()
     node.said.clear()
-    assert (await after.resize(larger, LIVE)).error == ""
+    assert (await node.resize(larger, LIVE)).error == ""
     assert without_tells(node.said) == [f"update id1 102/20000/{256 * MI}"]
 
 
@@ -284,9 +334,9 @@ async def test_memory_in_use_is_not_taken_away(node: Node, usage: dict[str, int 
     await node.runs(WEB)
     node.usage = usage
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "64Mi"}, {"cpu": "100m", "memory": "80Mi"}))
-    assert (await node.actuator.resize(smaller, LIVE)).error == f"cannot decrease memory limits: {error}"
+    assert (await node.resize(smaller, LIVE)).error == f"cannot decrease memory limits: {error}"
     assert node.said == []
-    assert not (await node.actuator.resize(WEB, LIVE)).error
+    assert not (await node.resize(WEB, LIVE)).error
 
 
 @pytest.mark.row("R-132", "R-145")
@@ -294,7 +344,7 @@ async def test_shrink_above_usage(node: Node) -> None:
     await node.runs(WEB)
     node.usage = {"id1": 70 * MI, "pod": 70 * MI}
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "64Mi"}, {"cpu": "100m", "memory": "80Mi"}))
-    assert (await node.actuator.resize(smaller, LIVE)).error == ""
+    assert (await node.resize(smaller, LIVE)).error == ""
     assert without_tells(node.said) == [
         f"update id1 102/20000/{80 * MI}",
         f"pod memory {80 * MI}",
@@ -308,14 +358,14 @@ async def test_unreadable_usage_and_cgroup(node: Node) -> None:
     await node.runs(WEB)
     smaller = resized(WEB, c1=needs({"cpu": "100m"}, {"cpu": "200m", "memory": "80Mi"}))
     node.refuse["read"] = CgroupError("EIO")
-    assert (await node.actuator.resize(smaller, LIVE)).error == "unable to get pod cgroup cpu config for pod web: EIO"
+    assert (await node.resize(smaller, LIVE)).error == "unable to get pod cgroup cpu config for pod web: EIO"
     del node.refuse["read"]
 
     def broken(path: str) -> int:
         raise CgroupError("EIO")
 
     node.memory_usage = broken  # type: ignore[method-assign]  # a fault put in
-    assert (await node.actuator.resize(smaller, LIVE)).error == (
+    assert (await node.resize(smaller, LIVE)).error == (
         'cannot decrease memory limits: unable to read memory usage for pod "web_default(web)"'
     )
 
@@ -325,11 +375,11 @@ async def test_down_container_starts_larger_in_a_larger_pod(node: Node) -> None:
     await node.runs(WEB)
     larger = resized(WEB, c1=LARGE)
     none = LivePod(sandbox_id="box", containers={})
-    await node.actuator.resize(larger, none)
+    await node.resize(larger, none)
     assert without_tells(node.said) == [f"pod memory {256 * MI}", "pod quota 40000", "pod shares 204"]
     await node.actuator.before_create(larger, "c1")
     made = node.actuator.container(larger, "c1")
     assert (made.cpu_shares, made.cpu_quota, made.memory_limit) == (204, 40_000, 256 * MI)
     node.said.clear()
-    assert not (await node.actuator.resize(larger, LIVE)).changed
+    assert not (await node.resize(larger, LIVE)).changed
     assert node.said == []

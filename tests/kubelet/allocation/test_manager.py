@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
+from podfit.decide.node import events as on
+from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Admitted, Rejected, Unsaved
 from podfit.kubelet.checkpoints.format import load
 from support.allocating import Allocating
@@ -185,15 +187,15 @@ async def test_pending_beside_a_failing_one(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "2")
     await node.start(web, hog)
     first = await node.wants(web, c1=needs({"cpu": "1"}))
-    await node.manager.report(first, "runtime says no")
-    await node.manager.report(first, "runtime says no")
+    await drive(node.manager, node.manager, on.ActuationEnded(first, "runtime says no"))
+    await drive(node.manager, node.manager, on.ActuationEnded(first, "runtime says no"))
     second = await node.wants(web, c1=needs({"cpu": "3"}))
     assert [
         (condition.type, condition.reason, condition.observed_generation)
         for condition in node.manager.conditions("web")
     ] == [("PodResizePending", "Deferred", 3), ("PodResizeInProgress", "Error", 2)]
     assert [line.split(" ")[2] for line in node.events] == ["ResizeStarted", "ResizeError", "ResizeDeferred"]
-    await node.manager.report(second, "")
+    await drive(node.manager, node.manager, on.ActuationEnded(second, ""))
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is None
 
@@ -202,10 +204,10 @@ async def test_failure_outlives_agreeing_records(node: Allocating) -> None:
     web = make("web", "1")
     await node.start(web)
     new = await node.wants(web, c1=needs({"cpu": "2"}))
-    await node.manager.report(new, "cgroup: EINVAL")
+    await drive(node.manager, node.manager, on.ActuationEnded(new, "cgroup: EINVAL"))
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is not None
-    await node.manager.report(new, "")
+    await drive(node.manager, node.manager, on.ActuationEnded(new, ""))
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is None
 

@@ -4,7 +4,7 @@
 step is true, and the caller takes the step again with `unsaved`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -12,7 +12,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.managers.cpu import CpuState
 from podfit.decide.managers.memory import MemoryState
 from podfit.decide.node.critical import Preempts
+from podfit.decide.node.events import ActuationDue
 from podfit.decide.pod.allocated import PodResources
+from podfit.decide.resize.memory_shrink import Memory
+from podfit.decide.resize.steps import Step
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -110,4 +113,54 @@ class Requested(msgspec.Struct, frozen=True):
     new: Pod
 
 
-Effect = Release | Persist | Forget | Answer | Record | Sync | End | WakeUp | Count | Requested
+class StopContainers(msgspec.Struct, frozen=True):
+    """Stop these containers together, then send `ActuationDue` with what runs by then. Those that are `restarting` run
+    on until then and are started again at their new size, as their resizePolicy wants it; `ending` is the event's.
+    """
+
+    pod: Pod
+    ending: Collection[str]
+    restarting: tuple[str, ...]
+
+
+class MeasureMemory(msgspec.Struct, frozen=True):
+    """Find out what is used where these limits are to come, and send `MemoryMeasured`. Where usage cannot be read, or
+    cannot be brought below the limits, `ActuationEnded` says why.
+    """
+
+    due: ActuationDue
+    limits: Memory
+
+
+class Actuate(msgspec.Struct, frozen=True):
+    """Do these steps in their order, until one fails; `Actuated` follows each that changes what was actuated, once that
+    has been noted, and `ActuationEnded` the last.
+    """
+
+    pod: Pod
+    steps: tuple[Step, ...]
+
+
+class SyncAgain(msgspec.Struct, frozen=True):
+    """Sync the pod of this UID after about so many seconds: what failed is tried again."""
+
+    uid: str
+    seconds: float
+
+
+Effect = (
+    Release
+    | Persist
+    | Forget
+    | Answer
+    | Record
+    | Sync
+    | End
+    | WakeUp
+    | Count
+    | Requested
+    | StopContainers
+    | MeasureMemory
+    | Actuate
+    | SyncAgain
+)

@@ -5,7 +5,9 @@ from collections.abc import Collection
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.cgroup.pod_cgroup import PodValues
 from podfit.decide.pod.allocated import PodResources
+from podfit.decide.resize.memory_shrink import Memory
 
 
 class PodsAdded(msgspec.Struct, frozen=True):
@@ -50,18 +52,51 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 class SyncStarted(msgspec.Struct, frozen=True):
-    """A sync looks at the pod. `running` names the containers that run, `actuated` is what was last actuated."""
+    """A sync looks at the pod. `running` names the containers that run."""
 
     pod: Pod
     running: Collection[str]
-    actuated: PodResources
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """The pod's cgroup could not be read; why."""
+
+    message: str
+
+
+class ActuationDue(msgspec.Struct, frozen=True):
+    """A sync makes real what was allocated: `pod` is the allocated one.
+
+    `running` names the containers that run, `ending` those of them that are to stop whatever their size. `cgroup` is
+    what the pod's cgroup holds; None = there is none.
+    """
+
+    pod: Pod
+    running: Collection[str]
+    cgroup: PodValues | Unreadable | None
+    ending: Collection[str] = ()
+
+
+class MemoryMeasured(msgspec.Struct, frozen=True):
+    """What is used of memory where limits are to be lowered; None = it is known that they may be."""
+
+    due: ActuationDue
+    usage: Memory | None
+
+
+class Actuated(msgspec.Struct, frozen=True):
+    """What of the pod is real from now on; the node has made a note of it."""
+
+    uid: str
+    resources: PodResources
 
 
 class ActuationEnded(msgspec.Struct, frozen=True):
-    """How a sync's actuation went; an empty `error` means that all was done or there was nothing to do."""
+    """How a sync's actuation went; an empty `error` means that all was done. `outage`: the runtime did not answer."""
 
     pod: Pod
     error: str = ""
+    outage: bool = False
 
 
 Event = (
@@ -73,5 +108,8 @@ Event = (
     | SourcesReady
     | Retry
     | SyncStarted
+    | ActuationDue
+    | MemoryMeasured
+    | Actuated
     | ActuationEnded
 )

@@ -7,13 +7,16 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.decide.node import resizes
+from podfit.decide.node import actuation, resizes
 from podfit.decide.node.admission import admit_all
-from podfit.decide.node.draft import NORMAL, WARNING, Draft
-from podfit.decide.node.effects import Admitted, Effect, Forget, Preempting, Record, Requested, Sync
+from podfit.decide.node.draft import Draft
+from podfit.decide.node.effects import Admitted, Effect, Forget, Preempting, Requested, Sync
 from podfit.decide.node.events import (
+    Actuated,
+    ActuationDue,
     ActuationEnded,
     Event,
+    MemoryMeasured,
     PodsAdded,
     PodsDeleted,
     PodsRemoved,
@@ -23,14 +26,12 @@ from podfit.decide.node.events import (
     StatusGenerated,
     SyncStarted,
 )
-from podfit.decide.node.messages import details
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import NOTHING, resizable
-from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS, PENDING
-from podfit.decide.resize import steps as resize
+from podfit.decide.pod.resize_state import PENDING
 
 
-def step(state: NodeState, event: Event, *, now: datetime, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:
+def step(state: NodeState, event: Event, *, now: datetime, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:  # noqa: C901  (a list of events)
     """The state after the event, and what to do, in order.
 
     `unsaved` says why `Persist` failed when this step was taken before: now it allocates nothing, and what would have
@@ -56,9 +57,15 @@ def step(state: NodeState, event: Event, *, now: datetime, unsaved: str = "") ->
         case Retry(trigger=trigger):
             _room_came_free(draft, trigger)
         case SyncStarted():
-            _sync_started(draft, event)
-        case ActuationEnded(pod=pod, error=error):
-            _actuation_ended(draft, pod, error)
+            actuation.sync_started(draft, event)
+        case ActuationDue():
+            actuation.due(draft, event)
+        case MemoryMeasured():
+            actuation.measured(draft, event)
+        case Actuated(uid=uid, resources=resources):
+            draft.state = draft.state.with_actuated(uid, resources)
+        case ActuationEnded(pod=pod, error=error, outage=outage):
+            actuation.ended(draft, pod, error, outage=outage)
     return draft.state, draft.effects()
 
 
@@ -158,41 +165,3 @@ def _room_came_free(draft: Draft, trigger: str) -> None:
     for uid in draft.state.reservations.held:
         if uid not in draft.state.pods:
             draft.add(Sync(uid, trigger))
-
-
-def _sync_started(draft: Draft, event: SyncStarted) -> None:
-    """PodResizeInProgress comes, stays, or goes with ResizeCompleted (R-146).
-
-    A resize whose last actuation failed is not over, even if the records of its containers agree.
-    """
-    uid, conditions = event.pod.metadata.uid, draft.state.conditions
-    allocated = draft.state.allocated_pod(event.pod)
-    ongoing = uid in draft.state.failing or resize.in_progress(
-        allocated, event.actuated, event.running, draft.state.view.gates
-    )
-    before = conditions.get(IN_PROGRESS, uid)
-    if ongoing and before is None:
-        generation = event.pod.metadata.generation
-        conditions = conditions.set(IN_PROGRESS, uid, generation=generation, now=draft.now)
-    elif ongoing:
-        conditions = conditions.probed(IN_PROGRESS, uid, now=draft.now)
-    elif before is not None:
-        conditions = conditions.clear(IN_PROGRESS, uid)
-        text = details(allocated, generation=before.observed_generation)
-        draft.add(Record(event.pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}"))
-    draft.state = replace(draft.state, conditions=conditions)
-
-
-def _actuation_ended(draft: Draft, pod: Pod, error: str) -> None:
-    """When it failed, one event while the text is the same; the generation stays (R-121, R-141)."""
-    uid, state = pod.metadata.uid, draft.state
-    if not error:
-        draft.state = replace(state, failing=state.failing - {uid})
-        return
-    before = state.conditions.get(IN_PROGRESS, uid)
-    generation = before.observed_generation if before else pod.metadata.generation
-    conditions = state.conditions.set(IN_PROGRESS, uid, ERROR, error, generation=generation, now=draft.now)
-    draft.state = replace(state, failing=state.failing | {uid}, conditions=conditions)
-    if before is None or (before.reason, before.message) != (ERROR, error):
-        text = details(state.allocated_pod(pod), generation=generation, error=error)
-        draft.add(Record(pod, WARNING, "ResizeError", f"Pod resize error: {text}"))

@@ -39,7 +39,8 @@ class PodEntry(msgspec.Struct, frozen=True):
 
 
 class NodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """`pods` and `allocated` are by UID; `queue` are the UIDs of resizes that wait, in the order of the last pass.
+    """`pods`, `allocated` and `actuated` (what was last made real) are by UID; `queue` are the UIDs of resizes that
+    wait, in the order of the last pass.
 
     `totals` are of the active pods, kept up with each of them, so that a step costs as much on a full node as on an
     empty one. `failing` are pods whose last actuation failed. `sources_ready`: every pod of the node was added, so that
@@ -49,6 +50,7 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     view: NodeView
     pods: SharedMap[str, PodEntry] = msgspec.field(default_factory=SharedMap)
     allocated: SharedMap[str, PodResources] = msgspec.field(default_factory=SharedMap)
+    actuated: SharedMap[str, PodResources] = msgspec.field(default_factory=SharedMap)
     queue: tuple[str, ...] = ()
     reservations: Reservations = Reservations()
     conditions: Conditions = msgspec.field(default_factory=Conditions)
@@ -78,7 +80,7 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
         state = self
         for uid in uids:
             state = state.without_pod(uid)
-        return replace(state, allocated=state.allocated.without(uids))
+        return replace(state, allocated=state.allocated.without(uids), actuated=state.actuated.without(uids))
 
     def _totals_without(self, uid: str) -> Totals:
         entry = self.pods.get(uid)
@@ -86,6 +88,9 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_allocation(self, uid: str, resources: PodResources) -> "NodeState":
         return replace(self, allocated=self.allocated.set(uid, resources))
+
+    def with_actuated(self, uid: str, resources: PodResources) -> "NodeState":
+        return replace(self, actuated=self.actuated.set(uid, resources))
 
     def others(self, uid: str, *, reserved: bool = True) -> Others:
         """What every other pod holds, and what is `reserved` for critical ones, which then count for no more."""

@@ -13,7 +13,7 @@ container was down, or a sync that stopped half way, is made good by the next on
 there was none counts as a decrease, because it is one: upstream calls it an increase and leaves it unchecked.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -192,6 +192,19 @@ def steps(
         done.append(RecordPod(pod.spec.resources or NOTHING))
     limits = plan.lowered(live)
     return (CheckMemory(limits), *done) if limits else tuple(done)
+
+
+def recorded(actuated: PodResources, done: Iterable[Step]) -> PodResources:
+    """What is real once these steps have worked."""
+    for step in done:
+        match step:
+            case UpdateContainer(name=name, actuated=resources):
+                actuated = actuated.with_container(name, resources)
+            case RecordPod(actuated=resources):
+                actuated = PodResources(actuated.containers, resources)
+            case SetPod() | GrowContainer() | CheckMemory():
+                pass
+    return actuated
 
 
 class _Plan(msgspec.Struct):

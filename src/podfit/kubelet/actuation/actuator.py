@@ -5,7 +5,9 @@ anywhere is safe, the record follows each step that worked, and the next sync wo
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from types import TracebackType
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -14,13 +16,15 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
-from podfit.decide.cgroup.pod_cgroup import PodConfig, SandboxResources, sandbox_resources, sandbox_update
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, SandboxResources, sandbox_resources, sandbox_update
 from podfit.decide.managers.cpu import show
+from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, StopContainers, SyncAgain
+from podfit.decide.node.events import ActuationDue, ActuationEnded, Event, MemoryMeasured, Unreadable
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.lifecycle.facts import LinuxResources
-from podfit.decide.resize import steps as resize
-from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer
+from podfit.decide.resize.memory_shrink import Memory
+from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer, recorded
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.actuation.memory_check import MemoryCheck
 from podfit.kubelet.actuation.pod_cgroups import PodCgroups
@@ -48,17 +52,14 @@ class LivePod(msgspec.Struct, frozen=True, kw_only=True):
     containers: Mapping[str, str]
 
 
-class ActuationOutcome(msgspec.Struct, frozen=True):
-    """`done` are the steps that worked; those after the one that failed with `error` were not tried."""
+Stop = Callable[[Collection[str]], Awaitable[None]]
+"""Stop what ends in any case, and these containers, which are to start at their new size."""
 
-    done: tuple[Step, ...] = ()
-    error: str = ""
-    outage: bool = False
-    """The runtime did not answer: it may be back in a moment."""
 
-    @property
-    def changed(self) -> bool:
-        return any(not isinstance(step, CheckMemory) for step in self.done)
+class NodeWorld(Protocol):
+    """What carries out whatever is not about the pod alone: `kubelet.allocation`."""
+
+    async def carry_out(self, effect: Effect, /) -> Iterable[Event]: ...
 
 
 def restart_message(name: str) -> str:
@@ -81,7 +82,7 @@ class Actuator:
     ) -> None:
         self._runtime, self._machine = runtime, machine
         self.cgroups = PodCgroups(cgroups, machine)
-        self._record, self._clock, self._managers = record, clock, managers
+        self._record, self.clock, self._managers = record, clock, managers
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
         self._duration = metrics.histogram(
@@ -129,53 +130,53 @@ class Actuator:
 
     # ------------------------------------------------------------------ resize
 
-    def restarts(self, pod: Pod, live: LivePod) -> tuple[str, ...]:
-        """Running containers to be killed before `resize`, and started again after it (R-125, R-126)."""
-        return resize.restarts(pod, self._actuated(pod), live.containers, self._machine.gates)
-
-    async def resize(self, pod: Pod, live: LivePod) -> ActuationOutcome:
-        """Make runtime and pod cgroup what was allocated. To be called in every sync, before containers start.
-
-        Usually there is nothing to do, which takes two small reads. An error is in the answer: what failed is tried
-        again by the next call.
+    def actuation(
+        self, pod: Pod, live: LivePod, *, node: NodeWorld, stop: Stop, ending: Collection[str] = ()
+    ) -> "Actuation":
+        """The world in which what was allocated to the pod is made real, for one round of a sync, before containers
+        start. `ending` are names of running containers that are to stop in any case.
         """
-        try:
-            now = self.cgroups.read(pod)
-        except CgroupError as error:
-            return ActuationOutcome(error=str(error))
-        if now is None:
-            return ActuationOutcome()
-        steps = resize.steps(pod, self._actuated(pod), live.containers, now, self._machine)
-        if not steps:
-            return ActuationOutcome()
-        started = self._clock.monotonic()
-        outcome = await self._carry_out(pod, live, steps)
-        milliseconds = (self._clock.monotonic() - started) * 1000
-        self._duration.labels("false" if outcome.error else "true").observe(milliseconds)
-        return outcome
+        return Actuation(self, pod, live, node=node, stop=stop, ending=ending)
 
-    async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> ActuationOutcome:
+    def due(self, pod: Pod, live: LivePod, ending: Collection[str]) -> ActuationDue:
+        """Usually there is nothing to do, which takes two small reads."""
+        cgroup: PodValues | Unreadable | None
+        try:
+            cgroup = self.cgroups.read(pod)
+        except CgroupError as error:
+            cgroup = Unreadable(str(error))
+        return ActuationDue(pod, live.containers, cgroup, ending)
+
+    async def measured(
+        self, due: ActuationDue, live: LivePod, limits: Memory, hold: Hold
+    ) -> MemoryMeasured | ActuationEnded:
+        return await self._check.measured(due, self.cgroups.path(due.pod), live.containers, limits, hold)
+
+    def hold(self) -> Hold:
+        return self._check.hold()
+
+    async def carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> tuple[int, ActuationEnded]:
+        """How many of the steps worked, and how it ended: those after one that fails are not tried, the next sync works
+        out afresh what is left.
+        """
         done: list[Step] = []
         grown: list[GrowContainer] = []
-        async with self._check.hold() as hold:
-            for step in steps:
-                try:
-                    await self._do(pod, live, step, hold, grown)
-                except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
-                    log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-                    if isinstance(error, CRIError) and not isinstance(error, Unavailable):
-                        self._put_back(pod, live, [step for step in grown if not step.agreed(done)])
-                    return ActuationOutcome(tuple(done), str(error), outage=isinstance(error, Unavailable))
-                done.append(step)
-        return ActuationOutcome(tuple(done))
+        for step in steps:
+            try:
+                await self._do(pod, live, step, grown)
+            except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
+                log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+                if isinstance(error, CRIError) and not isinstance(error, Unavailable):
+                    self._put_back(pod, live, [step for step in grown if not step.agreed(done)])
+                return len(done), ActuationEnded(pod, str(error), outage=isinstance(error, Unavailable))
+            done.append(step)
+        return len(done), ActuationEnded(pod)
 
-    async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold, grown: list[GrowContainer]) -> None:
+    def observe(self, seconds: float, *, success: bool) -> None:
+        self._duration.labels("true" if success else "false").observe(seconds * 1000)
+
+    async def _do(self, pod: Pod, live: LivePod, step: Step, grown: list[GrowContainer]) -> None:
         match step:
-            case CheckMemory(limits):
-                path = self.cgroups.path(pod)
-                objection = await self._check.objection(pod, path, live.containers, limits, hold)
-                if objection:
-                    raise ActuationError(objection)
             case SetPod():
                 await self._set_pod(pod, live, step)
             case GrowContainer():
@@ -183,9 +184,11 @@ class Actuator:
                     grown.append(step)
             case UpdateContainer():
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
-                await self._save(pod, self._actuated(pod).with_container(step.name, step.actuated))
-            case RecordPod(actuated):
-                await self._save(pod, PodResources(self._actuated(pod).containers, actuated))
+            case RecordPod() | CheckMemory():  # memory was measured before
+                pass
+        actuated = recorded(before := self._actuated(pod), (step,))
+        if actuated is not before:
+            await self._save(pod, actuated)
 
     def _grow(self, pod: Pod, live: LivePod, step: GrowContainer) -> bool:
         """Whether it was written. What the kernel refuses the runtime may still manage: it is asked next."""
@@ -246,6 +249,66 @@ class Actuator:
 
     async def _save(self, pod: Pod, resources: PodResources) -> None:
         await self._record.put({pod.metadata.uid: resources})
+
+
+class Actuation:
+    """One round's world. To be left only when what follows from `due` has been carried out: until then usage is held
+    below the limits that come (docs/shrink.md).
+
+    `live` is what runs by now, `changed` whether a step was done, `again` the seconds after which a failure is to be
+    tried anew, None without one; `replaced` are the containers that were stopped to start at their new size.
+    """
+
+    def __init__(
+        self, actuator: Actuator, pod: Pod, live: LivePod, *, node: NodeWorld, stop: Stop, ending: Collection[str]
+    ) -> None:
+        self._actuator, self._pod, self._node, self._stop = actuator, pod, node, stop
+        self._ending, self._hold = ending, actuator.hold()
+        self._began: float | None = None
+        self.live, self.changed = live, False
+        self.again: float | None = None
+        self.replaced: tuple[str, ...] = ()
+
+    async def __aenter__(self) -> "Actuation":
+        await self._hold.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._hold.__aexit__(kind, error, trace)
+        if self._began is not None and kind is None:
+            self._actuator.observe(self._actuator.clock.monotonic() - self._began, success=self.again is None)
+
+    def due(self) -> ActuationDue:
+        return self._actuator.due(self._pod, self.live, self._ending)
+
+    async def carry_out(self, effect: Effect) -> Iterable[Event]:
+        match effect:
+            case StopContainers(restarting=restarting):
+                await self._stop(restarting)
+                stopped = {*self._ending, *restarting}
+                staying = {name: key for name, key in self.live.containers.items() if name not in stopped}
+                self.live, self._ending = replace(self.live, containers=staying), ()
+                self.replaced = restarting
+                return (self.due(),)
+            case MeasureMemory(due=due, limits=limits):
+                self._begin()
+                return (await self._actuator.measured(due, self.live, limits, self._hold),)
+            case Actuate(pod=pod, steps=steps):
+                self._begin()
+                done, ended = await self._actuator.carry_out(pod, self.live, steps)
+                self.changed = self.changed or done > 0
+                return (ended,)
+            case SyncAgain(seconds=seconds):
+                self.again = seconds
+                return ()
+            case _:
+                return await self._node.carry_out(effect)
+
+    def _begin(self) -> None:
+        if self._began is None:
+            self._began = self._actuator.clock.monotonic()
 
 
 def _container(pod: Pod, name: str) -> Container:

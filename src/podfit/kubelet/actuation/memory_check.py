@@ -1,11 +1,12 @@
-"""The check before memory limits are lowered: usage is compared with the new limits (R-143). A pod that asked for it is
-guarded on cgroup v2, where memory is reclaimed until the limits fit, or the limits stay (docs/shrink.md).
+"""What is measured before memory limits are lowered, for `decide.node.actuation` to judge (R-143). A pod that asked for
+it is guarded on cgroup v2, where memory is reclaimed until the limits fit, or the limits stay (docs/shrink.md).
 """
 
 import logging
 from collections.abc import Mapping
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node.events import ActuationDue, ActuationEnded, MemoryMeasured
 from podfit.decide.resize import guarded_shrink as guarded
 from podfit.decide.resize import memory_shrink as shrink
 from podfit.decide.resize.memory_shrink import Memory
@@ -27,16 +28,21 @@ class MemoryCheck:
         """To be left only when the limits that were allowed have been written."""
         return self._guard.hold()
 
-    async def objection(self, pod: Pod, path: str, live: Mapping[str, str], limits: Memory, hold: Hold) -> str:
-        """Why not; empty when they may. `path` is the pod's cgroup, `live` are ids of its containers by name."""
-        paths = {name: f"{path}/{live[name]}" for name in limits.containers}
+    async def measured(
+        self, due: ActuationDue, path: str, live: Mapping[str, str], limits: Memory, hold: Hold
+    ) -> MemoryMeasured | ActuationEnded:
+        """What is used where the limits are to come. `path` is the pod's cgroup, `live` are ids of its containers by
+        name.
+        """
+        pod, paths = due.pod, {name: f"{path}/{live[name]}" for name in limits.containers}
         try:
             if self._guarded(pod) and all(map(self._cgroups.exists, paths.values())):
-                return await self._shrink_guarded(path, paths, limits, hold)
-            return shrink.objection(limits, await self._usage(path, paths, live, limits))
+                problem = await self._shrink_guarded(path, paths, limits, hold)
+                return ActuationEnded(pod, problem) if problem else MemoryMeasured(due, None)
+            return MemoryMeasured(due, await self._usage(path, paths, live, limits))
         except (CRIError, CgroupError) as error:
             log.warning("memory usage not read pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-            return shrink.unreadable(pod)
+            return ActuationEnded(pod, shrink.unreadable(pod))
 
     def _guarded(self, pod: Pod) -> bool:
         return self._cgroups.version == "v2" and guarded.asked_for(pod.metadata.annotations, self._default)

@@ -1,6 +1,7 @@
 """The allocation manager: the shell of the node machine. It persists what is allocated, then carries out the effects.
 
     event ──▶ decide.node.machine.step ──▶ Persist: checkpoint and managers' files ──▶ state, events, syncs, metrics
+    sync  ──▶ ActuationDue ──▶ its own world, kubelet.actuation, beside this one ──▶ Actuated, ActuationEnded
 
 Steps are taken one after the other: whoever reads the state sees none that is half done. When nothing can be persisted
 the step is taken again without allocating anything.
@@ -8,6 +9,7 @@ the step is taken again without allocating anything.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
@@ -20,6 +22,7 @@ from podfit.core.shared_map import SharedMap
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
+from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Answer, Effect
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
@@ -42,6 +45,9 @@ Sync: TypeAlias = Callable[[str, str], None]
 """Sync the pod of this UID now; the second argument is the trigger."""
 End: TypeAlias = Callable[[str], None]
 """Have the pod of this UID end for a critical one."""
+
+Occurrence: TypeAlias = Event | Callable[[], Event]
+"""An event, or what makes it once no step is under way."""
 
 
 class Allocated(msgspec.Struct, frozen=True):
@@ -69,7 +75,11 @@ class AllocationManager:
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers
         self._emit, self._sync, self._end = emit, sync, end
-        self._state = NodeState(view=node(), allocated=SharedMap(allocated.entries))
+        self._state = NodeState(
+            view=node(), allocated=SharedMap(allocated.entries), actuated=SharedMap(actuated.entries)
+        )
+        actuated.on_put = self._noted
+        self._unseen: deque[Event] = deque()
         self._metrics = ResizeMetrics(metrics, self._conditions)
         SizeMetrics(metrics, self._active, self.allocated)
         self._incoming: dict[str, Pod] = {}
@@ -99,16 +109,15 @@ class AllocationManager:
         """The same, for one sync of the pod: PodResizeInProgress comes, stays or goes. `running` names the containers
         that run.
         """
-        async with self._stepping:
-            desired = newest()
-            actuated = self._actuated.get(desired.metadata.uid) or PodResources()
-            await self._take(on.SyncStarted(desired, running, actuated))
-            return self._seen(desired)
+        looked = newest()
 
-    async def report(self, pod: Pod, error: str) -> None:
-        """How the sync's actuation went; an empty error means that all was done or there was nothing to do."""
-        async with self._stepping:
-            await self._take(on.ActuationEnded(pod, error))
+        def started() -> Event:
+            nonlocal looked
+            looked = newest()
+            return on.SyncStarted(looked, running)
+
+        await drive(self, self, started)
+        return self._seen(looked)
 
     # ------------------------------------------------------------------ what happens to pods
 
@@ -124,47 +133,43 @@ class AllocationManager:
             if checkpoint.is_lost:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
-        self._state = replace(self._state, allocated=SharedMap(self._allocated.entries))
+        allocated, actuated = SharedMap(self._allocated.entries), SharedMap(self._actuated.entries)
+        self._state = replace(self._state, allocated=allocated, actuated=actuated)
         await self._catch_up(self._allocated.catch_up, self._actuated.catch_up)
 
     async def add(self, pods: Iterable[Pod]) -> tuple[Answer, ...]:
         """Admit pods together, oldest first (R-089, R-172); an answer for each."""
-        async with self._stepping:
-            effects = await self._take(on.PodsAdded(tuple(pods)))
+        effects = await drive(self, self, on.PodsAdded(tuple(pods)))
         return tuple(effect for effect in effects if isinstance(effect, Answer))
 
     async def update(self, pods: Iterable[Pod]) -> None:
         """The API's pods changed. Changes that arrive while a step is being persisted share the next one."""
         self._incoming.update((pod.metadata.uid, pod) for pod in pods)
-        async with self._stepping:
-            arrived, self._incoming = self._incoming, {}
-            if arrived:
-                await self._take(on.PodsUpdated(tuple(arrived.values())))
+        await drive(self, self, self._arrived)
+
+    def _arrived(self) -> Event:
+        arrived, self._incoming = self._incoming, {}
+        return on.PodsUpdated(tuple(arrived.values()))
 
     async def reconcile(self, uid: str, status: PodStatus) -> None:
         """A status was generated."""
-        async with self._stepping:
-            await self._take(on.StatusGenerated(uid, status))
+        await drive(self, self, on.StatusGenerated(uid, status))
 
     async def delete(self, uids: Iterable[str]) -> None:
         """The API has these pods no more; something of them may still run."""
-        async with self._stepping:
-            await self._take(on.PodsDeleted(tuple(uids)))
+        await drive(self, self, on.PodsDeleted(tuple(uids)))
 
     async def remove(self, uids: Iterable[str]) -> None:
         """Nothing of these pods is left."""
-        async with self._stepping:
-            await self._take(on.PodsRemoved(tuple(uids)))
+        await drive(self, self, on.PodsRemoved(tuple(uids)))
 
     async def sources_ready(self) -> None:
         """Every pod of this node has been added."""
-        async with self._stepping:
-            await self._take(on.SourcesReady())
+        await drive(self, self, on.SourcesReady())
 
     async def retry(self, trigger: str) -> None:
         """Try everything that waits once more, for a reason from outside such as more allocatable room."""
-        async with self._stepping:
-            await self._take(on.Retry(trigger))
+        await drive(self, self, on.Retry(trigger))
 
     def retry_soon(self, trigger: str) -> None:
         """The same, without waiting for it."""
@@ -177,7 +182,7 @@ class AllocationManager:
     async def _done_again(self) -> None:
         async with self._stepping:
             await self._catch_up(self._managers.flush, self._allocated.catch_up, self._actuated.catch_up)
-            await self._take(on.Retry("periodic_retry"))
+        await self.retry("periodic_retry")
 
     async def close(self) -> None:
         if self._timer is not None:
@@ -196,18 +201,30 @@ class AllocationManager:
     def _seen(self, desired: Pod) -> Allocated:
         return Allocated(desired, self.allocated(desired), self.conditions(desired.metadata.uid))
 
-    async def _take(self, event: Event) -> tuple[Effect, ...]:
-        """One step, to its end. To be called with `_stepping` held."""
-        state, effects = self._step(event)
-        try:
-            await self._persist(effects)
-        except CheckpointError as error:
-            log.warning("allocation not saved, resizes stay queued error=%s", error)
-            state, effects = self._step(event, unsaved=str(error))
-        self._state = state
-        for effect in effects:
-            self._carry_out(effect)
+    async def take(self, event: Occurrence) -> tuple[Effect, ...]:
+        """One step, persisted. What was actuated while it was taken is taken in before the next."""
+        async with self._stepping:
+            self._take_in()
+            happened = event() if callable(event) else event
+            state, effects = self._step(happened)
+            try:
+                await self._persist(effects)
+            except CheckpointError as error:
+                log.warning("allocation not saved, resizes stay queued error=%s", error)
+                state, effects = self._step(happened, unsaved=str(error))
+            self._state = state
+            self._take_in()
         return effects
+
+    def _noted(self, actuated: Mapping[str, PodResources]) -> None:
+        """The checkpoint has these now. Whoever actuates does not wait for a step that is being persisted."""
+        self._unseen.extend(on.Actuated(uid, resources) for uid, resources in actuated.items())
+        if not self._stepping.locked():
+            self._take_in()
+
+    def _take_in(self) -> None:
+        while self._unseen:
+            self._state, _ = self._step(self._unseen.popleft())
 
     def _step(self, event: Event, *, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:
         state = replace(self._state, view=self._node())
@@ -224,7 +241,8 @@ class AllocationManager:
                     await self._managers.keep(effect.cpus, effect.memory)
                     await self._allocated.put(effect.allocations)
 
-    def _carry_out(self, effect: Effect) -> None:
+    async def carry_out(self, effect: Effect) -> tuple[Event, ...]:
+        """Of whatever concerns the node; waits for nothing, so that effects keep the order of their steps."""
         match effect:
             case do.Forget(uids=uids):
                 for uid in uids:
@@ -241,6 +259,7 @@ class AllocationManager:
                 self._metrics.count(metric, label)
             case do.Requested(old=old, new=new):
                 self._metrics.requested(old, new, self._state.view.gates)
+        return ()
 
     def _arm(self, seconds: float) -> None:
         if self._timer is not None:

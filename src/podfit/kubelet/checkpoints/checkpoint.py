@@ -126,6 +126,7 @@ class Checkpoint(Entries):
                 await self._write(texts, self._writing | changes.keys())
             self._written, self._owes, self._behind = texts, False, False
             self._entries.update(changes)
+            self.on_put(changes)
 
     async def _write(self, texts: Texts, uids: Set[str]) -> None:
         self._writing = uids

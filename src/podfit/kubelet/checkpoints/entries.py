@@ -1,6 +1,6 @@
 """Resources by pod UID, as the kubelet asks for them; `Checkpoint` keeps them on disk as well."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from podfit.decide.pod.allocated import PodResources
 from podfit.net.supervisor import Supervisor
@@ -12,6 +12,7 @@ class Entries:
 
     def __init__(self, name: str) -> None:
         self._entries: dict[str, PodResources] = {}
+        self.on_put: Callable[[Mapping[str, PodResources]], None] = lambda _changes: None  # once they are visible
         self.supervisor = Supervisor(name)
 
     @property
@@ -33,6 +34,7 @@ class Entries:
 
     async def put(self, changes: Mapping[str, PodResources]) -> None:
         self._entries.update(changes)
+        self.on_put(changes)
 
     async def catch_up(self) -> None:
         """Write what could not be written."""

@@ -25,7 +25,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
 from podfit.decide.pod.lifecycle.actions import Kill
-from podfit.decide.pod.lifecycle.backoff import CrashBackoff, Key, size_hash
+from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS, CrashBackoff, Key, size_hash
 from podfit.decide.pod.lifecycle.container_statuses import POST_START_ERROR
 from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, PodFacts
 from podfit.kubelet.actuation.actuator import Actuator
@@ -50,8 +50,6 @@ from podfit.kubelet.sources.lookup import Lookup, Missing
 from podfit.kubelet.sources.services import ServiceVariables
 from podfit.kubelet.volumes.manager import Paths, Volumes, asks_for_recursive
 
-RETRY_SECONDS = 10.0
-OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
 STOP_SIGNAL_IGNORED = "the runtime does not know lifecycle.stopSignal: the container is stopped with its image's signal"
 
 

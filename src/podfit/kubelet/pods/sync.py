@@ -9,7 +9,7 @@ that the runtime, the checkpoints or the API could not tell it again, apart from
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.backoff import delay_after
+from podfit.decide.node.drive import drive
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.lifecycle.actions import Kill, PodActions, plan
 from podfit.decide.pod.lifecycle.facts import PodFacts
@@ -27,7 +28,7 @@ from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, StartedSandbox
+from podfit.kubelet.pods.starter import NotStarted, StartedSandbox
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
@@ -39,7 +40,6 @@ log = logging.getLogger(__name__)
 
 RESYNC_SECONDS = 60.0
 UNWRITTEN_RESYNC_SECONDS = 600.0  # where no volume is brought up to date, and no event of the runtime is lost
-RETRY_SECONDS = 10.0
 FIRST_MOUNT_RETRY = 0.5
 LONGEST_MOUNT_RETRY = 122.0
 ROUNDS = 32
@@ -141,27 +141,20 @@ class PodSync:
         self, pod: Pod, facts: PodFacts, todo: PodActions, retries: list[float]
     ) -> tuple[set[str], bool]:
         """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
-        actuator, live = self._context.actuator, _live(facts)
-        anew = [
-            name for name in actuator.restarts(pod, live) if name not in {kill.container.name for kill in todo.kill}
-        ]
-        kills = [
-            *todo.kill,
-            *(
-                Kill(container, restart_message(container.name))
-                for container in facts.running
-                if container.name in anew
-            ),
-        ]
-        await self._context.killer.stop_for_restart(pod, kills)
-        stopped = {kill.container.name for kill in kills}
-        replaced = {kill.container.name for kill in kills if kill.again}
-        still = {name: container for name, container in live.containers.items() if name not in stopped}
-        outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
-        await self._context.allocation.report(pod, outcome.error)
-        if outcome.error:
-            retries.append(self._context.jittered(OUTAGE_SECONDS if outcome.outage else RETRY_SECONDS))
-        return replaced, outcome.changed and not outcome.error
+        context, ending = self._context, {kill.container.name for kill in todo.kill}
+
+        async def stop(restarting: Collection[str]) -> None:
+            anew = (container for container in facts.running if container.name in restarting)
+            restarts = [Kill(container, restart_message(container.name)) for container in anew]
+            await context.killer.stop_for_restart(pod, [*todo.kill, *restarts])
+
+        world = context.actuator.actuation(pod, _live(facts), node=context.allocation, stop=stop, ending=ending)
+        async with world as actuation:
+            await drive(context.allocation, actuation, actuation.due())
+        if actuation.again is not None:
+            retries.append(context.jittered(actuation.again))
+        replaced = {kill.container.name for kill in todo.kill if kill.again} | set(actuation.replaced)
+        return replaced, actuation.changed and actuation.again is None
 
     async def _start(
         self, pod: Pod, facts: PodFacts, volumes: Paths, todo: PodActions, replaced: set[str], retries: list[float]

@@ -18,13 +18,13 @@ from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
+from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
 from podfit.decide.pod.lifecycle.conditions import keeping_foreign
 from podfit.decide.pod.lifecycle.facts import Failure, PodFacts
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.starter import OUTAGE_SECONDS
-from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, UNWRITTEN_RESYNC_SECONDS, PodSync
+from podfit.kubelet.pods.sync import RESYNC_SECONDS, UNWRITTEN_RESYNC_SECONDS, PodSync
 from podfit.kubelet.pods.terminator import PodEnd
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels

@@ -18,6 +18,10 @@ from podfit.api.meta.codec import to_dict
 FIRST = 10.0
 LONGEST = 300.0
 FORGET_AFTER = 2 * LONGEST
+RETRY_SECONDS = 10.0
+"""Seconds until what failed at a pod is tried again."""
+OUTAGE_SECONDS = 1.0
+"""The same, where the runtime did not answer: one that was killed is back within a second."""
 
 Key: TypeAlias = tuple[str, ...]
 

@@ -1,0 +1,104 @@
+"""The actuation of a resize, from what runs to the last step: what restarts, what is changed in place, what is refused.
+
+    ActuationDue ──▶ StopContainers              what restarts is stopped first; then it is due again
+                 ──▶ MeasureMemory ──▶ MemoryMeasured ──▶ Actuate, or an error
+                 ──▶ Actuate ──▶ Actuated for each step, ActuationEnded
+
+A sync asks in each of its rounds. Nearly always there is nothing to do, which is one event without an effect.
+"""
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node.draft import NORMAL, WARNING, Draft
+from podfit.decide.node.effects import Actuate, MeasureMemory, Record, StopContainers, SyncAgain
+from podfit.decide.node.events import ActuationDue, MemoryMeasured, SyncStarted, Unreadable
+from podfit.decide.node.messages import details
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
+from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS
+from podfit.decide.resize import steps as resize
+from podfit.decide.resize.memory_shrink import objection
+from podfit.decide.resize.steps import CheckMemory, Step
+
+
+def sync_started(draft: Draft, event: SyncStarted) -> None:
+    """PodResizeInProgress comes, stays, or goes with ResizeCompleted (R-146).
+
+    A resize whose last actuation failed is not over, even if the records of its containers agree.
+    """
+    uid, conditions = event.pod.metadata.uid, draft.state.conditions
+    allocated = draft.state.allocated_pod(event.pod)
+    ongoing = uid in draft.state.failing or resize.in_progress(
+        allocated, draft.state.actuated.get(uid, PodResources()), event.running, draft.state.view.gates
+    )
+    before = conditions.get(IN_PROGRESS, uid)
+    if ongoing and before is None:
+        generation = event.pod.metadata.generation
+        conditions = conditions.set(IN_PROGRESS, uid, generation=generation, now=draft.now)
+    elif ongoing:
+        conditions = conditions.probed(IN_PROGRESS, uid, now=draft.now)
+    elif before is not None:
+        conditions = conditions.clear(IN_PROGRESS, uid)
+        text = details(allocated, generation=before.observed_generation)
+        draft.add(Record(event.pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}"))
+    draft.state = replace(draft.state, conditions=conditions)
+
+
+def due(draft: Draft, event: ActuationDue) -> None:
+    """What stops comes first (R-125, R-126): while a container that restarts still runs, its pod's limits stay."""
+    pod, gates = event.pod, draft.state.view.gates
+    staying = [name for name in event.running if name not in event.ending]
+    restarting = resize.restarts(pod, _actuated(draft, pod), staying, gates)
+    if event.ending or restarting:
+        draft.add(StopContainers(pod, event.ending, restarting))
+        return
+    if isinstance(event.cgroup, Unreadable):
+        ended(draft, pod, event.cgroup.message)
+        return
+    match _steps(draft, event):
+        case ():
+            ended(draft, pod)
+        case (CheckMemory(limits=limits), *_):
+            draft.add(MeasureMemory(event, limits))
+        case steps:
+            draft.add(Actuate(pod, steps))
+
+
+def measured(draft: Draft, event: MemoryMeasured) -> None:
+    """Nothing at all is changed when one limit would come below usage (R-143)."""
+    check, *steps = _steps(draft, event.due)
+    assert isinstance(check, CheckMemory)
+    refusal = objection(check.limits, event.usage) if event.usage is not None else ""
+    if refusal:
+        ended(draft, event.due.pod, refusal)
+    else:
+        draft.add(Actuate(event.due.pod, tuple(steps)))
+
+
+def ended(draft: Draft, pod: Pod, error: str = "", *, outage: bool = False) -> None:
+    """When it failed, one event while the text is the same; the generation stays (R-121, R-141)."""
+    uid, state = pod.metadata.uid, draft.state
+    if not error:
+        draft.state = replace(state, failing=state.failing - {uid})
+        return
+    before = state.conditions.get(IN_PROGRESS, uid)
+    generation = before.observed_generation if before else pod.metadata.generation
+    conditions = state.conditions.set(IN_PROGRESS, uid, ERROR, error, generation=generation, now=draft.now)
+    draft.state = replace(state, failing=state.failing | {uid}, conditions=conditions)
+    if before is None or (before.reason, before.message) != (ERROR, error):
+        text = details(state.allocated_pod(pod), generation=generation, error=error)
+        draft.add(Record(pod, WARNING, "ResizeError", f"Pod resize error: {text}"))
+    draft.add(SyncAgain(uid, OUTAGE_SECONDS if outage else RETRY_SECONDS))
+
+
+def _steps(draft: Draft, event: ActuationDue) -> tuple[Step, ...]:
+    """None for a pod without a cgroup: it has not been started."""
+    if event.cgroup is None or isinstance(event.cgroup, Unreadable):
+        return ()
+    machine = draft.state.view.machine
+    return resize.steps(event.pod, _actuated(draft, event.pod), event.running, event.cgroup, machine)
+
+
+def _actuated(draft: Draft, pod: Pod) -> PodResources:
+    return draft.state.actuated.get(pod.metadata.uid, PodResources())
