@@ -43,6 +43,6 @@ def _show(answer: HpaWhy) -> None:
     for label, text in (("active", answer.active), ("held", answer.held), ("limited", answer.limited)):
         if text:
             render.fact(label, text)
-    for label, texts in (("changes it", answer.changes), ("next", answer.acts), ("note", answer.notes)):
+    for label, texts in (("changes", answer.changes), ("next", answer.acts), ("note", answer.notes)):
         for text in texts:
             render.fact(label, text)

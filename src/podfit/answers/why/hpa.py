@@ -222,7 +222,7 @@ def why_hpa(facts: HpaFacts) -> HpaWhy:
         replicas=plan.view.replicas,
         wanted=wanted,
         next=next_,
-        metrics=tuple(map(_metric, spec.metrics, plan.found)) if plan.found else (),
+        metrics=tuple(map(_metric, plan.effective, plan.found)) if plan.found else (),
         active=_said(outcome, "ScalingActive"),
         held=_held(plan),
         limited=limited.message if plan.found and not plan.failure and limited and limited.status == TRUE else "",
@@ -316,7 +316,7 @@ def _window(plan: Plan, *, up: bool) -> float:
 def _changes(plan: Plan) -> Iterator[str]:
     """Bounds of each metric within which nothing happens, and the bound of the spec that holds it."""
     tolerance = tolerance_of(plan.view)
-    for spec, result in zip(plan.view.autoscaler.spec.metrics, plan.found, strict=False):
+    for spec, result in zip(plan.effective, plan.found, strict=False):
         target = _target(spec)
         if isinstance(result, Failure):
             yield f"{_name(spec)}: nothing, until it can be read"

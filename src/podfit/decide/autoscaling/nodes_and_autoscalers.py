@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import (
     CrossVersionObjectReference,
     RecommendedContainerResources,
@@ -18,12 +18,16 @@ from podfit.api.autoscaling_k8s.v1 import (
 )
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.base import ResourceList
+from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.conditions import CAPPED, with_condition
+from podfit.decide.autoscaling.horizontal.keep_point import request_bounds
+from podfit.decide.autoscaling.horizontal.vertical import shares
 from podfit.decide.autoscaling.status import PROVIDED
 
+_MILLI = 10**6  # nano units
 HELD = "podfit.dev/HorizontalAutoscaler"
-UTILIZATION = "Utilization"
+POINT = "podfit.dev/ScalePoint"
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -31,6 +35,11 @@ class Around(msgspec.Struct, frozen=True):
 
     most: ResourceList = msgspec.field(default_factory=dict)
     held: Mapping[tuple[str, str, str], Mapping[str, tuple[str, ...]]] = msgspec.field(default_factory=dict)
+    points: Mapping[tuple[str, str, str], Mapping[str, tuple[int, int]]] = msgspec.field(default_factory=dict)
+    """Bounds of requests (thousandths of a pod) within which HPAs keep the point at which they scale."""
+
+    def keeps(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[int, int]]:
+        return self.points.get((namespace, target.kind, target.name), {}) if target is not None else {}
 
     def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[str, ...]]:
         return self.held.get((namespace, target.kind, target.name), {}) if target is not None else {}
@@ -42,17 +51,25 @@ def held_resources(
     """By namespace, kind and name of a target, and by resource, the HPAs that scale it on its share of the request."""
     found: dict[tuple[str, str, str], dict[str, tuple[str, ...]]] = {}
     for autoscaler in autoscalers:
-        ref, meta = autoscaler.spec.scale_target_ref, autoscaler.metadata
-        scaled = found.setdefault((meta.namespace, ref.kind, ref.name), {})
-        for resource in dict.fromkeys(filter(None, map(_relative, autoscaler.spec.metrics))):
-            scaled[resource] = (*scaled.get(resource, ()), meta.name)
+        scaled = found.setdefault(_target_of(autoscaler), {})
+        for resource in dict.fromkeys(filter(None, map(shares, autoscaler.spec.metrics))):
+            scaled[resource] = (*scaled.get(resource, ()), autoscaler.metadata.name)
     return found
 
 
-def _relative(metric: MetricSpec) -> str:
-    """The resource whose share of the request counts; empty for any other metric."""
-    source = metric.resource or metric.container_resource
-    return source.name if source is not None and source.target.type == UTILIZATION else ""
+def kept_points(
+    autoscalers: Iterable[HorizontalPodAutoscaler],
+) -> dict[tuple[str, str, str], dict[str, tuple[int, int]]]:
+    """By namespace, kind and name of a target, and by resource, the bounds within which all HPAs keep their point."""
+    by_target: dict[tuple[str, str, str], list[HorizontalPodAutoscaler]] = {}
+    for autoscaler in autoscalers:
+        by_target.setdefault(_target_of(autoscaler), []).append(autoscaler)
+    return {target: bounds for target, its in by_target.items() if (bounds := request_bounds(its))}
+
+
+def _target_of(autoscaler: HorizontalPodAutoscaler) -> tuple[str, str, str]:
+    ref = autoscaler.spec.scale_target_ref
+    return autoscaler.metadata.namespace, ref.kind, ref.name
 
 
 def largest(nodes: Iterable[Node]) -> ResourceList:
@@ -79,6 +96,46 @@ def without_held(
             conditions = tuple(replace(said, status="False") if said.type == PROVIDED else said for said in conditions)
         status = replace(status, recommendation=kept, conditions=conditions)
     return with_condition(status, HELD, "SameResource", text, now)
+
+
+def within_points(
+    status: VerticalPodAutoscalerStatus, points: Mapping[str, tuple[int, int]], now: str
+) -> VerticalPodAutoscalerStatus:
+    """Sizes with which HPAs keep the point at which they scale: containers of a pod in proportion, and a condition that
+    says where they stop."""
+    found, texts = status.recommendation, list[str]()
+    every = found.container_recommendations if found is not None else ()
+    for resource, (least, most) in sorted(points.items()):
+        total = sum(one.target[resource].milli() for one in every if resource in one.target)
+        ought = max(least, min(most, total))
+        if not total or ought == total:
+            continue
+        texts.append(
+            f"{resource} of a pod stays at {Quantity(ought * _MILLI)}, where its HorizontalPodAutoscaler keeps the "
+            f"point at which it scales; {Quantity(total * _MILLI)} would be recommended"
+        )
+        every = tuple(_scaled(one, resource, least, most, total) for one in every)
+    if texts:
+        status = replace(status, recommendation=RecommendedPodResources(container_recommendations=every))
+    return with_condition(status, POINT, "KeepsPoint", "; ".join(texts), now)
+
+
+def _scaled(
+    one: RecommendedContainerResources, resource: str, least: int, most: int, total: int
+) -> RecommendedContainerResources:
+    """Its share of the bounds of the pod."""
+    share = one.target[resource].milli() if resource in one.target else 0
+
+    def bounded(amounts: ResourceList) -> ResourceList:
+        if resource not in amounts or not share:
+            return amounts
+        low, high = -(-least * share // total), most * share // total
+        milli = max(low, min(high, amounts[resource].milli()))
+        return {**amounts, resource: Quantity(milli * _MILLI, amounts[resource].format)}
+
+    return replace(
+        one, target=bounded(one.target), lower_bound=bounded(one.lower_bound), upper_bound=bounded(one.upper_bound)
+    )
 
 
 def _named(names: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.autoscaling.nodes_and_autoscalers import Around, held_resources, largest
+from podfit.decide.autoscaling.nodes_and_autoscalers import Around, held_resources, kept_points, largest
 
 
 class NodesAndAutoscalers:
@@ -22,4 +22,5 @@ class NodesAndAutoscalers:
         return self._nodes, self._autoscalers
 
     def now(self) -> Around:
-        return Around(largest(self._nodes.list()), held_resources(self._autoscalers.list()))
+        autoscalers = self._autoscalers.list()
+        return Around(largest(self._nodes.list()), held_resources(autoscalers), kept_points(autoscalers))

@@ -36,7 +36,7 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.nodes_and_autoscalers import Around, capped_to_nodes, without_held
+from podfit.decide.autoscaling.nodes_and_autoscalers import Around, capped_to_nodes, within_points, without_held
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
@@ -250,11 +250,13 @@ class Recommender:
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
         bounds = {**around.most, **{name: most for name, most in most.items() if most is not None}}
-        held = around.holds(key.namespace, vpa.spec.target_ref)
+        points = around.keeps(key.namespace, vpa.spec.target_ref)
+        holding = around.holds(key.namespace, vpa.spec.target_ref)
+        held = {resource: names for resource, names in holding.items() if resource not in points}
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
             bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), around.most, format_time(now))
-            return without_held(bounded, held, format_time(now))
+            return without_held(within_points(bounded, points, format_time(now)), held, format_time(now))
 
         try:
             new = await write_status(self._client, vpa, made)

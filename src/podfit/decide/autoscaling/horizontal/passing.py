@@ -9,7 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus
+from podfit.api.autoscaling.v2.types import (
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerStatus,
+    MetricSpec,
+    MetricStatus,
+)
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.conditions import (
@@ -25,6 +30,7 @@ from podfit.decide.autoscaling.horizontal.conditions import (
     with_condition,
     without_condition,
 )
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, keeps_point
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
 from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
@@ -94,6 +100,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     proposals: str = ""
     found: tuple[Computed | Failure, ...] = ()
     """Of each metric of the spec."""
+    effective: tuple[MetricSpec, ...] = ()
+    """The metrics with the targets that counted."""
+    anchor: str = ""
 
 
 def reference(autoscaler: HorizontalPodAutoscaler) -> str:
@@ -160,7 +169,7 @@ def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
     if not view.settings.scale_to_zero:
         status = without_condition(status, ZERO)
     if not view.settings.upstream_compatible:
-        shared = sized_too(autoscaler, view.vpas)
+        shared = "" if keeps_point(autoscaler) else sized_too(autoscaler, view.vpas)
         status = (
             with_condition(status, SHARED, TRUE, "SameResource", shared, now)
             if shared
@@ -197,6 +206,7 @@ def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
     said = {
         MEMORY: remembered(autoscaler, plan.view.settings, memory, outcome.status.desired_replicas, now),
         PROPOSALS: plan.proposals,
+        ANCHOR: plan.anchor,
     }
     return replace(
         outcome,
@@ -273,17 +283,17 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
         now=now,
     )
     namespace = view.autoscaler.metadata.namespace
-    found = [
-        compute(metric, target, reading, namespace) for metric, reading in zip(spec.metrics, readings, strict=True)
-    ]
+    metrics, anchor = effective(view.autoscaler, view.pods, view.settings)
+    found = [compute(metric, target, reading, namespace) for metric, reading in zip(metrics, readings, strict=True)]
     failing = [result for result in found if isinstance(result, Failure)]
     if not view.settings.upstream_compatible:
-        found, memory = with_last_good(spec.metrics, readings, found, plan.memory, target, namespace)
-        plan = replace(plan, memory=memory, proposals=proposals(found))
+        found, memory = with_last_good(metrics, readings, found, plan.memory, target, namespace)
+        plan = replace(plan, memory=memory, proposals=proposals(found), anchor=anchor)
     failures = [result for result in found if isinstance(result, Failure)]
     plan = replace(
         plan,
         found=tuple(found),
+        effective=metrics,
         metrics=tuple(result.status if isinstance(result, Computed) else MetricStatus() for result in found),
         events=tuple(Event(WARNING, failure.reason, failure.message) for failure in failing),
         observed=tuple(

@@ -1,0 +1,129 @@
+"""`podfit.dev/scale: keep-point`: replicas are added at the same absolute usage, however a VPA moves the request.
+
+    anchor (target, request), written once ──▶ target now = anchor target x anchor request / request now, 40 to 95 %
+
+Beyond these bounds the request stays: `request_bounds` is what a VPA keeps to. The HPA's spec is never written.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.autoscaling.horizontal.average_value import mean_request
+from podfit.decide.autoscaling.horizontal.model import Settings, Unmeasured
+from podfit.decide.autoscaling.horizontal.vertical import shares
+
+SCALE, KEEP_POINT = "podfit.dev/scale", "keep-point"
+ANCHOR = "podfit.dev/scale-anchor"
+"""Annotations of an autoscaler: what is asked for, and what its controller began with."""
+LEAST, MOST = 40, 95
+"""Percent of the request."""
+_MOST_BYTES = 4096
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """`target` in percent, `request` in thousandths of the resource, for a pod."""
+
+    target: int
+    request: int
+
+    def at(self, request: int) -> int:
+        """The target in percent at another request."""
+        return max(LEAST, min(MOST, round(self.target * self.request / request)))
+
+
+Anchors = Mapping[str, Anchor]
+"""By `resource`, or `resource/container`."""
+
+
+def keeps_point(autoscaler: HorizontalPodAutoscaler) -> bool:
+    return autoscaler.metadata.annotations.get(SCALE) == KEEP_POINT
+
+
+def anchors(autoscaler: HorizontalPodAutoscaler) -> Anchors:
+    """Nothing where nobody wrote them, or they cannot be read."""
+    text = autoscaler.metadata.annotations.get(ANCHOR, "")
+    if len(text) > _MOST_BYTES:
+        return {}
+    try:
+        found = msgspec.json.decode(text or "{}", type=dict[str, Anchor])
+    except (msgspec.DecodeError, UnicodeError):
+        return {}
+    return {name: anchor for name, anchor in found.items() if anchor.request > 0 and anchor.target > 0}
+
+
+def effective(
+    autoscaler: HorizontalPodAutoscaler, pods: Sequence[Pod], settings: Settings
+) -> tuple[tuple[MetricSpec, ...], str]:
+    """The metrics with the targets of now, and what the annotation has to say; empty where it says it already. A
+    target that was changed in the spec has a new anchor."""
+    before, metrics = anchors(autoscaler), autoscaler.spec.metrics
+    if not keeps_point(autoscaler) or settings.upstream_compatible:
+        return metrics, ""
+    known: dict[str, Anchor] = dict(before)
+    found: list[MetricSpec] = []
+    for metric in metrics:
+        percent = _percent(metric)
+        try:
+            request = mean_request(metric, pods, settings) if percent else 0
+        except Unmeasured:
+            request = 0
+        if not percent or not request:
+            found.append(metric)
+            continue
+        anchor = known.get(name_of(metric))
+        if anchor is None or anchor.target != percent:
+            anchor = known[name_of(metric)] = Anchor(percent, request)
+        found.append(_with_percent(metric, anchor.at(request)))
+    text = msgspec.json.encode(known).decode() if known != before else ""
+    return tuple(found), text if len(text) <= _MOST_BYTES else ""
+
+
+def name_of(metric: MetricSpec) -> str:
+    of = metric.container_resource
+    return f"{of.name}/{of.container}" if of is not None else shares(metric)
+
+
+def _percent(metric: MetricSpec) -> int:
+    source = metric.resource or metric.container_resource
+    return (source.target.average_utilization or 0) if source is not None and shares(metric) else 0
+
+
+def _with_percent(metric: MetricSpec, percent: int) -> MetricSpec:
+    if metric.resource is not None:
+        target = replace(metric.resource.target, average_utilization=percent)
+        return replace(metric, resource=replace(metric.resource, target=target))
+    of = metric.container_resource
+    if of is None:
+        return metric
+    return replace(metric, container_resource=replace(of, target=replace(of.target, average_utilization=percent)))
+
+
+def request_bounds(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, tuple[int, int]]:
+    """By resource, what a pod may request (thousandths) so that every one of these, which have one target, keeps its
+    point. Only of resources that all of them keep that scale on it; those that upstream's controller acts on keep none.
+    """
+    bounds: dict[str, tuple[int, int]] = {}
+    free: set[str] = set()
+    for autoscaler in autoscalers:
+        written = anchors(autoscaler) if is_kept(autoscaler) else {}
+        for metric in autoscaler.spec.metrics:
+            resource, anchor = shares(metric), written.get(name_of(metric))
+            if not resource:
+                continue
+            if anchor is None or metric.resource is None:
+                free.add(resource)
+                continue
+            point = anchor.target * anchor.request
+            least, most = -(-point // MOST), point // LEAST
+            before = bounds.get(resource, (least, most))
+            bounds[resource] = max(before[0], least), min(before[1], most)
+    return {resource: bound for resource, bound in bounds.items() if resource not in free and bound[0] <= bound[1]}
+
+
+def is_kept(autoscaler: HorizontalPodAutoscaler) -> bool:
+    """Whether podfit's controller keeps its point: upstream's never writes the generation that it saw."""
+    return keeps_point(autoscaler) and autoscaler.status.observed_generation is not None

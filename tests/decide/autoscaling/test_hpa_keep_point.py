@@ -1,0 +1,107 @@
+"""`podfit.dev/scale: keep-point`: an HPA adds replicas at the same usage, whatever a VPA requests."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchors, effective, request_bounds
+from podfit.decide.autoscaling.horizontal.model import Sample, Settings
+from podfit.decide.autoscaling.horizontal.passing import View, finish, propose
+from podfit.decide.autoscaling.nodes_and_autoscalers import POINT, kept_points, within_points
+
+SETTINGS = Settings(upstream_compatible=False)
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+def hpa(target: int = 80, *, ours: bool = True, **annotations: str) -> HorizontalPodAutoscaler:
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}
+    metric["resource"]["target"]["averageUtilization"] = target  # type: ignore[index]
+    spec = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 50, "metrics": [metric]}
+    notes = {SCALE: "keep-point", **{name.replace("anchor", ANCHOR): text for name, text in annotations.items()}}
+    status: dict[str, Any] = {"observedGeneration": 1} if ours else {}
+    metadata = {"name": "web", "namespace": "shop", "annotations": notes, "generation": 1}
+    return convert({"metadata": metadata, "spec": spec, "status": status}, HorizontalPodAutoscaler)
+
+
+def pods(request: int, number: int = 4) -> list[Pod]:
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2000-01-01T00:00:00Z"}
+    status = {"phase": "Running", "startTime": "2000-01-01T00:00:00Z", "conditions": [ready]}
+    container = {"name": "app", "image": "i", "resources": {"requests": {"cpu": f"{request}m"}}}
+    return [
+        convert({"metadata": {"name": f"web-{index}"}, "spec": {"containers": [container]}, "status": status}, Pod)
+        for index in range(number)
+    ]
+
+
+def wanted(autoscaler: HorizontalPodAutoscaler, request: int, usage: int) -> tuple[int, dict[str, str]]:
+    """Replicas that come of four pods that use so much each, and annotations that are written."""
+    view = View(
+        autoscaler=autoscaler, replicas=4, reported=4, selector="app=web", pods=pods(request), settings=SETTINGS
+    )
+    samples = {f"web-{index}": Sample(usage, 2e9, 15) for index in range(4)}
+    outcome = finish(propose(view, [samples], 2e9), 2e9)
+    assert outcome.desired is not None
+    return outcome.desired, dict(outcome.annotations)
+
+
+def anchored(target: int = 80, request: int = 100) -> str:
+    return msgspec.json.encode({"cpu": Anchor(target, request)}).decode()
+
+
+def test_hpa_writes_its_anchor_once() -> None:
+    _, notes = wanted(hpa(), 100, 80)
+    assert notes[ANCHOR] == anchored()
+    _, notes = wanted(hpa(anchor=notes[ANCHOR]), 160, 80)
+    assert ANCHOR not in notes
+    _, notes = wanted(hpa(60, anchor=anchored()), 160, 80)
+    assert notes[ANCHOR] == anchored(60, 160)
+
+
+@pytest.mark.parametrize("request_", [85, 100, 130, 160, 200])
+def test_hpa_adds_replicas_where_it_did(request_: int) -> None:
+    """80 % of 100m is 80m: at 160m each, twice the pods, whatever is requested now."""
+    autoscaler = hpa(anchor=anchored())
+    assert wanted(autoscaler, request_, 80)[0] == 4
+    assert wanted(autoscaler, request_, 160)[0] in (8, 9)
+    assert effective(autoscaler, pods(request_), SETTINGS)[0][0].resource is not None
+    assert to_dict(autoscaler.spec) == to_dict(hpa().spec)
+
+
+def test_hpa_target_stays_between_40_and_95_percent() -> None:
+    assert [Anchor(80, 100).at(request) for request in (50, 84, 100, 200, 800)] == [95, 95, 80, 40, 40]
+
+
+def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
+    assert request_bounds([hpa(anchor=anchored())]) == {"cpu": (85, 200)}
+    assert request_bounds([hpa(anchor=anchored()), hpa(anchor=anchored(80, 120))]) == {"cpu": (102, 200)}
+    container = {"containerName": "app", "target": {"cpu": "300m"}, "upperBound": {"cpu": "1"}}
+    beside = {"containerName": "side", "target": {"cpu": "100m"}, "lowerBound": {"cpu": "10m"}}
+    status = convert({"recommendation": {"containerRecommendations": [container, beside]}}, VerticalPodAutoscalerStatus)
+    points = kept_points([hpa(anchor=anchored())])["shop", "Deployment", "web"]
+    found = within_points(status, points, "2000-01-01T00:00:00Z")
+    assert found.recommendation is not None
+    told = [to_dict(one) for one in found.recommendation.container_recommendations]
+    assert [(one["target"]["cpu"], one.get("lowerBound"), one.get("upperBound")) for one in told] == [
+        ("150m", None, {"cpu": "150m"}),
+        ("50m", {"cpu": "22m"}, None),
+    ]
+    (condition,) = (said for said in found.conditions if said.type == POINT)
+    assert condition.message.startswith("cpu of a pod stays at 200m")
+
+
+def test_vpa_leaves_the_resource_alone_beside_upstreams_hpa() -> None:
+    """Who writes no generation is not podfit's controller."""
+    assert request_bounds([hpa(ours=False, anchor=anchored())]) == {}
+    assert request_bounds([hpa()]) == {}
+    plain = convert({**to_dict(hpa(anchor=anchored())), "metadata": {"name": "other"}}, HorizontalPodAutoscaler)
+    assert request_bounds([hpa(anchor=anchored()), plain]) == {}
+
+
+@pytest.mark.parametrize("text", ["x", "[]", '{"cpu":{"target":0,"request":1}}', '{"cpu":{}}', " " * 5000])
+def test_hpa_does_not_believe_a_wrong_anchor(text: str) -> None:
+    assert anchors(hpa(anchor=text)) == {}
