@@ -54,10 +54,12 @@ async def watched(server: Server, query: str = "") -> AsyncIterator[Client]:
     assert not isinstance(answer.body, bytes)
     writing = asyncio.create_task(answer.body.write_to(client))
     await at_rest()
-    yield client
-    writing.cancel()
-    await asyncio.gather(writing, return_exceptions=True)
-    await close(answer.body)
+    try:
+        yield client
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        await close(answer.body)
 
 
 async def make(server: Server, name: str) -> Record:

@@ -139,16 +139,18 @@ async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
         for name, value in (("vip", 1000), ("low", -5)):
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         node.use(Client(Local(server.api.handler, IDENTITY)))
-        await node.start()
         client = server.as_identity(account(EVICTING_ACCOUNT if evict else ACCOUNT))
         recorder = EventRecorder(client, component=COMPONENT, clock=node.clock)
         informers = Informers(client, node.clock)
         controller = RoomController(
             client, informers=informers, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
         )
-        async with beside(controller.run(), informers.run(), recorder.run()):
-            yield World(node, server)
-        await node.kubelet.stop(stop_pods=False)
+        try:
+            await node.start()
+            async with beside(controller.run(), informers.run(), recorder.run()):
+                yield World(node, server)
+        finally:
+            await node.kubelet.stop(stop_pods=False)
 
 
 @pytest.fixture

@@ -214,17 +214,21 @@ async def real_node(root: Path, *, gates: FeatureGates | None = None, **machine:
     containerd = Containerd(root / "containerd", sandbox_image=images.PAUSE, clock=clock)
     await containerd.start()
     runtime = CRIRuntime(containerd.places.socket, containerd.importer)
-    for recipe in (images.pause_recipe(), images.busybox_recipe()):
-        await runtime.import_archive(images.archive(recipe, root))
-    cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
-    async with running_server(root, clock=clock, certificate=True) as server:
-        node = RealNode(root, server, runtime, cgroups, gates=gates or FeatureGates(), **machine)
-        await node.kubelet.start()
-        yield node
-        await node.kubelet.stop(stop_pods=True)
-    left = await runtime.list_sandboxes()
-    await runtime.close()
-    await containerd.stop()
+    try:
+        for recipe in (images.pause_recipe(), images.busybox_recipe()):
+            await runtime.import_archive(images.archive(recipe, root))
+        cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
+        async with running_server(root, clock=clock, certificate=True) as server:
+            node = RealNode(root, server, runtime, cgroups, gates=gates or FeatureGates(), **machine)
+            try:
+                await node.kubelet.start()
+                yield node
+            finally:
+                await node.kubelet.stop(stop_pods=True)
+        left = await runtime.list_sandboxes()
+    finally:
+        await runtime.close()
+        await containerd.stop()
     assert left == ()
     assert not cgroups.exists(cgroups.layout.root), "the node's cgroups are gone with its pods"
 

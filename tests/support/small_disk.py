@@ -21,6 +21,8 @@ def small_disk(place: Path, size: int) -> Iterator[None]:
         pytest.skip("only root can mount")
     TmpfsMounter().tmpfs(place, size=size)
     with subprocess.Popen(["sh", "-c", _UNMOUNT, str(place)], stdin=subprocess.PIPE, start_new_session=True) as guard:
-        yield
-        guard.communicate()
+        try:
+            yield
+        finally:
+            guard.communicate()
     assert not place.is_mount()

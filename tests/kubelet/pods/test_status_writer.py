@@ -44,9 +44,11 @@ async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
     writer = StatusWriter(
         cast(Client, api), pod(1, "Pending"), clock=clock, supervisor=supervisor, passing_seconds=PASSING_SECONDS
     )
-    yield writer
-    writer.close()
-    await supervisor.stop()
+    try:
+        yield writer
+    finally:
+        writer.close()
+        await supervisor.stop()
     assert not clock.pending
     assert supervisor.broken is None
 

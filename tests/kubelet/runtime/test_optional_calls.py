@@ -82,9 +82,11 @@ async def runtime_of(flavour: Flavour) -> AsyncIterator[tuple[CRIRuntime, FakeRu
         server.add_insecure_port(f"unix://{socket}")
         await server.start()
         runtime = CRIRuntime(socket)
-        yield runtime, fake
-        await runtime.close()
-        await server.stop(0)
+        try:
+            yield runtime, fake
+        finally:
+            await runtime.close()
+            await server.stop(0)
 
 
 async def updates(runtime: CRIRuntime) -> bool:

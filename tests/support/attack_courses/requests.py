@@ -54,8 +54,10 @@ def kept(scene: Scene, sizes: list[int], **meta: object) -> Iterator[list[str]]:
     path = f"/api/v1/namespaces/{place}/configmaps"
     for name, size in zip(names, sizes, strict=True):
         scene.send("POST", path, config_map(name, size, scene.chance, **meta), {201})
-    yield [path, *(f"{path}/{name}" for name in names)]
-    scene.send("DELETE", path, None, {200})
+    try:
+        yield [path, *(f"{path}/{name}" for name in names)]
+    finally:
+        scene.send("DELETE", path, None, {200})
 
 
 def lists(scene: Scene) -> None:
