@@ -9,7 +9,7 @@ import pytest
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
-from podfit.apiserver.handlers.patching import MERGE_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.client.informers import Informers
 from podfit.controllers.quotas import QuotaController
 from support.resizing import NAMESPACE, POD, RESIZE, asking, container, cpu, read, refusal, resize, send, spec, stored
@@ -42,6 +42,14 @@ class TestLimitRange:
         text = 'pods "p" is forbidden: maximum cpu usage per Container is 2, but limit is 3'
         assert (code, body["reason"], body["message"]) == (403, "Forbidden", text)
         assert body["details"] == {"name": "p", "kind": "pods"}
+
+    async def test_the_refusal_says_what_the_client_was_warned_of(self, server: Server) -> None:
+        """As upstream, whose warnings are headers before it is known how the request ends."""
+        await stored(server, spec(container("c", {"cpu": "1"}, {"cpu": "2"})))
+        await limit(server, {"type": "Container", "max": {"cpu": "2"}})
+        patch = {"spec": {"mistyped": 1, "containers": [{"name": "c", "resources": {"limits": {"cpu": "3"}}}]}}
+        answer = await server.ask("PATCH", RESIZE, json.dumps(patch).encode(), content_type=STRATEGIC_PATCH)
+        assert (answer.status, answer.headers.get("warning")) == (403, '299 - "unknown field \\"spec.mistyped\\""')
 
     @pytest.mark.row("R-061")
     async def test_two_violations_are_one_refusal(self, server: Server) -> None:

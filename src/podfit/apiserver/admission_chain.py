@@ -1,14 +1,15 @@
-"""Builds the admission chain in upstream's order."""
+"""Builds the admission chain in upstream's order; for a resize, in that of `decide.resize.checks`."""
 
+from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.admission.certificates import CertificateAdmission
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import Chain, Plugin, Sort, Turns
 from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
 from podfit.apiserver.admission.networking import DefaultIngressClass
 from podfit.apiserver.admission.node_restriction import NodeRestriction
 from podfit.apiserver.admission.node_taints import TaintNodesByCondition
-from podfit.apiserver.admission.pod_resize import NodeChecks
+from podfit.apiserver.admission.pod_resize import NodeDeclaredFeatureValidator, resize_turns
 from podfit.apiserver.admission.pod_security import PodSecurity
 from podfit.apiserver.admission.pods import DefaultTolerations, PodTopologyLabels, PriorityAdmission
 from podfit.apiserver.admission.quota import QuotaAdmission
@@ -18,6 +19,7 @@ from podfit.apiserver.admission.storage import ClaimResize, DefaultStorageClass,
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.webhooks.admission import MutatingWebhooks, ValidatingWebhooks
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
+from podfit.decide.resize.checks import MUTATING_WEBHOOKS, NODE_RESTRICTION, VALIDATING_WEBHOOKS
 
 BUILT_IN = (
     NamespaceLifecycle,
@@ -36,15 +38,18 @@ BUILT_IN = (
     DefaultIngressClass,
     PodTopologyLabels,
     Escalation,
-    NodeChecks,
+    NodeDeclaredFeatureValidator,
 )
-
-
-LAST = (MutatingWebhooks, ValidatingWebhooks, QuotaAdmission)
 
 
 def default_chain(context: Context, webhooks: WebhookClient) -> Chain:
     """Quotas come last: a charge is made only for what nobody else refuses."""
-    built_in = (plugin(context) for plugin in BUILT_IN)
-    asked = MutatingWebhooks(context, webhooks), ValidatingWebhooks(context, webhooks)
-    return Chain((*built_in, *asked), QuotaAdmission(context))
+    built_in = {plugin: plugin(context) for plugin in BUILT_IN}
+    mutating, validating = MutatingWebhooks(context, webhooks), ValidatingWebhooks(context, webhooks)
+    named: dict[str, Plugin] = {
+        NODE_RESTRICTION: built_in[NodeRestriction],
+        MUTATING_WEBHOOKS: mutating,
+        VALIDATING_WEBHOOKS: validating,
+    }
+    turns: dict[Sort, Turns] = {("UPDATE", Pod, "resize"): resize_turns(context, named)}
+    return Chain((*built_in.values(), mutating, validating), QuotaAdmission(context), turns)

@@ -28,7 +28,7 @@ from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.core.fields import forbidden, refusal
+from podfit.core.fields import FieldError, forbidden
 from podfit.core.quantity import ZERO
 from podfit.decide.limits.quota_credit import credit
 from podfit.decide.node.room.plan import allocated_form
@@ -49,11 +49,11 @@ def checks_of(age: Age, *, knows_node: bool = True) -> tuple[Check, ...]:
     return tuple(
         part
         for check in checks
-        for part in ((check, replace(check, make=_memory_kept)) if check.name == VALIDATION else (check,))
+        for part in ((check, replace(check, errors=_memory_kept)) if check.name == VALIDATION else (check,))
     )
 
 
-def _memory_kept(resize: Resize) -> Resize | ApiError:
+def _memory_kept(resize: Resize) -> list[FieldError]:
     """1.33 refused to lower a memory limit unless its policy was RestartContainer."""
     errors = []
     pairs = zip(resize.new.spec.containers, resize.old.spec.containers, strict=True)
@@ -63,7 +63,7 @@ def _memory_kept(resize: Resize) -> Resize | ApiError:
         if before and lowers(limit, before) and policies.get("memory") != "RestartContainer":
             text = "memory limits cannot be decreased unless resizePolicy is RestartContainer"
             errors.append(forbidden(f"spec.containers[{index}].resources.limits[memory]", text))
-    return refusal("Pod", resize.old.metadata.name, errors) if errors else resize
+    return errors
 
 
 T = TypeVar("T", LimitRange, ResourceQuota)

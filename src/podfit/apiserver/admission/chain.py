@@ -1,7 +1,9 @@
 """The admission chain: plugins in order, and quotas, which are charged with the write itself."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar, Protocol, TypeVar
+from types import MappingProxyType
+from typing import ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -11,6 +13,8 @@ from podfit.apiserver.context import Attributes, Context
 
 T = TypeVar("T")
 CONNECT = "CONNECT"
+Sort: TypeAlias = tuple[str, type[Object], str]
+"""Of writes: operation, kind, subresource."""
 MOST_KEPT = 1024
 """Sorts of writes for which the plugins are chosen once; custom kinds come and go."""
 
@@ -57,22 +61,35 @@ class Passive:
         return None
 
 
+class Turns(msgspec.Struct, frozen=True):
+    """Who changes a sort of write, and who refuses it, in their order."""
+
+    changing: Sequence[Plugin]
+    refusing: Sequence[Plugin]
+
+
 class Chain:
-    """Each plugin is asked about the writes that it names, for what it does itself."""
+    """Each plugin is asked about the writes that it names, for what it does itself. The `turns` of some sorts of writes
+    are given: there the order is not that of the plugins."""
 
-    def __init__(self, plugins: tuple[Plugin, ...], quotas: QuotaAdmission) -> None:
-        self._plugins, self._quotas = plugins, quotas
-        self._chosen = lru_cache(MOST_KEPT)(self._choose)
+    def __init__(
+        self, plugins: tuple[Plugin, ...], quotas: QuotaAdmission, turns: Mapping[Sort, Turns] = MappingProxyType({})
+    ) -> None:
+        self._plugins, self._quotas, self._turns = plugins, quotas, turns
+        self.turns = lru_cache(MOST_KEPT)(self._choose)
 
-    def _choose(self, operation: str, kind: type[Object], subresource: str) -> tuple[list[Plugin], list[Plugin]]:
-        """Those that change such a write, and those that refuse it."""
+    def _choose(self, operation: str, kind: type[Object], subresource: str) -> Turns:
+        if given := self._turns.get((operation, kind, subresource)):
+            return given
         asked = [plugin for plugin in self._plugins if plugin.concern.covers(operation, kind, subresource)]
-        changing = [plugin for plugin in asked if type(plugin).mutate is not Passive.mutate]
-        return changing, [plugin for plugin in asked if type(plugin).validate is not Passive.validate]
+        return Turns(
+            changing=[plugin for plugin in asked if type(plugin).mutate is not Passive.mutate],
+            refusing=[plugin for plugin in asked if type(plugin).validate is not Passive.validate],
+        )
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """Once more when a webhook changed the object, so that every plugin has seen what the others made of it."""
-        changing, _ = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
+        changing = self.turns(attributes.operation, attributes.info.type, attributes.subresource).changing
         for plugin in changing:
             obj = await plugin.mutate(attributes, obj)
         if not attributes.rounds.changed:
@@ -83,8 +100,7 @@ class Chain:
         return obj
 
     async def validate(self, attributes: Attributes, obj: Object) -> None:
-        _, refusing = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
-        for plugin in refusing:
+        for plugin in self.turns(attributes.operation, attributes.info.type, attributes.subresource).refusing:
             await plugin.validate(attributes, obj)
 
     async def written(self, attributes: Attributes, obj: Object, write: Write[T]) -> T:

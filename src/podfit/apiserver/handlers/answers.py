@@ -23,7 +23,7 @@ JSON = {"content-type": "application/json"}
 LONGEST_WARNING, LONGEST_WARNINGS = 256, 4096  # characters, of one and of all: clients bound their headers
 
 
-def _headers(warnings: Sequence[str]) -> dict[str, str]:
+def warning_headers(warnings: Sequence[str]) -> dict[str, str]:
     """Each warning once. When they are too long together, each is cut, and those that do not fit then are left out."""
     if not warnings:
         return JSON
@@ -64,12 +64,12 @@ def _quoted(text: str) -> str:
 
 
 def record_response(info: ResourceInfo, record: Record, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
-    return Response(status, _headers(warnings), stored.whole(info, record))
+    return Response(status, warning_headers(warnings), stored.whole(info, record))
 
 
 def object_response(obj: Object | Document, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     """An object that is not in the store in this form: a dry run, a derived answer."""
-    return Response(status, _headers(warnings), go_json.escaped(codec.encode(obj)) + b"\n")
+    return Response(status, warning_headers(warnings), go_json.escaped(codec.encode(obj)) + b"\n")
 
 
 def formed(
@@ -90,7 +90,7 @@ def formed(
 
 
 def error_response(error: ApiError) -> Response:
-    headers = dict(_headers(error.warnings))
+    headers = dict(warning_headers(error.warnings))
     if "retryAfterSeconds" in error.details:
         headers["retry-after"] = str(error.details["retryAfterSeconds"])
     return Response(error.code, headers, go_json.escaped(codec.encode(error.status())) + b"\n")

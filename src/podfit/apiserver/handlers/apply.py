@@ -1,21 +1,19 @@
 """PATCH with `application/apply-patch+yaml`: server-side apply, which creates what is not there (R-003)."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
-from podfit.api.meta.base import ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.change import change, check_place
-from podfit.apiserver.handlers.create import create_object
+from podfit.apiserver.handlers.create import create_named
 from podfit.apiserver.handlers.patching import PatchedObject
-from podfit.apiserver.handlers.write_attempts import ATTEMPTS, is_large, until_unchanged, yield_turn
+from podfit.apiserver.handlers.write_attempts import ATTEMPTS
+from podfit.apiserver.handlers.writing import DEFAULT, Step, Steps, Write, carried_out, run
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of
@@ -27,6 +25,7 @@ from podfit.apiserver.request.write_options import check_write_options
 from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request, conflict, not_found
 from podfit.core.times import format_time
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
@@ -42,38 +41,68 @@ async def apply(
     may_create: Callable[[], Awaitable[None]],
 ) -> Response:
     """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
-    info = target.info
-    assert info is not None
-    application = application_of(context, info, target, request)
+    write = Write.of("UPDATE", context, chain, target, request, identity)
+    write.may_create = may_create
+    return await carried_out(write, APPLY)
+
+
+def _read(write: Write) -> None:
+    write.sent = application = application_of(write.context, write.info, write.target, write.request)
 
     def make(record: Record) -> PatchedObject:
-        old = stored.decoded(info, record)
+        old = stored.decoded(write.info, record)
         live = codec.to_dict(replace(old, metadata=replace(old.metadata, managed_fields=())))
-        made = application.to(info, live, old.metadata.managed_fields)
-        return PatchedObject(_typed(context, info, made), application.warnings, entries=made.entries)
+        made = application.to(write.info, live, old.metadata.managed_fields)
+        return PatchedObject(_typed(write.info, made), application.warnings, entries=made.entries)
 
-    where = stored.key(info, target.namespace, target.name)
+    write.make = make
+
+
+async def _create_or_change(write: Write) -> None:
+    """Whichever it is by then: others may create it or take it away meanwhile."""
+    info, target = write.info, write.target
+    application, where = write.sent, stored.key(info, target.namespace, target.name)
     for attempt in range(ATTEMPTS):
-        if await context.store.get(where) is not None:
-            return await until_unchanged(partial(change, context, chain, target, request, identity, make))
+        if await write.context.store.get(where) is not None:
+            write.operation = "UPDATE"
+            await change(write)
+            return
         if target.subresource:
             raise not_found(info.resource, target.name, group=info.group)
-        await may_create()
-        if is_large(request):
-            await yield_turn()
-        made = application.to(info, None, ())
         try:
-            if is_large(request):
-                await yield_turn()
-            obj = _new(_typed(context, info, made), info, target)
-            said = [*application.warnings]
-            return await create_object(
-                context, chain, target, request, identity, obj, warnings=said, entries=made.entries
-            )
+            write.sent = application
+            await run(write, CREATE_APPLIED)
+            return
         except ApiError as error:
             if error.reason != "AlreadyExists" or attempt == ATTEMPTS - 1:
                 raise
-    raise AssertionError("the last attempt returns or raises")
+
+
+async def _right_to_create(write: Write) -> None:
+    assert write.may_create is not None
+    await write.may_create()
+
+
+def _new(write: Write) -> None:
+    """The object, which has to be the one of the URL; who names a uid means one that was there before."""
+    info, target, application = write.info, write.target, write.sent
+    made = application.to(info, None, ())
+    obj = _typed(info, made)
+    if uid := obj.metadata.uid:
+        text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(info.resource, target.name, text, group=info.group)
+    check_place(target, obj.metadata)
+    write.operation, write.record, write.old = "CREATE", None, None
+    write.obj, write.entries, write.warnings = obj, made.entries, [*application.warnings]
+
+
+APPLY: Steps = (Step(Stage.DECODE, _read), Step(Stage.STORE, _create_or_change))
+CREATE_APPLIED: Steps = (
+    Step(Stage.AUTHORIZE, _right_to_create),
+    Step(Stage.DECODE, _new),
+    DEFAULT,
+    Step(Stage.STORE, create_named),
+)
 
 
 def application_of(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Application:
@@ -125,15 +154,5 @@ def _document(body: bytes) -> tuple[Any, list[str]]:
     return value, [f"error converting YAML to JSON: {problem}" for problem in problems]
 
 
-def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
-    return apply_defaults(typed_object(made.document, info.type, version=info.version), context.gates)
-
-
-def _new(obj: ObjectT, info: ResourceInfo, target: RequestInfo) -> ObjectT:
-    """The object, which has to be the one of the URL; who names a uid means one that was there before."""
-    meta = obj.metadata
-    if meta.uid:
-        text = f"uid mismatch: the provided object specified uid {meta.uid}, and no existing object was found"
-        raise conflict(info.resource, target.name, text, group=info.group)
-    check_place(target, meta)
-    return obj
+def _typed(info: ResourceInfo, made: Applied) -> Any:
+    return typed_object(made.document, info.type, version=info.version)

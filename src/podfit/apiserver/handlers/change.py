@@ -1,13 +1,10 @@
-"""PUT and PATCH of an object, or of a subresource of it.
+"""PUT and PATCH of an object, or of a subresource of it: the steps `STORED_OBJECT`.
 
-    decode or patch ─▶ defaults ─▶ admission changes it ─▶ its strategy keeps what may change ─▶ validation (422)
-        ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
-
-Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
+Without a resource version they are done again when someone else was quicker; with one, that is the client's 409.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 import msgspec.structs
@@ -21,25 +18,36 @@ from podfit.api.structural.custom import is_custom
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_name
-from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.context import Context
+from podfit.apiserver.duplicate_owners import SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
-from podfit.apiserver.handlers.create import create_object
-from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.patching import Make, PatchedObject, patcher
-from podfit.apiserver.handlers.write_attempts import WarningsOnRefusal, is_large, until_unchanged, yield_turn
+from podfit.apiserver.handlers.create import create_named
+from podfit.apiserver.handlers.patching import PatchedObject, patcher
+from podfit.apiserver.handlers.write_attempts import until_unchanged
+from podfit.apiserver.handlers.writing import (
+    ADMIT,
+    DECODE,
+    FIND,
+    MUTATE_OBJECT,
+    Step,
+    Steps,
+    Write,
+    carried_out,
+    default,
+    in_order,
+    run,
+    store,
+)
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
 from podfit.apiserver.registry.removal import released
-from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.registry.strategies.table import strategy_of
-from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
@@ -53,115 +61,165 @@ async def update(
     may_create: Callable[[], Awaitable[None]],
 ) -> Response:
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
-    info = _info(target)
-    wanted = PatchedObject(*read_object(request, info, context.gates, legacy=context.legacy))
-    check_place(target, wanted.obj.metadata)
-    once, repeated = with_owners_once(wanted.obj, SENT)
-    wanted = PatchedObject(once, [*wanted.warnings, *repeated])
-    if info.created_by_update and not target.subresource:
-        meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
-        if await context.store.get(where) is None:
-            check_uid(info, target, meta, ObjectMeta())
-            await may_create()
-            named = replace(wanted.obj, metadata=replace(meta, name=target.name))
-            return await create_object(context, chain, target, request, identity, named, warnings=[*wanted.warnings])
-    return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
+    write = Write.of("UPDATE", context, chain, target, request, identity)
+    write.may_create = may_create
+    return await carried_out(write, UPDATE)
 
 
 async def patch(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
-    info = _info(target)
-    make = patcher(
-        context,
+    return await carried_out(Write.of("UPDATE", context, chain, target, request, identity), PATCH)
+
+
+# ---------------------------------------------------------------- their steps
+
+
+def _place(write: Write) -> None:
+    check_place(write.target, write.sent.metadata)
+    obj, repeated = with_owners_once(write.sent, SENT)
+    wanted = PatchedObject(obj, [*write.warnings, *repeated])
+    write.sent, write.warnings, write.make = obj, [*wanted.warnings], lambda _: wanted
+
+
+async def _create_missing(write: Write) -> None:
+    """Of the kinds that a PUT may create."""
+    info, target = write.info, write.target
+    if not info.created_by_update or target.subresource:
+        return
+    if await write.context.store.get(stored.key(info, target.namespace, target.name)) is None:
+        check_uid(info, target, write.sent.metadata, ObjectMeta())
+        assert write.may_create is not None
+        await write.may_create()
+        write.operation = "CREATE"
+        write.obj = replace(write.sent, metadata=replace(write.sent.metadata, name=target.name))
+        default(write)
+        await create_named(write)
+
+
+def _read_patch(write: Write) -> None:
+    info = write.info
+    write.make = patcher(
+        write.context,
         info,
-        request,
+        write.request,
         lambda record: msgspec.json.decode(stored.whole(info, record)),
         typed=None if is_custom(info.type) else lambda record: stored.decoded(info, record),
     )
-    return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
-def _info(target: RequestInfo) -> ResourceInfo:
-    assert target.info is not None
-    return target.info
+async def change(write: Write) -> None:
+    """Change what is stored as `make` says, in the order that the strategy has for the subresource."""
+    order = write.strategy.for_update(write.target.subresource).order
+    await until_unchanged(partial(run, write, _ordered(order) if order else STORED_OBJECT))
 
 
-class _Turns:
-    """Ends a turn of the event loop between the steps of a large write, so that others are served meanwhile."""
-
-    def __init__(self, large: bool) -> None:
-        self._large = large
-
-    async def end(self) -> None:
-        if self._large:
-            await yield_turn()
+def _make(write: Write) -> None:
+    assert write.make is not None
+    made = write.make(write.found)
+    write.obj, write.warnings, write.entries = made.obj, [*made.warnings], made.entries
 
 
-async def change(
-    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, make: Make
-) -> Response:
-    info = _info(target)
-    objects: Stored[Object] = Stored(context.store, info)
-    record = await objects.record(target.namespace, target.name)
-    old, turn = stored.decoded(info, record), _Turns(is_large(request, record))
-    await turn.end()
-    made = make(record)
-    await turn.end()
-    wanted, warnings = made.obj, made.warnings
-    _check_identity(info, target, wanted, old, exact=request.method == "PUT")
-    dry = dry_run(request)
-    strategy = strategy_of(info.type)
-    asked = wanted if node_name(identity) else strategy.without_echo(context.legacy, wanted, old)
-    asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(made, target, old)))
-    subresource = target.subresource or strategy.legacy_subresource(context.legacy, asked, old)
-    if subresource != target.subresource:
-        await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
-    attributes = Attributes(
-        operation="UPDATE",
-        info=info,
-        subresource=subresource,
-        namespace=target.namespace,
-        name=target.name,
-        identity=identity,
-        dry_run=dry,
-        old=old,
-        url_name=target.name,
-    )
-    updating = strategy.for_update(subresource)
-    with WarningsOnRefusal(attributes, warnings):
-        admitted, repeated = with_owners_once(await chain.mutate(attributes, asked), ADMITTED)
-        attributes.rounds.warnings += repeated
-        new = updating.prepare(info, admitted, old, context.gates)
-        # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
-        errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
-        if errors := errors + await context.checks.run(partial(updating.validate, new, old, context.gates)):
-            raise refusal(info.kind, target.name, errors, group=info.home.group)
-        if not subresource:
-            attributes.rounds.warnings += warnings_of(new, old)
-        await turn.end()
-    await chain.validate(attributes, new)
-    warnings = [*warnings, *attributes.rounds.warnings]
-    new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
-    if same(new, old) and not record.stale and not (updating.writes_dropped and asked != old):
-        return record_response(info, record, warnings=warnings)
-    if made.entries is None:
-        new = tracked(
-            info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
-        )
-    await turn.end()
-    if released(new) and not dry:
-        async with allocated(context, None, old, dry=dry):
-            await objects.delete(target.namespace, target.name, expected=record.mod_revision)
-        return object_response(new, warnings=warnings)
+def _keep(write: Write) -> None:
+    """The object has to be the one that is meant; what only the server writes of it stays."""
+    wanted, old = write.obj, write.old
+    _check_identity(write.info, write.target, wanted, old, exact=write.request.method == "PUT")
+    write.identify(name=write.target.name, subresource=write.target.subresource)
+    asked = wanted if node_name(write.identity) else write.strategy.without_echo(write.context.legacy, wanted, old)
+    write.obj = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(write)))
 
-    async def store(along: Sequence[Companion]) -> Response:
-        async with allocated(context, new, old, dry=dry) as complete:
-            if dry:
-                return object_response(complete, warnings=warnings)
-            written = await objects.update(complete, expected=record.mod_revision, along=along)
-        return record_response(info, written, warnings=warnings)
 
-    return await chain.written(attributes, new, store)
+def _default(write: Write) -> None:
+    default(write)
+    write.asked = write.obj
+
+
+def _authorize(write: Write) -> Awaitable[None] | None:
+    """In the legacy mode a write of the object may be one of a subresource, for which it takes that right as well."""
+    if write.target.subresource:
+        return None
+    subresource = write.strategy.legacy_subresource(write.context.legacy, write.asked, write.old)
+    if not subresource:
+        return None
+    write.identify(name=write.target.name, subresource=subresource)
+    right = msgspec.structs.replace(write.target, subresource=subresource)
+    return Authorizer(write.context).check(write.identity, right, write.request)
+
+
+def _prepare(write: Write) -> None:
+    updating = write.strategy.for_update(write.about.subresource)
+    write.obj = updating.prepare(write.info, write.obj, write.old, write.context.gates)
+
+
+async def _validate(write: Write) -> None:
+    """Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat."""
+    info, new, old, context = write.info, write.obj, write.old, write.context
+    updating = write.strategy.for_update(write.about.subresource)
+    errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
+    if errors := errors + await context.checks.run(partial(updating.validate, new, old, context.gates)):
+        raise refusal(info.kind, write.target.name, errors, group=info.home.group)
+    if not write.about.subresource:
+        write.about.rounds.warnings += warnings_of(new, old)
+
+
+def _unchanged(write: Write) -> None:
+    """Nothing is written, and the version stays, where nothing was asked for."""
+    new, old, record = write.obj, write.old, write.found
+    write.obj = new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
+    if same(new, old) and not record.stale:
+        dropped = write.strategy.for_update(write.about.subresource).writes_dropped and write.asked != old
+        if not dropped:
+            write.answer = record_response(write.info, record, warnings=write.said())
+
+
+def _track(write: Write) -> None:
+    if write.entries is None:
+        manager, now = manager_of(write.request), format_time(write.context.clock.now())
+        subresource = write.about.subresource
+        write.obj = tracked(write.info, write.obj, write.old, manager=manager, subresource=subresource, now=now)
+
+
+async def _release(write: Write) -> None:
+    """With its last finalizer goes an object that is being deleted."""
+    target = write.target
+    async with allocated(write.context, None, write.old, dry=False):
+        await write.objects.delete(target.namespace, target.name, expected=write.found.mod_revision)
+    write.answer = object_response(write.obj, warnings=write.said())
+
+
+def _released(write: Write) -> Awaitable[None] | None:
+    return _release(write) if released(write.obj) and not write.about.dry_run else None
+
+
+async def _saved(write: Write, obj: Object, along: Sequence[Companion]) -> Response:
+    if write.about.dry_run:
+        return object_response(obj, warnings=write.said())
+    written = await write.objects.update(obj, expected=write.found.mod_revision, along=along)
+    return record_response(write.info, written, warnings=write.said())
+
+
+STORED_OBJECT: Steps = (
+    FIND,
+    Step(Stage.DECODE, _make),
+    Step(Stage.DECODE, _keep),
+    Step(Stage.DEFAULT, _default),
+    Step(Stage.AUTHORIZE, _authorize),
+    MUTATE_OBJECT,
+    Step(Stage.PREPARE, _prepare),
+    Step(Stage.VALIDATE, _validate),
+    ADMIT,
+    Step(Stage.TRACK, _unchanged),
+    Step(Stage.TRACK, _track),
+    Step(Stage.STORE, _released),
+    Step(Stage.STORE, partial(store, saved=_saved)),
+)
+CHANGE = Step(Stage.STORE, change)
+UPDATE: Steps = (DECODE, Step(Stage.DECODE, _place), Step(Stage.STORE, _create_missing), CHANGE)
+PATCH: Steps = (Step(Stage.DECODE, _read_patch), CHANGE)
+
+
+@lru_cache
+def _ordered(order: tuple[Stage, ...]) -> Steps:
+    return in_order(STORED_OBJECT, order)
 
 
 def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Object, old: Object, *, exact: bool) -> None:
@@ -235,12 +293,12 @@ def same(new: Object, old: Object) -> bool:
     return bool(replace(new, metadata=replace(new.metadata, managed_fields=kept)) == old)
 
 
-def _managers(made: PatchedObject, target: RequestInfo, old: Object) -> Entries:
+def _managers(write: Write) -> Entries:
     """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
-    kept: Entries = old.metadata.managed_fields
-    if made.entries is not None or target.subresource:
-        return kept if made.entries is None else made.entries
-    wanted: Entries = made.obj.metadata.managed_fields
+    kept: Entries = write.old.metadata.managed_fields
+    if write.entries is not None or write.target.subresource:
+        return kept if write.entries is None else write.entries
+    wanted: Entries = write.obj.metadata.managed_fields
     if wanted is kept:
         return kept
     return () if wanted == NO_MANAGERS else given(wanted) or kept

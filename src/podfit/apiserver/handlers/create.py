@@ -9,17 +9,23 @@ from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.duplicate_owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.context import Context
+from podfit.apiserver.duplicate_owners import SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
-from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.write_attempts import WarningsOnRefusal, is_large, yield_turn
-from podfit.apiserver.registry.allocations import allocated
-from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
+from podfit.apiserver.handlers.writing import (
+    ADMIT,
+    DECODE,
+    DEFAULT,
+    MUTATE_OBJECT,
+    Step,
+    Steps,
+    Write,
+    carried_out,
+    run,
+    store,
+)
+from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.registry.naming import random_suffix
-from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.registry.strategies.table import strategy_of
-from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
@@ -27,6 +33,7 @@ from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
 from podfit.decide.workload.unsupported_kinds import MANAGER_LEASE, has_manager, needs_controller, unattended_warning
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
@@ -35,98 +42,92 @@ ATTEMPTS = 8
 
 
 async def create(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
-    assert target.info is not None
-    obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
-    if is_large(request):
-        await yield_turn()
-    placed(obj, target)
-    if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
+    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), CREATE)
+
+
+# ---------------------------------------------------------------- its steps
+
+
+def _place(write: Write) -> None:
+    """Raises 400 for an object of another namespace, or one that says which version it has."""
+    placed_object = placed(write.sent, write.target)
+    if (version := placed_object.metadata.resource_version).isdecimal() and version.strip("0"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    obj, repeated = with_owners_once(obj, SENT)
-    return await create_object(context, chain, target, request, identity, obj, warnings=[*warnings, *repeated])
+    write.obj, repeated = with_owners_once(placed_object, SENT)
+    write.warnings += repeated
 
 
-async def create_object(
-    context: Context,
-    chain: Chain,
-    target: RequestInfo,
-    request: Request,
-    identity: Identity,
-    obj: Object,
-    *,
-    warnings: list[str],
-    entries: Entries | None = None,
-) -> Response:
-    """Store a new object; `entries` are the managers of its fields where they are known already."""
-    info = target.info
-    assert info is not None
-    obj = placed(obj, target)
-    strategy, dry, large = strategy_of(info.type), dry_run(request), is_large(request)
-    for attempt in range(ATTEMPTS):
-        now = format_time(context.clock.now())
-        named = _completed(obj, now, context.random)
-        attributes = Attributes(
-            operation="CREATE",
-            info=info,
-            subresource="",
-            namespace=target.namespace,
-            name=named.metadata.name,
-            identity=identity,
-            dry_run=dry,
-            url_name=target.name,
-            generated=not obj.metadata.name,
-        )
-        if entries is None:
-            owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=now)
-        else:
-            owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
-        if large:
-            await yield_turn()
-        with WarningsOnRefusal(attributes, warnings):
-            admitted = await chain.mutate(attributes, strategy.prepare_create(info, owned, context.gates))
-            admitted, repeated = with_owners_once(admitted, ADMITTED)
-            attributes.rounds.warnings += repeated
-            # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
-            admitted = strategy.prepare_create(info, placed(admitted, target), context.gates)
-            if large:
-                await yield_turn()
-            admitted, deprecated = strategy.complete(admitted, identity)
-            attributes.rounds.warnings += deprecated
-            if errors := await context.checks.run(partial(strategy.validate_create, admitted, context.gates)):
-                raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
-            if large:
-                await yield_turn()
-            attributes.rounds.warnings += warnings_of(admitted, None)
-            if context.own_nodes:
-                attributes.rounds.warnings += strategy.unsupported_fields(admitted)
-            attributes.rounds.warnings += await controller_warnings(context, info, admitted)
-            await chain.validate(attributes, admitted)
-        said = [*warnings, *attributes.rounds.warnings]
-        objects: Stored[Object] = Stored(context.store, info)
+async def create_named(write: Write) -> None:
+    """Create `obj`, whose defaults are applied; under another name where one was made up and is taken."""
+    write.sent = placed(write.obj, write.target)
+    for _ in range(ATTEMPTS - 1):
         try:
-            write = partial(_store, context, objects, attributes, admitted, said)
-            return await chain.written(attributes, admitted, write)
+            await run(write, NEW_OBJECT)
+            return
         except ApiError as error:
-            if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
-                continue
-            raise
-    raise AssertionError("the last attempt returns or raises")
+            if error.reason != "AlreadyExists" or write.sent.metadata.name:
+                raise
+    await run(write, NEW_OBJECT)
 
 
-async def _store(
-    context: Context,
-    objects: Stored[Object],
-    attributes: Attributes,
-    obj: object,
-    warnings: list[str],
-    along: Sequence[Companion],
-) -> Response:
-    async with allocated(context, obj, None, dry=attributes.dry_run) as complete:
-        if attributes.dry_run:
-            await objects.check_free(attributes.namespace, attributes.name)
-            return object_response(complete, status=201, warnings=warnings)
-        record = await objects.create(complete, along=along)
-    return record_response(attributes.info, record, status=201, warnings=warnings)
+def _name(write: Write) -> None:
+    now = format_time(write.context.clock.now())
+    write.obj = _completed(write.sent, now, write.context.random)
+    write.identify(name=write.obj.metadata.name, generated=not write.sent.metadata.name)
+
+
+def _track(write: Write) -> None:
+    meta, entries = write.obj.metadata, write.entries
+    if entries is not None:
+        write.obj = replace(write.obj, metadata=replace(meta, managed_fields=entries))
+    else:
+        manager, now = manager_of(write.request), meta.creation_timestamp
+        write.obj = tracked(write.info, write.obj, None, manager=manager, subresource="", now=now)
+
+
+def _prepare(write: Write) -> None:
+    write.obj = write.strategy.prepare_create(write.info, write.obj, write.context.gates)
+
+
+def _prepare_again(write: Write) -> None:
+    """What follows from the spec, such as the QoS class, follows from what admission made of it."""
+    admitted = placed(write.obj, write.target)
+    prepared = write.strategy.prepare_create(write.info, admitted, write.context.gates)
+    write.obj, deprecated = write.strategy.complete(prepared, write.identity)
+    write.about.rounds.warnings += deprecated
+
+
+async def _validate(write: Write) -> None:
+    context, info = write.context, write.info
+    check = partial(write.strategy.validate_create, write.obj, context.gates)
+    if errors := await context.checks.run(check):
+        raise refusal(info.kind, write.about.name, errors, group=info.home.group)
+    warnings = write.about.rounds.warnings
+    warnings += warnings_of(write.obj, None)
+    if context.own_nodes:
+        warnings += write.strategy.unsupported_fields(write.obj)
+    warnings += await controller_warnings(context, info, write.obj)
+
+
+async def _saved(write: Write, obj: Object, along: Sequence[Companion]) -> Response:
+    if write.about.dry_run:
+        await write.objects.check_free(write.about.namespace, write.about.name)
+        return object_response(obj, status=201, warnings=write.said())
+    record = await write.objects.create(obj, along=along)
+    return record_response(write.info, record, status=201, warnings=write.said())
+
+
+NEW_OBJECT: Steps = (
+    Step(Stage.DECODE, _name),
+    Step(Stage.TRACK, _track),
+    Step(Stage.PREPARE, _prepare),
+    MUTATE_OBJECT,
+    Step(Stage.PREPARE, _prepare_again),
+    Step(Stage.VALIDATE, _validate),
+    ADMIT,
+    Step(Stage.STORE, partial(store, saved=_saved)),
+)
+CREATE: Steps = (DECODE, Step(Stage.DECODE, _place), DEFAULT, Step(Stage.STORE, create_named))
 
 
 def placed(obj: ObjectT, target: RequestInfo) -> ObjectT:

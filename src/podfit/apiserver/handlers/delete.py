@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -10,11 +9,11 @@ from podfit.api.meta.base import Object
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.handlers.answers import object_response, record_response, success, told
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.answers import object_response, record_response, success, told, warning_headers
 from podfit.apiserver.handlers.options import delete_options, is_dry
 from podfit.apiserver.handlers.read import matching
-from podfit.apiserver.handlers.write_attempts import until_unchanged
+from podfit.apiserver.handlers.writing import ADMIT, FIND, Step, Steps, Write, again, carried_out
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating
@@ -22,6 +21,7 @@ from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
@@ -29,35 +29,42 @@ WORKERS = 8  # deletions of a collection at once
 
 
 async def delete(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
-    info = target.info
-    assert info is not None
     options = delete_options(request)
-    attempt = partial(_delete_once, context, chain, target, request, identity, options)
-    return await told(strategy_of(info.type).delete.warnings(options), until_unchanged(attempt))
+    write = Write.of("DELETE", context, chain, target, request, identity)
+    write.sent, write.warnings = options, [*write.strategy.delete.warnings(options)]
+    return await carried_out(write, DELETE)
 
 
-async def _delete_once(
-    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, options: DeleteOptions
-) -> Response:
-    info = target.info
-    assert info is not None
-    dry = is_dry(request, options)
-    record = await Stored[Object](context.store, info).record(target.namespace, target.name)
-    obj = stored.decoded(info, record)
-    attributes = Attributes(
-        operation="DELETE",
-        info=info,
-        subresource="",
-        namespace=target.namespace,
-        name=target.name,
-        identity=identity,
-        dry_run=dry,
-        old=obj,
-    )
-    await chain.mutate(attributes, obj)
-    check_preconditions(info, obj, options)
-    await chain.validate(attributes, obj)
-    return await remove(context, info, obj, record, options, dry=dry)
+def _identify(write: Write) -> None:
+    write.obj = write.old
+    write.identify(name=write.target.name, dry=is_dry(write.request, write.sent))
+
+
+async def _mutate(write: Write) -> None:
+    """What goes is not changed; who refuses is asked."""
+    await write.chain.mutate(write.about, write.obj)
+
+
+def _validate(write: Write) -> None:
+    check_preconditions(write.info, write.obj, write.sent)
+
+
+async def _remove(write: Write) -> None:
+    dry = write.about.dry_run
+    removed = await remove(write.context, write.info, write.obj, write.found, write.sent, dry=dry)
+    write.answer = removed if not (said := write.said()) else replace(removed, headers=warning_headers(said))
+
+
+DELETE: Steps = (
+    again(
+        FIND,
+        Step(Stage.DECODE, _identify),
+        Step(Stage.MUTATE, _mutate),
+        Step(Stage.VALIDATE, _validate),
+        ADMIT,
+        Step(Stage.STORE, _remove),
+    ),
+)
 
 
 async def remove(
@@ -121,9 +128,10 @@ async def _delete_matching(
         name = record.key.rpartition("/")[2]
         namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
         one = RequestInfo("delete", info.group, info.version, info.resource, namespace, name, info=info)
-        attempt = partial(_delete_once, context, chain, one, request, identity, options)
+        write = Write.of("DELETE", context, chain, one, request, identity)
         try:
-            await asyncio.shield(until_unchanged(attempt))
+            write.sent = options
+            await asyncio.shield(carried_out(write, DELETE))
         except ApiError as error:
             if error.code != 404:
                 raise

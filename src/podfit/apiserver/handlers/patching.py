@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.defaults import apply_defaults
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import unknown_fields
 from podfit.api.structural.custom import is_custom
@@ -76,7 +75,7 @@ def patcher(
             before = document_of(stored.whole(info, record), changes)
             try:
                 obj = retyped(forgetting(_outcome(before, changes, kind, info)), before, typed(record))
-                return PatchedObject(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
+                return PatchedObject(obj, strictness.check(problems, refuse))
             except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document
         document = shown(record)
@@ -93,7 +92,7 @@ def patcher(
             raise refuse(words) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
-        return PatchedObject(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
+        return PatchedObject(obj, strictness.check([*problems, *unknown], refuse))
 
     return make
 

@@ -43,6 +43,11 @@ class Owner(msgspec.Struct, frozen=True):
     since: str
 
 
+def may_allocate(new: Any, old: Any) -> bool:
+    """Whether the object, or what it was, is one that takes something of the cluster's own."""
+    return isinstance(new, Service) or isinstance(old, Service)
+
+
 @asynccontextmanager
 async def allocated(context: Context, new: Any, old: Any, *, dry: bool) -> AsyncIterator[Any]:
     """The object with what it needs of the cluster's own, for the time in which it is stored; None for a deletion.
@@ -50,7 +55,7 @@ async def allocated(context: Context, new: Any, old: Any, *, dry: bool) -> Async
     When the write is refused, what was taken for it is given back; when the write succeeds, what the old object had
     and the new one has not. Where nobody knows whether it was written, both are kept.
     """
-    if not isinstance(new, Service) and not isinstance(old, Service):
+    if not may_allocate(new, old):
         yield new
         return
     taking = _Taking(context, new or old, dry=dry)

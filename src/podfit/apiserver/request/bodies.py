@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, Struct
 from podfit.api.meta.resource_info import ResourceInfo
@@ -37,7 +36,6 @@ from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.write_options import check_write_options
 from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request
-from podfit.core.features import FeatureGates
 from podfit.core.fields import invalid as invalid_value
 from podfit.core.fields import refusal
 from podfit.core.go_json import syntax_error
@@ -172,11 +170,9 @@ def most_values(kind: type[Object]) -> int:
     return MOST_OF_POD if kind is Pod else MOST_BUILT_IN
 
 
-def read_object(
-    request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None, legacy: Legacy = OFF
-) -> tuple[Any, list[str]]:
-    """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
-    wanted = kind or info.type
+def read_object(request: Request, info: ResourceInfo, *, legacy: Legacy = OFF) -> tuple[Any, list[str]]:
+    """The body as an object of the resource, as it was sent; and warnings for the client."""
+    wanted = info.type
     media = _known_type(request)
     check_write_options(request)
     if not request.body:
@@ -200,7 +196,7 @@ def read_object(
     else:
         problems = problems_in_order(request.body, wanted)
     warnings = Strictness.of(request).check(problems, partial(_unfit, wanted, info.version))
-    return apply_defaults(obj, gates), warnings
+    return obj, warnings
 
 
 def read_options(request: Request, kind: type[T]) -> T:

@@ -1,12 +1,12 @@
-"""The API's checks of a resize, in their order, as one list of data (R-008 to R-076).
+"""The checks of a resize, in their order, as one list of data (R-008 to R-076).
 
-`plan` goes through it, the admission chain makes what asks the node (`NODE_CHECKS`) from it, and
-`tests/apiserver/test_admission_order.py` holds the chain's order and the documentation to it. A
-check without a function is made by somebody whom only the request itself can ask, such as a webhook; `plan` names those
-that may still refuse.
+The API server runs it, and so does `plan`, with what it has read of the cluster. Each check is of a stage of a write
+(`decide.write_stages`): the order of the list is the order of the stages of a PATCH of `pods/resize`, and in a stage
+that of the plugins. A check without a function is made by a plugin that only the request itself can ask, such as a
+webhook; `plan` names those that may still refuse.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -17,12 +17,13 @@ from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.core.fields import refusal
+from podfit.core.fields import FieldError, refusal
 from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge
 from podfit.decide.resize.node_support import check_capacity, check_features
 from podfit.decide.resize.validation import prepare_resize, validate_resize
+from podfit.decide.write_stages import Stage
 
 
 class Resize(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,32 +41,43 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """`name` is upstream's, of an admission plugin where it is one. `make` gives the resize as the next check sees it,
-    or the error that the server would send; None where only the server can tell.
+    or the error that the server would send; `errors` names what is wrong with it. Without either, only the server can
+    tell.
 
-    `subresources` are those of a pod's update that an admission plugin looks at.
+    `updates`: it is made of an update of the pod itself, too.
     """
 
     name: str
+    stage: Stage
     text: str
     make: Callable[[Resize], Resize | ApiError] | None = None
-    subresources: tuple[str, ...] = ("resize",)
+    errors: Callable[[Resize], list[FieldError]] | None = None
+    updates: bool = False
 
 
-def _defaults(resize: Resize) -> Resize:
-    return replace(resize, new=add_defaults(default_pod(resize.new, resize.gates), resize.limit_ranges))
+def _defaulted(resize: Resize) -> Resize:
+    return replace(resize, new=default_pod(resize.new, resize.gates))
+
+
+def _limited(resize: Resize) -> Resize:
+    return resize if _leaves(resize) else replace(resize, new=add_defaults(resize.new, resize.limit_ranges))
 
 
 def _prepared(resize: Resize) -> Resize:
     return replace(resize, new=prepare_resize(resize.new, resize.old, resize.gates))
 
 
-def _valid(resize: Resize) -> Resize | ApiError:
-    errors = validate_resize(resize.new, resize.old, resize.gates)
-    return refusal("Pod", resize.old.metadata.name, errors) if errors else resize
+def _errors(resize: Resize) -> list[FieldError]:
+    return validate_resize(resize.new, resize.old, resize.gates)
+
+
+def _leaves(resize: Resize) -> bool:
+    """Of a pod that is being deleted nobody asks what its namespace allows."""
+    return bool(resize.old.metadata.deletion_timestamp)
 
 
 def _limits(resize: Resize) -> Resize | ApiError:
-    return _unless(check_limits(resize.new, resize.limit_ranges, resize.gates), resize)
+    return resize if _leaves(resize) else _unless(check_limits(resize.new, resize.limit_ranges, resize.gates), resize)
 
 
 def _features(resize: Resize) -> Resize | ApiError:
@@ -88,41 +100,89 @@ def _unless(refused: Forbidden | None, resize: Resize) -> Resize | ApiError:
     return resize if refused is None else refused.error(resize.old.metadata.name)
 
 
-DEFAULTS, MUTATING_WEBHOOKS = "LimitRanger defaults", "MutatingAdmissionWebhook"
-VALIDATION, VALIDATING_WEBHOOKS = "validation", "ValidatingAdmissionWebhook"
+LIMIT_DEFAULTS, LIMITS, QUOTA = "LimitRanger defaults", "LimitRanger", "ResourceQuota"
+MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
+NODE_RESTRICTION, VALIDATION = "NodeRestriction", "validation"
 NODE_FEATURES, NODE_CAPACITY = "NodeDeclaredFeatureValidator", "PodResizeValidator"
 
 RESIZE_CHECKS = (
-    Check(name="RBAC", text="the user may patch or update pods/resize"),
-    Check(name=DEFAULTS, text="the namespace's defaults for what the request leaves out", make=_defaults),
-    Check(name=MUTATING_WEBHOOKS, text="webhooks whose rules cover pods/resize may change the object or refuse"),
-    Check(name="PodResizeStrategy", text="all but resources and resize policies is dropped", make=_prepared),
-    Check(name=VALIDATION, text="422: what a resize may change, QoS class, amounts", make=_valid),
-    Check(name="LimitRanger", text="403: the namespace's minimum, maximum and ratio", make=_limits),
+    Check(name="RBAC", stage=Stage.AUTHORIZE, text="the user may patch or update pods/resize"),
+    Check(
+        name="defaults", stage=Stage.DEFAULT, text="a request follows from a limit, as in a new pod", make=_defaulted
+    ),
+    Check(
+        name=LIMIT_DEFAULTS,
+        stage=Stage.MUTATE,
+        text="the namespace's defaults for what the request leaves out",
+        make=_limited,
+    ),
+    Check(name=NODE_RESTRICTION, stage=Stage.MUTATE, text="403: no kubelet resizes a pod"),
+    Check(
+        name=MUTATING_WEBHOOKS,
+        stage=Stage.MUTATE,
+        text="webhooks whose rules cover pods/resize may change the object or refuse",
+    ),
+    Check(
+        name="PodResizeStrategy",
+        stage=Stage.PREPARE,
+        text="all but resources and resize policies is dropped",
+        make=_prepared,
+    ),
+    Check(
+        name=VALIDATION, stage=Stage.VALIDATE, text="422: what a resize may change, QoS class, amounts", errors=_errors
+    ),
+    Check(name=LIMITS, stage=Stage.ADMIT, text="403: the namespace's minimum, maximum and ratio", make=_limits),
     Check(
         name=NODE_FEATURES,
+        stage=Stage.ADMIT,
         text="403: the node declares what the resize needs",
         make=_features,
-        subresources=("", "resize"),
+        updates=True,
     ),
-    Check(name=NODE_CAPACITY, text="403: no more than the node's allocatable, on Linux", make=_capacity),
-    Check(name=VALIDATING_WEBHOOKS, text="webhooks whose rules cover pods/resize may refuse"),
     Check(
-        name="ResourceQuota",
+        name=NODE_CAPACITY, stage=Stage.ADMIT, text="403: no more than the node's allocatable, on Linux", make=_capacity
+    ),
+    Check(name=VALIDATING_WEBHOOKS, stage=Stage.ADMIT, text="webhooks whose rules cover pods/resize may refuse"),
+    Check(
+        name=QUOTA,
+        stage=Stage.CHARGE,
         text="403: the namespace's quotas, charged with the growth",
         make=_quota,
-        subresources=("", "resize"),
+        updates=True,
     ),
 )
 NODE_CHECKS = tuple(check for check in RESIZE_CHECKS if check.name in (NODE_FEATURES, NODE_CAPACITY))
 
 
+def stages_of(checks: Iterable[Check]) -> tuple[Stage, ...]:
+    """The stages in the order of their checks. Raises ValueError where those of one stage do not stand together."""
+    stages = [check.stage for check in checks]
+    ordered = tuple(dict.fromkeys(stages))
+    if stages != sorted(stages, key=ordered.index):
+        raise ValueError("checks of one stage stand together, as the server runs a stage once")
+    return ordered
+
+
+def checks_of(stage: Stage, checks: Sequence[Check] = RESIZE_CHECKS) -> tuple[Check, ...]:
+    return tuple(check for check in checks if check.stage is stage)
+
+
 def judge(resize: Resize, checks: Sequence[Check] = RESIZE_CHECKS) -> Resize | ApiError:
     """The resize as it would be stored, and the quotas as charged with it; or the error that the server would send."""
     for check in checks:
+        if check.errors is not None and (errors := check.errors(resize)):
+            return refusal("Pod", resize.old.metadata.name, errors)
         if check.make is not None:
             outcome = check.make(resize)
             if isinstance(outcome, ApiError):
                 return outcome
             resize = outcome
     return resize
+
+
+def judged(resize: Resize, checks: Sequence[Check]) -> Resize:
+    """As `judge`; raises the error that is to be sent."""
+    outcome = judge(resize, checks)
+    if isinstance(outcome, ApiError):
+        raise outcome
+    return outcome

@@ -9,8 +9,9 @@ from podfit.api.core.v1.pods.validation.deprecations import SECCOMP_CONTAINER, S
 from podfit.apiserver.admission.pod_security_standards.findings import AnyContainer, Violation
 from podfit.apiserver.admission.pod_security_standards.policy import PREFIX, LevelVersion, Policy
 
-CHECKED_SUBRESOURCES = ("", "ephemeralcontainers", "resize")
-"""Of those served; upstream ignores exec, attach, binding, eviction, log, portforward, proxy and status."""
+CHECKED_SUBRESOURCES = ("", "ephemeralcontainers")
+"""Of those served; upstream ignores exec, attach, binding, eviction, log, portforward, proxy and status. It looks at a
+resize, too, where nothing that a level is about can change."""
 ENFORCED, AUDITED = PREFIX + "enforce-policy", PREFIX + "audit-violations"
 
 

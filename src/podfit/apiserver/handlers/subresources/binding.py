@@ -1,25 +1,22 @@
 """POST of a Binding, to its pod or by the pod's name: the pod is placed on a node, once."""
 
-from functools import partial
-
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Binding, Pod, PodCondition
 from podfit.api.meta.v1.types import Preconditions
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.handlers.answers import success, told
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.answers import success, warning_headers
 from podfit.apiserver.handlers.change import check_stored
 from podfit.apiserver.handlers.create import placed
-from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.write_attempts import until_unchanged
-from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.handlers.writing import ADMIT, FIND, MUTATE, Step, Steps, Write, again, carried_out
 from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import refusal, required, unsupported
 from podfit.core.times import format_time
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 
 BOUND = success({}, code=201)
@@ -29,55 +26,58 @@ _BINDINGS = info_for(Binding)
 async def bind(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
     one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""
-    asked, warnings = read_object(request, _BINDINGS, context.gates)
-    asked, dry = placed(asked, target), dry_run(request)
-    if not target.subresource:
-        target = replace(target, name=asked.metadata.name, subresource="binding")
-    if not target.name:
+    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), BIND)
+
+
+def _read(write: Write) -> None:
+    asked, write.warnings = read_object(write.request, _BINDINGS)
+    write.obj = asked = placed(asked, write.target)
+    write.info = info_for(Pod)
+    if not write.target.subresource:
+        write.target = replace(write.target, name=asked.metadata.name, subresource="binding")
+    if not write.target.name:
         raise bad_request("Name parameter required.")
-    attributes = Attributes(
-        operation="CREATE",
-        info=info_for(Pod),
-        subresource="binding",
-        namespace=target.namespace,
-        name=target.name,
-        identity=identity,
-        dry_run=dry,
-    )
-    binding = await chain.mutate(attributes, asked)
-    _check_binding(target, binding)
-    await chain.validate(attributes, binding)
-    return await told(warnings, until_unchanged(partial(_bind_once, context, target, binding, dry=dry)))
+    write.identify(name=write.target.name, subresource="binding")
 
 
-def _check_binding(target: RequestInfo, binding: Binding) -> None:
-    if binding.metadata.name and binding.metadata.name != target.name:
+def _validate(write: Write) -> None:
+    binding, name = write.obj, write.target.name
+    if binding.metadata.name and binding.metadata.name != name:
         raise bad_request("name in URL does not match name in Binding object")
     errors = [] if binding.target.name else [required("target.name")]
     if binding.target.kind not in ("", "Node"):
         errors.append(unsupported("target.kind", binding.target.kind, ["Node", "<empty>"]))
     if errors:
-        raise refusal("Binding", target.name, errors)
+        raise refusal("Binding", name, errors)
 
 
-async def _bind_once(context: Context, target: RequestInfo, binding: Binding, *, dry: bool) -> Response:
-    pods: Stored[Pod] = Stored(context.store, info_for(Pod))
-    pod = await pods.get(target.namespace, target.name)
-    meta = binding.metadata
+def _check_pod(write: Write) -> None:
+    """Raises 409 for a pod that nobody may place, or not any more."""
+    pod, name, meta = write.old, write.target.name, write.obj.metadata
     meant = Preconditions(uid=meta.uid or None, resource_version=meta.resource_version or None)
-    check_stored(info_for(Pod), target, meant, pod.metadata)
+    check_stored(write.info, write.target, meant, pod.metadata)
     if pod.metadata.deletion_timestamp:
-        raise conflict("pods/binding", target.name, f"pod {target.name} is being deleted, cannot be assigned to a host")
+        raise conflict("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if pod.spec.node_name:
-        raise conflict(
-            "pods/binding", target.name, f'pod {target.name} is already assigned to node "{pod.spec.node_name}"'
-        )
+        raise conflict("pods/binding", name, f'pod {name} is already assigned to node "{pod.spec.node_name}"')
     if pod.spec.scheduling_gates:
-        raise conflict("pods/binding", target.name, f"pod {target.name} has non-empty .spec.schedulingGates")
-    if not dry:
-        bound = _bound(pod, binding, format_time(context.clock.now()))
-        await pods.update(bound, expected=int(pod.metadata.resource_version))
-    return BOUND
+        raise conflict("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
+
+
+async def _store(write: Write) -> None:
+    if not write.about.dry_run:
+        bound = _bound(write.old, write.obj, format_time(write.context.clock.now()))
+        await write.objects.update(bound, expected=write.found.mod_revision)
+    write.answer = replace(BOUND, headers=warning_headers(write.said()))
+
+
+BIND: Steps = (
+    Step(Stage.DECODE, _read),
+    MUTATE,
+    Step(Stage.VALIDATE, _validate),
+    ADMIT,
+    again(FIND, Step(Stage.VALIDATE, _check_pod), Step(Stage.STORE, _store)),
+)
 
 
 def _bound(pod: Pod, binding: Binding, now: str) -> Pod:

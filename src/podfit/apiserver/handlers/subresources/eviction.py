@@ -3,8 +3,6 @@
 decide.workload.disruption ─▶ the budget is charged ─▶ the pod says why it goes ─▶ it is deleted as by DELETE
 """
 
-from functools import partial
-
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodCondition
@@ -15,12 +13,12 @@ from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.handlers.answers import success, told
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.answers import success, warning_headers
 from podfit.apiserver.handlers.create import placed
 from podfit.apiserver.handlers.delete import remove
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.write_attempts import until_unchanged
+from podfit.apiserver.handlers.writing import ADMIT, FIND, MUTATE, Step, Steps, Write, again, carried_out
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.removal import check_preconditions
 from podfit.apiserver.registry.stored import Stored
@@ -29,6 +27,7 @@ from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request, forbidden
 from podfit.core.times import format_time
 from podfit.decide.workload.disruption import Evict, Refuse, Wait, covers, evict
+from podfit.decide.write_stages import Stage
 from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Identity, Request, Response
 
@@ -43,30 +42,22 @@ async def evict_pod(
     context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """201 when the pod goes, 429 when a budget is in the way for now."""
-    info = info_for(Pod)
-    eviction, warnings = read_object(request, _EVICTIONS, context.gates)
-    eviction = placed(eviction, target)
-    if eviction.metadata.name != target.name:
+    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), EVICT)
+
+
+def _read(write: Write) -> None:
+    target = write.target
+    eviction, write.warnings = read_object(write.request, _EVICTIONS)
+    write.obj = placed(eviction, target)
+    if write.obj.metadata.name != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    dry = _is_dry(request, eviction.delete_options or DeleteOptions())
-    attributes = Attributes(
-        operation="CREATE",
-        info=info,
-        subresource="eviction",
-        namespace=target.namespace,
-        name=target.name,
-        identity=identity,
-        dry_run=dry,
-    )
-    eviction = await chain.mutate(attributes, eviction)
-    await chain.validate(attributes, eviction)
-    return await told(warnings, _evicted(context, target, eviction.delete_options or DeleteOptions(), dry=dry))
+    dry = _is_dry(write.request, _options(write))
+    write.identify(name=target.name, subresource="eviction", dry=dry)
 
 
-async def _evicted(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> Response:
-    await until_unchanged(partial(_charge, context, target, options, dry=dry))
-    await until_unchanged(partial(_remove, context, target, options, dry=dry))
-    return success({}, code=201)
+def _options(write: Write) -> DeleteOptions:
+    options: DeleteOptions | None = write.obj.delete_options
+    return options or DeleteOptions()
 
 
 def _is_dry(request: Request, options: DeleteOptions) -> bool:
@@ -77,31 +68,42 @@ def _is_dry(request: Request, options: DeleteOptions) -> bool:
     return dry or bool(options.dry_run)
 
 
-async def _charge(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> None:
+def _check_pod(write: Write) -> None:
+    check_preconditions(write.info, write.old, _options(write))
+
+
+async def _charge(write: Write) -> None:
     """Raises 429, 403 or 500 unless the pod may go; its budget is charged."""
-    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
-    check_preconditions(info_for(Pod), pod, options)
-    budgets = await context.all(PodDisruptionBudget, target.namespace)
+    context, pod = write.context, write.old
+    budgets = await context.all(PodDisruptionBudget, write.target.namespace)
     covering = await in_turns((budget if covers(budget, pod) else None for budget in budgets), at_once=10)
     verdict = evict(pod, [budget for budget in covering if budget], format_time(context.clock.now()))
     if not isinstance(verdict, Evict):
         raise _refusal(verdict)
-    if verdict.budget is not None and not dry:
+    if verdict.budget is not None and not write.about.dry_run:
         expected = int(verdict.budget.metadata.resource_version)
         await Stored[Object](context.store, info_for(PodDisruptionBudget)).update(verdict.budget, expected=expected)
 
 
-async def _remove(context: Context, target: RequestInfo, options: DeleteOptions, *, dry: bool) -> None:
+async def _remove(write: Write) -> None:
     """The pod says why it goes, and goes."""
-    info = info_for(Pod)
-    pods = Stored[Pod](context.store, info)
-    record = await pods.record(target.namespace, target.name)
-    pod: Pod = stored.decoded(info, record)
-    check_preconditions(info, pod, options)
+    context, info, pod, record, dry = write.context, write.info, write.old, write.found, write.about.dry_run
     if not dry:
-        record = await pods.update(_told(pod, format_time(context.clock.now())), expected=record.mod_revision)
+        told = _told(pod, format_time(context.clock.now()))
+        record = await write.objects.update(told, expected=record.mod_revision)
         pod = stored.decoded(info, record)
-    await remove(context, info, pod, record, options, dry=dry)
+    await remove(context, info, pod, record, _options(write), dry=dry)
+    write.answer = replace(success({}, code=201), headers=warning_headers(write.said()))
+
+
+CHECK_POD = Step(Stage.VALIDATE, _check_pod)
+EVICT: Steps = (
+    Step(Stage.DECODE, _read),
+    MUTATE,
+    ADMIT,
+    again(FIND, CHECK_POD, Step(Stage.CHARGE, _charge)),
+    again(FIND, CHECK_POD, Step(Stage.STORE, _remove)),
+)
 
 
 def _told(pod: Pod, now: str) -> Pod:

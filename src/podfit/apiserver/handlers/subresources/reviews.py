@@ -55,7 +55,7 @@ class Reviews:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
         assert target.info is not None
         wanted_representation(request, target, tables=False)
-        asked, warnings = read_object(request, target.info, self._context.gates)
+        asked, warnings = read_object(request, target.info)
         asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
         return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)
 

@@ -5,7 +5,6 @@ its kind for `scale`, so that generation, validation and admission are those of 
 translated both ways: in the view an owner of `spec.replicas` owns it of the scale.
 """
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,9 +26,9 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import formed, object_response
 from podfit.apiserver.handlers.apply import application_of
-from podfit.apiserver.handlers.change import change, check_place, check_uid
+from podfit.apiserver.handlers.change import CHANGE, check_place, check_uid
 from podfit.apiserver.handlers.patching import APPLY_PATCH, Make, PatchedObject, patcher
-from podfit.apiserver.handlers.write_attempts import until_unchanged
+from podfit.apiserver.handlers.writing import Step, Steps, Write, carried_out
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.registry.apply.sets import Tree, common, union, without
@@ -40,6 +39,7 @@ from podfit.apiserver.request.representations import check_representation, wante
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import conflict
 from podfit.core.fields import refusal
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
@@ -56,9 +56,8 @@ async def scale(context: Context, chain: Chain, target: RequestInfo, request: Re
         record = await Stored[Object](context.store, info).record(target.namespace, target.name)
         answer = object_response(scale_of(stored.decoded(info, record)))
     else:
-        make = _maker(context, info, target, request)
-        written = await until_unchanged(partial(change, context, chain, target, request, identity, make))
-        answer = _shown(info, written)
+        write = Write.of("UPDATE", context, chain, target, request, identity)
+        answer = _shown(info, await carried_out(write, SCALE))
     return formed(context, msgspec.structs.replace(target, info=SCALE_INFO), request, representation, answer)
 
 
@@ -86,8 +85,15 @@ def _shown(info: ResourceInfo, written: Response) -> Response:
     return Response(written.status, written.headers, object_response(scale_of(obj)).body)
 
 
+def _read(write: Write) -> None:
+    """What the request makes of the controller itself, whose number of pods it says."""
+    write.make = _maker(write.context, write.info, write.target, write.request)
+
+
+SCALE: Steps = (Step(Stage.DECODE, _read), CHANGE)
+
+
 def _maker(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Make:
-    """What the request makes of the controller itself."""
     if request.method == "PATCH" and media_type(request) == APPLY_PATCH:
         application = application_of(context, SCALE_INFO, target, request)
 
@@ -102,7 +108,7 @@ def _maker(context: Context, info: ResourceInfo, target: RequestInfo, request: R
     if request.method == "PATCH":
         make = patcher(context, SCALE_INFO, request, lambda record: _document(info, record))
     else:
-        given = PatchedObject(*read_object(request, SCALE_INFO, context.gates))
+        given = PatchedObject(*read_object(request, SCALE_INFO))
         check_place(target, given.obj.metadata)
         make = lambda _: given  # noqa: E731  (the other branch names it likewise)
 

@@ -1,6 +1,7 @@
 """A token for a service account, asked for and answered as a TokenRequest of authentication.k8s.io/v1."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,9 +22,9 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
-from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import object_response
-from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.writing import ADMIT, FIND, MUTATE, Step, Steps, Write, carried_out
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import read_object
@@ -31,6 +32,7 @@ from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import FieldError, invalid, refusal
 from podfit.core.times import format_time
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity, Request, Response
 
 _REQUESTS = ResourceInfo(
@@ -48,41 +50,68 @@ async def create_token(
     identity: Identity,
 ) -> Response:
     """Issue a token; its end, and the object that it ends with, are in the answer."""
-    asked, warnings = read_object(request, _REQUESTS, context.gates)
-    attributes = Attributes(
-        operation="CREATE",
-        info=info_for(ServiceAccount),
-        subresource="token",
-        namespace=target.namespace,
-        name=target.name,
-        identity=identity,
-        dry_run=dry_run(request),
-        url_name=target.name,
-    )
-    asked = await chain.mutate(attributes, asked)
-    _check_meta(asked.metadata, target)
-    account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
-    asked = replace(asked, spec=_with_duration(asked.spec), status=TokenRequestStatus())
-    if errors := _duration_errors(asked.spec.expiration_seconds):
+    write = Write.of("CREATE", context, chain, target, request, identity)
+    return await carried_out(write, (*TOKEN, Step(Stage.STORE, partial(_issue, tokens=tokens))))
+
+
+def _read(write: Write) -> None:
+    write.obj, write.warnings = read_object(write.request, _REQUESTS)
+    write.info = info_for(ServiceAccount)
+    write.identify(name=write.target.name, subresource="token")
+
+
+def _prepare(write: Write) -> None:
+    _check_meta(write.obj.metadata, write.target)
+
+
+def _complete(write: Write) -> None:
+    write.obj = replace(write.obj, spec=_with_duration(write.obj.spec), status=TokenRequestStatus())
+
+
+def _validate(write: Write) -> None:
+    if errors := _duration_errors(write.obj.spec.expiration_seconds):
         raise refusal("TokenRequest", "", errors, group=GROUP)
-    ref = asked.spec.bound_object_ref
-    bound = await _bound(context, target, ref) if ref else {}
-    await chain.validate(attributes, asked)
-    warnings = [*warnings, *attributes.rounds.warnings]
+
+
+async def _find_bound(write: Write) -> None:
+    ref = write.obj.spec.bound_object_ref
+    write.sent = await _bound(write.context, write.target, ref) if ref else {}
+
+
+def _track(write: Write) -> None:
+    manager, now = manager_of(write.request), format_time(write.context.clock.now())
+    write.asked = tracked(_REQUESTS, write.obj, None, manager=manager, subresource="token", now=now)
+
+
+def _issue(write: Write, tokens: ServiceAccountTokens) -> None:
+    """It is not stored: who has it has it."""
+    asked, target = write.obj, write.target
     audiences = asked.spec.audiences or (ISSUER,)
-    token, ends = tokens.issue(account, seconds=asked.spec.expiration_seconds, audiences=audiences, bound=bound)
-    now = format_time(context.clock.now())
-    noted = tracked(_REQUESTS, asked, None, manager=manager_of(request), subresource="token", now=now)
+    seconds = asked.spec.expiration_seconds
+    token, ends = tokens.issue(write.old, seconds=seconds, audiences=audiences, bound=write.sent)
     meta = ObjectMeta(
         name=target.name,
         namespace=target.namespace,
-        uid=context.random.uuid(),
-        creation_timestamp=now,
-        managed_fields=noted.metadata.managed_fields,
+        uid=write.context.random.uuid(),
+        creation_timestamp=format_time(write.context.clock.now()),
+        managed_fields=write.asked.metadata.managed_fields,
     )
     status = TokenRequestStatus(token=token, expiration_timestamp=format_time(datetime.fromtimestamp(ends, UTC)))
     answer = replace(asked, metadata=meta, spec=replace(asked.spec, audiences=audiences), status=status)
-    return object_response(answer, status=201, warnings=warnings)
+    write.answer = object_response(answer, status=201, warnings=write.said())
+
+
+TOKEN: Steps = (
+    Step(Stage.DECODE, _read),
+    MUTATE,
+    Step(Stage.PREPARE, _prepare),
+    FIND,
+    Step(Stage.PREPARE, _complete),
+    Step(Stage.VALIDATE, _validate),
+    Step(Stage.VALIDATE, _find_bound),
+    ADMIT,
+    Step(Stage.TRACK, _track),
+)
 
 
 def _check_meta(meta: ObjectMeta, target: RequestInfo) -> None:

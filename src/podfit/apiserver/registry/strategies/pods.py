@@ -19,9 +19,11 @@ from podfit.core.fields import FieldError
 from podfit.decide.pod.lifecycle.termination import spec_grace
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.unsupported_fields import unsupported_fields
-from podfit.decide.resize.validation import prepare_resize, validate_resize
+from podfit.decide.resize.checks import RESIZE_CHECKS, Resize, checks_of, judged, stages_of
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity
 
+_PREPARE, _VALIDATE = checks_of(Stage.PREPARE), checks_of(Stage.VALIDATE)
 SHORTEST_GRACE = 1  # seconds, which a negative number stands for
 LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
 
@@ -54,7 +56,12 @@ def _changed(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> P
 
 
 def _resized(_info: ResourceInfo, new: Pod, old: Pod, gates: FeatureGates) -> Pod:
-    return prepare_resize(new, old, gates)
+    return judged(Resize(new=new, old=old, gates=gates), _PREPARE).new
+
+
+def _resize_errors(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
+    resize = Resize(new=new, old=old, gates=gates)
+    return [error for check in _VALIDATE if check.errors is not None for error in check.errors(resize)]
 
 
 def _status(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> Pod:
@@ -96,7 +103,9 @@ STRATEGY = Strategy(
     unsupported_fields=unsupported_fields,
     update=UpdateStrategy(prepare=_changed),
     subresources={
-        "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),
+        "resize": UpdateStrategy(
+            prepare=_resized, validate=_resize_errors, writes_dropped=True, order=stages_of(RESIZE_CHECKS)
+        ),
         "status": UpdateStrategy(prepare=_status, validate=_status_errors),
         "ephemeralcontainers": UpdateStrategy(
             prepare=_ephemeral_containers, validate=updates.validate_ephemeral_update

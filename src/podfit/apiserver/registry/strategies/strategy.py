@@ -16,6 +16,7 @@ from podfit.apiserver.request.legacy_options import Legacy
 from podfit.core.errors import conflict
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
+from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity
 
 
@@ -64,6 +65,8 @@ class UpdateStrategy(msgspec.Struct, frozen=True, kw_only=True):
     validate: Callable[[Any, Any, FeatureGates], list[FieldError]] = validation.validate_update
     writes_dropped: bool = False
     """Whether a request is written even when all that it asked for was dropped; upstream does so for resize."""
+    order: tuple[Stage, ...] = ()
+    """The stages in the order in which they are to come, where the checks of a write here are a list of their own."""
 
 
 class DeleteStrategy(msgspec.Struct, frozen=True, kw_only=True):
