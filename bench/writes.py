@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from objects import PODS, STRATEGIC, pod, resize
 
 from podfit.apiserver.context import Context
@@ -37,7 +38,15 @@ SCHEDULER = Identity("system:kube-scheduler", ("system:authenticated",))
 EVENTS = "/api/v1/namespaces/default/events"
 APPLY = "application/apply-patch+yaml"
 EXISTING = 200
-Requests = Iterator[tuple[Identity, Request]]
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+MAY_READ = {
+    "metadata": {"name": "readers"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}],
+}
+Requests = Iterator[tuple[Identity | None, Request]]
+TOKENS: list[str] = []
+"""Of the account that `token_gets` asks as; the last is that of the server."""
 
 
 class Inline(ThreadPoolExecutor):
@@ -174,6 +183,13 @@ def gets(count: int) -> Requests:
         yield ADMIN, request("GET", f"{PODS}/pod-{number % EXISTING}", b"")
 
 
+def token_gets(count: int) -> Requests:
+    """As a pod asks, by the token of its account."""
+    for number in range(count):
+        asked = request("GET", f"{PODS}/pod-{number % EXISTING}", b"")
+        yield None, replace(asked, headers={**asked.headers, "authorization": f"Bearer {TOKENS[-1]}"})
+
+
 def lists(count: int) -> Requests:
     for _ in range(max(1, count // 20)):
         yield ADMIN, request("GET", PODS, b"", limit=str(EXISTING))
@@ -190,6 +206,7 @@ KINDS: dict[str, Callable[[int, int], Requests]] = {
     "event": lambda seed, count: events(f"e{seed}", count),
     "apply": applies,
     "get": lambda _, count: gets(count),
+    "get by token": lambda _, count: token_gets(count),
     "list of 200": lambda _, count: lists(count),
 }
 
@@ -206,6 +223,12 @@ async def server() -> AsyncIterator[ApiServer]:
         node = request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')
         room = request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC)
         await send(api, iter([(ADMIN, obj) for obj in (account, node, room)]))
+        rights = request("POST", BINDINGS, json.dumps(MAY_READ).encode())
+        await send(api, iter([(ADMIN, rights)]))
+        asked = request("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", b'{"spec":{}}')
+        issued = await api.handler(asked.with_identity(ADMIN))
+        assert isinstance(issued.body, bytes)
+        TOKENS.append(json.loads(issued.body)["status"]["token"])
         await send(api, creates("pod", EXISTING))
         await send(api, statuses(0, EXISTING))
         await send(api, applies(0, EXISTING))
@@ -237,12 +260,12 @@ async def measure(api: ApiServer, name: str, make: Callable[[int, int], Requests
         pstats.Stats(found, stream=sys.stdout).sort_stats(options.sort).print_stats(options.lines)
 
 
-async def send(api: ApiServer, requests: Iterator[tuple[Identity, Any]]) -> list[float]:
+async def send(api: ApiServer, requests: Requests) -> list[float]:
     """The process time that each took."""
     times = []
     for identity, request in requests:
         began = time.process_time()
-        answer = await api.handler(request.with_identity(identity))
+        answer = await api.handler(request if identity is None else request.with_identity(identity))
         times.append(time.process_time() - began)
         if answer.status >= 300:
             raise SystemExit(f"{request.method} {request.path}: {answer.status} {answer.body!r}")

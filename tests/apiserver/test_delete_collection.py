@@ -90,7 +90,7 @@ async def test_the_first_that_fails_ends_it(tmp_path: Path, monkeypatch: pytest.
         assert (await server.ask("DELETE", CONFIGMAPS)).status == 503
         assert watched.begun < 20 + 2 * WORKERS
         assert len(await names(server)) > 60 - 20 - WORKERS
-        under_way = [task for task in asyncio.all_tasks() if "until_unchanged" in repr(task.get_coro())]
+        under_way = [task for task in asyncio.all_tasks() if "carried_out" in repr(task.get_coro())]
         if under_way:
             await asyncio.wait(under_way)
         assert watched.now == 0, "what was begun is done whole"
@@ -108,7 +108,7 @@ async def test_a_client_that_goes_away_ends_it(tmp_path: Path, monkeypatch: pyte
         await asyncio.gather(asked, return_exceptions=True)
         under_way = asyncio.all_tasks()
         watched.held.set()
-        await asyncio.wait([task for task in under_way if "until_unchanged" in repr(task.get_coro())])
+        await asyncio.wait([task for task in under_way if "carried_out" in repr(task.get_coro())])
         assert watched.now == 0, "what was begun is done whole"
         assert watched.begun <= WORKERS
         assert len(await names(server)) == 60 - WORKERS

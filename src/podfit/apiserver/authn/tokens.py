@@ -21,6 +21,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Document, Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.authn.authenticate import TokenCheck
+from podfit.apiserver.authn.verified_tokens import Verified, VerifiedTokens
 from podfit.apiserver.context import Context
 from podfit.core.times import parse_time
 from podfit.net.files import write_atomic
@@ -77,6 +78,7 @@ class ServiceAccountTokens:
         self._context = context
         self._key_file = key_file
         self._loaded: SigningKey | None = None
+        self.verified = VerifiedTokens()
 
     @property
     def _key(self) -> Any:
@@ -112,16 +114,29 @@ class ServiceAccountTokens:
 
     async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
         """Whom a token speaks for towards one of the audiences, this server where none is given."""
-        claims = claims_of(token, self._key)
-        if claims is None:
+        verified = self.verified.find(token) or self._verified(token)
+        if verified is None:
             return TokenCheck()
+        claims = verified.claims
         wanted = audiences or (ISSUER,)
         shared = shared_audiences(claims, wanted)
         if not shared:
             texts = (" ".join(f'"{audience}"' for audience in listed) for listed in (claims.get("aud", ()), wanted))
             return TokenCheck(problem="token audiences [{}] is invalid for the target audiences [{}]".format(*texts))
         problem = self._out_of_time(claims) or await self._unbound(claims)
-        return TokenCheck(problem=problem) if problem else TokenCheck(_identity(claims), shared)
+        if problem:
+            self.verified.forget(token)
+            return TokenCheck(problem=problem)
+        return TokenCheck(verified.identity, shared)
+
+    def _verified(self, token: str) -> Verified | None:
+        """What a token of ours says, None for any other."""
+        claims = claims_of(token, self._key)
+        if claims is None:
+            return None
+        verified = Verified(claims, _identity(claims))
+        self.verified.keep(token, verified, self._context.clock.now().timestamp())
+        return verified
 
     def _out_of_time(self, claims: Document) -> str:
         now = self._context.clock.now().timestamp()
