@@ -114,10 +114,10 @@ class ServiceAccountTokens:
 
     async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
         """Whom a token speaks for towards one of the audiences, this server where none is given."""
-        verified = self.verified.find(token) or self._verified(token)
-        if verified is None:
+        verified = self.verified.find(token)
+        claims = claims_of(token, self._key) if verified is None else verified.claims
+        if claims is None:
             return TokenCheck()
-        claims = verified.claims
         wanted = audiences or (ISSUER,)
         shared = shared_audiences(claims, wanted)
         if not shared:
@@ -127,16 +127,10 @@ class ServiceAccountTokens:
         if problem:
             self.verified.forget(token)
             return TokenCheck(problem=problem)
+        if verified is None:
+            verified = Verified(claims, _identity(claims))
+            self.verified.keep(token, verified, self._context.clock.now().timestamp())
         return TokenCheck(verified.identity, shared)
-
-    def _verified(self, token: str) -> Verified | None:
-        """What a token of ours says, None for any other."""
-        claims = claims_of(token, self._key)
-        if claims is None:
-            return None
-        verified = Verified(claims, _identity(claims))
-        self.verified.keep(token, verified, self._context.clock.now().timestamp())
-        return verified
 
     def _out_of_time(self, claims: Document) -> str:
         now = self._context.clock.now().timestamp()
