@@ -171,7 +171,7 @@ def in_order(steps: Steps, order: Sequence[Stage]) -> Steps:
 # ---------------------------------------------------------------- steps that several writes have
 
 
-def decode(write: Write) -> None:
+def from_body(write: Write) -> None:
     write.sent, write.warnings = read_object(write.request, write.info, legacy=write.context.legacy)
 
 
@@ -216,7 +216,7 @@ async def store(write: Write, saved: Saved) -> None:
     write.answer = await write.chain.written(write.about, write.obj, charged)
 
 
-DECODE = Step(Stage.DECODE, decode)
+DECODE = Step(Stage.DECODE, from_body)
 FIND = Step(Stage.DECODE, find)
 DEFAULT = Step(Stage.DEFAULT, default)
 MUTATE = Step(Stage.MUTATE, mutate)
