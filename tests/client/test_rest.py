@@ -9,9 +9,8 @@ import pytest
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.client.decoding import Unreadable
 from podfit.client.resource import dynamic
-from podfit.client.rest import MERGE_PATCH, Client, WatchEvent
+from podfit.client.rest import MERGE_PATCH, Client, Unreadable, WatchEvent
 from podfit.client.transport import Https, Local, Transport
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority

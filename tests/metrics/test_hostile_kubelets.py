@@ -8,8 +8,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.metrics.points import Batch, Points
-from podfit.metrics.samples import MOST_SAMPLES, TooManySamples, read
-from podfit.metrics.scraper import Scraper, ScrapeSettings
+from podfit.metrics.scraper import MOST_SAMPLES, Scraper, ScrapeSettings, TooManySamples, read
 from podfit.net.exposition import MOST_LINE
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock

@@ -3,7 +3,7 @@
 import pytest
 
 from podfit.metrics.points import Batch, Point, Points, Usage
-from podfit.metrics.samples import read
+from podfit.metrics.scraper import read
 
 CORE = 1_000_000_000
 KEY = ("shop", "web")

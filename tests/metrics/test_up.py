@@ -13,7 +13,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.metrics.v1beta1.types import NodeMetrics
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
-from podfit.metrics.tables import table, wants_table
+from podfit.metrics.serving import table, wants_table
 from podfit.net.wire import Request
 from podfit.process.control.metrics_server import MANY_NODES, interval
 from podfit.process.data.data_dir import DataDir

@@ -55,7 +55,7 @@ from podfit.decide.placement.terms import Term
 from podfit.decide.workload.job import indexes, policies
 from podfit.decide.workload.services import pods as services
 from podfit.kubelet.runtime import logs
-from podfit.metrics import samples
+from podfit.metrics import scraper as samples
 from podfit.net import certificate_signing, x509
 from podfit.net.loop_turns import beside
 from support.shapes import Shape, Work

@@ -7,13 +7,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from podfit.answers.autoscaling.vpas import EstimateStep
 from podfit.answers.facts.pod_state import ENDED, SETTLED, UNSCHEDULED
-from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.readable import readable_amount, readable_text, why_the_class_stays
 from podfit.answers.facts.rights import by_rights
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import HPA, NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why.node import NodeWhy, why_node
 from podfit.answers.why.pods import HOLDERS, PodWhy, why_pod, why_waiting
+from podfit.answers.why.removable import RemovableWhy, RemovalFacts, read_removal_facts, why_removable
+from podfit.answers.why.vpa import VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     ContextName,
@@ -27,10 +30,109 @@ from podfit.cli.cluster_questions import (
 )
 from podfit.cli.output import Output
 from podfit.cli.why_hpa import why_of_an_hpa
-from podfit.cli.why_removable import why_of_a_removal
-from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
+
+
+def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kubeconfig: Path | None) -> int:
+    async def read(client: Client, where: str) -> VpaFacts:
+        return await read_facts(client, name, where)
+
+    facts, now = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now()
+    steps: tuple[EstimateStep, ...] = ()
+    if facts.checkpoints:
+        from podfit.answers.autoscaling.estimate_steps import estimate_steps  # loads NumPy
+
+        told = estimate_steps(facts.checkpoints, facts.vpa, now.timestamp())
+        steps = tuple(step for chain in told.values() for step in chain)
+    found = why_vpa(facts, now, steps)
+    if output.for_people:
+        _show_vpa(found)
+    else:
+        render.document(found, output)
+    return exits.DONE if found.good else exits.REFUSED
+
+
+def _show_vpa(answer: VpaWhy) -> None:
+    render.say(f"vpa {answer.vpa}  for {answer.target}, mode {answer.mode}: {answer.means}")
+    rows = [
+        (
+            chain.container,
+            chain.resource,
+            *(
+                readable_amount(chain.resource, amount) or "-"
+                for amount in (chain.uncapped, chain.target, chain.lower, chain.upper)
+            ),
+            chain.capped or "-",
+        )
+        for chain in answer.chains
+    ]
+    if rows:
+        header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
+        render.table(header, rows, indent="  ", keys=2)
+    if answer.steps:
+        steps = [
+            (step.container, step.resource, step.step, readable_amount(step.resource, step.value), step.because)
+            for step in answer.steps
+        ]
+        render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
+    if answer.age is not None:
+        render.fact("updated", f"{render.duration(answer.age)} ago ({answer.updated})")
+    for condition in answer.conditions:
+        render.fact("condition", condition)
+    if answer.stands:
+        stands = [
+            (
+                *(stand.pod, stand.container, stand.resource),
+                readable_amount(stand.resource, stand.request) or "none",
+                readable_amount(stand.resource, stand.target),
+                *(stand.stands, stand.why),
+            )
+            for stand in answer.stands
+        ]
+        render.table(
+            ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "REQUEST IS", "BECAUSE"), stands, indent="  ", keys=3
+        )
+    elif answer.pods and answer.chains:
+        render.fact("pods", f"{answer.pods}, all with the target")
+    for step in answer.next:
+        render.fact("next", f"{answer.updater} {step}")
+    for note in answer.notes:
+        render.fact("note", note)
+
+
+def why_of_a_removal(name: str, output: Output, *, namespace: str, context: str, kubeconfig: Path | None) -> int:
+    async def read(client: Client, _: str) -> RemovalFacts:
+        return await read_removal_facts(client, name)
+
+    facts = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    answer = why_removable(facts, SystemClock().now())
+    if output.for_people:
+        _show_removable(answer)
+    else:
+        render.document(answer, output)
+    return exits.DONE if answer.good else exits.REFUSED
+
+
+def _show_removable(answer: RemovableWhy) -> None:
+    render.line(f"node {answer.node}  {answer.verdict}")
+    used = answer.utilization
+    if used is not None:
+        text = f"its pods ask for {used.cpu:.1%} of its cpu and {used.memory:.1%} of its memory"
+        render.fact("used", f"{text}; the threshold is {used.threshold:.0%}")
+    for kept in answer.kept_by:
+        render.fact(
+            "kept by", f"{kept.pod}, {kept.reason}: {kept.because}" if kept.pod else f"{kept.reason}: {kept.because}"
+        )
+    for line in answer.missing:
+        render.fact("not read", line)
+    if answer.moves:
+        render.table(("POD", "WOULD RUN ON"), [(move.pod, move.to) for move in answer.moves], indent="  ")
+    if answer.daemon_set_pods:
+        render.fact("ends", f"{', '.join(answer.daemon_set_pods)}: of daemon sets, they end with the node")
+    for note in answer.notes:
+        render.fact("note", note)
+
 
 STATES = {SETTLED: "nothing is outstanding", UNSCHEDULED: "not scheduled", ENDED: "ended"}
 """What is said of a pod that has no resize under way."""

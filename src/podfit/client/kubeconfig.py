@@ -19,7 +19,7 @@ import yaml
 from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
 from podfit.client.rest import Client
 from podfit.client.transport import Https
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.net.files import misread, read_given
 from podfit.net.http_client import HttpsClient
 from podfit.net.reachability import DIRECT, ConnectionRoute

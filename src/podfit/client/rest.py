@@ -7,11 +7,11 @@ async for event in client.watch(Pod, resource_version=page.resource_version): â€
 
 what can go wrong
   ApiError          the server refused; the status it sent
-  ConnectionError   no answer (`net.reachability.Unreachable`), or one that cannot be read (`decoding.Unreadable`)
+  ConnectionError   no answer (`net.reachability.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from copy import copy
 from typing import Any, Generic, TypeVar
@@ -21,9 +21,9 @@ import msgspec
 from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta import codec
-from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
+from podfit.api.meta.base import Struct
+from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta, Preconditions
 from podfit.api.policy.v1.types import Eviction
-from podfit.client.decoding import Event, Listed, decoded, lines_of, object_of, refusal
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
@@ -35,6 +35,60 @@ from podfit.net.system import SystemRandom
 from podfit.net.wire import Request, Response
 
 T = TypeVar("T")
+
+
+class Unreadable(ConnectionError):
+    """An answer that is not what the API promises."""
+
+
+class Listed(Struct):
+    items: tuple[msgspec.Raw, ...] = ()
+    metadata: ListMeta = ListMeta()
+
+
+class Event(Struct):
+    type: str
+    object: msgspec.Raw
+
+
+def object_of(data: bytes, kind: type[T]) -> T:
+    """An answer and an event that tell the same are one object, however many are told."""
+    return decoded(data.removesuffix(b"\n"), kind, codec.decode_shared)
+
+
+def decoded(data: bytes | msgspec.Raw, kind: type[T], decode: Callable[[bytes, type[T]], T] = codec.decode) -> T:
+    try:
+        return decode(bytes(data), kind)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+def refusal(code: int, body: bytes) -> ApiError:
+    try:
+        status = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ApiError(code, "", body[:500].decode(errors="replace").strip() or f"HTTP status {code}")
+    return ApiError.from_status(status, code=code)
+
+
+async def lines_of(response: Response) -> AsyncGenerator[bytes, None]:
+    """The lines of a streamed answer, which may be cut anywhere."""
+    if isinstance(response.body, bytes):
+        for line in response.body.splitlines():
+            yield line
+        return
+    rest = b""
+    try:
+        async for chunk in response.body:
+            *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+            for line in lines:
+                if line:
+                    yield line
+    finally:
+        close = getattr(response.body, "aclose", None)
+        if close is not None:
+            await close()
+
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

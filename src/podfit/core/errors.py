@@ -9,6 +9,8 @@ client decodes it back, so both sides of a transport see the same object.
       .message  for people                       'Pod "web" is invalid: spec: Forbidden: …'
       .details  {"name", "group", "kind", "uid", "causes": [{"reason", "message", "field"}], "retryAfterSeconds"};
                 {} is shown as such, None is not
+
+Errors of the operating system are worded by `plainly`, without their numbers.
 """
 
 from collections.abc import Sequence
@@ -105,3 +107,11 @@ def gone(message: str, *, continue_: str = "") -> ApiError:
 
 def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def plainly(error: Exception, *, about: str = "") -> str:
+    """`No such file or directory: FILE`; the file is left out where it is what the sentence is `about` already."""
+    if not isinstance(error, OSError) or not error.strerror or error.strerror.startswith("["):
+        return str(error)
+    named = str(error.filename) if error.filename is not None else ""
+    return f"{error.strerror}: {named}" if named and named != about else error.strerror

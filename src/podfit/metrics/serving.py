@@ -4,11 +4,12 @@ Pods are those that run, in the order of their namespaces and names, with their 
 nothing is told. Answers are objects or tables, as the client asks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
@@ -25,9 +26,61 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import SelectorError
 from podfit.core.times import format_time
 from podfit.metrics.points import Points, Usage
-from podfit.metrics.tables import table, wants_table
 from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request, Response
+
+TABLE = "as=Table"
+META = "meta.k8s.io/v1"
+
+
+def wants_table(request: Request) -> bool:
+    """Whether the form that the client likes best is a table."""
+    first = request.headers.get("accept", "").split(",")[0].replace(" ", "")
+    return TABLE in first.split(";") and "v=v1" in first.split(";")
+
+
+async def table(request: Request, objects: Sequence[PodMetrics | NodeMetrics]) -> dict[str, Any]:
+    """Columns of the resources that are told, by name. Rows are encoded, some in each turn of the event loop."""
+    used = await in_turns(map(_usage, objects))
+    names = sorted({name for one in used for name in one})
+    columns = [
+        {"name": "Name", "type": "string", "format": "name", "description": "Name of the resource", "priority": 0},
+        *({"name": name, "type": "string", "format": "quantity", "description": "", "priority": 0} for name in names),
+        {"name": "Window", "type": "string", "format": "duration", "description": "", "priority": 0},
+    ]
+    rows = await in_turns(_row(request, obj, one, names) for obj, one in zip(objects, used, strict=True))
+    return {"kind": "Table", "apiVersion": META, "metadata": {}, "columnDefinitions": columns, "rows": rows}
+
+
+def _row(request: Request, obj: PodMetrics | NodeMetrics, used: dict[str, Quantity], names: Sequence[str]) -> Raw:
+    cells = [obj.metadata.name, *(str(used.get(name, "")) for name in names), obj.window]
+    return Raw(codec.encode({"cells": cells, "object": _inside(request, obj)}))
+
+
+def _usage(obj: PodMetrics | NodeMetrics) -> dict[str, Quantity]:
+    """Of a pod the sum of its containers."""
+    if isinstance(obj, NodeMetrics):
+        return obj.usage
+    return _sum(container.usage for container in obj.containers)
+
+
+def _sum(parts: Iterable[dict[str, Quantity]]) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def _inside(request: Request, obj: PodMetrics | NodeMetrics) -> Any:
+    """How much of its object a row carries, as the request says."""
+    match request.param("includeObject"):
+        case "None":
+            return None
+        case "Object":
+            return obj
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": obj.metadata}
+
 
 ROOT = f"/apis/{GROUP_VERSION}"
 _KINDS = (

@@ -11,17 +11,34 @@ belong to nobody until their handshake is over, so a silent client's would outli
 """
 
 import asyncio
+import ctypes
 import errno
+import gc
 import logging
 import resource
 import socket
 import ssl
 from collections import deque
+from functools import lru_cache
+from typing import Any
 
-from podfit.net.heap import give_back
 from podfit.net.http_connection import Answering, Connection
 from podfit.net.http_intake import READ, Intake
 from podfit.net.memory_budget import MemoryBudget
+
+
+def give_back() -> None:
+    """Takes some milliseconds for a hundred MiB; to be called in a thread. Without glibc there is nothing to do. What
+    connections leave in cycles is young, so the old objects are not looked through."""
+    gc.collect(1)
+    if (trim := _trim()) is not None:
+        trim(0)
+
+
+@lru_cache
+def _trim() -> Any:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
-"""Processes of this machine, by /proc; and returning this process's free memory."""
+"""Processes of this machine, by /proc; where its programs lie; and returning this process's free memory."""
 
 import ctypes
+import shutil
 from pathlib import Path
 
 
@@ -20,3 +21,18 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
+
+
+class MissingProgram(Exception):
+    """A program is not installed; the text says which package has it."""
+
+
+def static_busybox() -> Path:
+    """The static busybox; a dynamic one would not run without its libraries. Raises MissingProgram."""
+    for candidate in ("/bin/busybox", "/usr/bin/busybox", shutil.which("busybox") or ""):
+        if candidate and Path(candidate).exists() and b"/ld-linux" not in Path(candidate).read_bytes()[:8192]:
+            return Path(candidate).resolve()
+    raise MissingProgram("no static busybox: install the package busybox-static")

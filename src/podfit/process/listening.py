@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.net.addresses import outward
 from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK

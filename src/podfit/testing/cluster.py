@@ -4,9 +4,11 @@ It is the cluster of `podfit up` with a store in memory and simulated nodes. The
 so that any client can be tested against it; the test's own calls wait until the cluster has come to rest.
 """
 
+import asyncio
 import gc
 import json
 import math
+import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,11 +35,31 @@ from podfit.process.up import Cluster as Composed
 from podfit.testing import containers
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads
+from podfit.testing.loop import TestLoop
 from podfit.testing.objects import Manifest, Objects, documents
-from podfit.testing.runner import Runner
 from podfit.testing.views import EventView, PodView
 
 T = TypeVar("T")
+
+
+class Runner:
+    """Runs coroutines for a thread that waits for them."""
+
+    def __init__(self) -> None:
+        self._loop = TestLoop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="podfit-cluster", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T], *, seconds: float = 60.0) -> T:
+        """Its result or exception. Raises TimeoutError when it takes longer in real time."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 STEP, LONGEST = 1.0, 300.0
 NODE_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 

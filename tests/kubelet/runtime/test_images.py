@@ -9,7 +9,7 @@ import pytest
 
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.images import ImageContents, archive
-from podfit.net.programs import MissingProgram
+from podfit.net.processes import MissingProgram
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from podfit.kubelet.cgroup.protocol import Throttling
 from podfit.kubelet.node.machine import cpu_seconds, memory_bytes, working_set_bytes
 from podfit.kubelet.runtime.types import ContainerStats
 from podfit.kubelet.server.configz import configuration
-from podfit.kubelet.server.exposition import Family, Sample, exposition
+from podfit.kubelet.server.usage import Family, Sample, exposition
 
 CPU = 'container_cpu_usage_seconds_total{container="c1",namespace="default",pod="web"}'
 MEMORY = 'container_memory_working_set_bytes{container="c1",namespace="default",pod="web"}'

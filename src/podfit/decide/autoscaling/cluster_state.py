@@ -29,7 +29,49 @@ from podfit.decide.autoscaling.model import Model
 from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 from podfit.decide.autoscaling.status import Estimated
-from podfit.decide.autoscaling.tracked import NOTHING_RESTORED, Group, Known, TrackedPod, TrackedVpa
+
+NOTHING_RESTORED: Mapping[str, tuple[int, ...]] = {}
+
+
+class Group(NamedTuple):
+    """All pods of a namespace that bear the same labels."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+
+
+class Known:
+    """Of a group: the rows of its containers, and how many of its pods live."""
+
+    __slots__ = ("living", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.living = 0
+
+
+class TrackedPod(NamedTuple):
+    """Its containers, and where the model has each."""
+
+    group: Group
+    names: tuple[str, ...]
+    slots: tuple[int, ...]
+
+
+class TrackedVpa:
+    """`restored` has the rows of what checkpoints told, by container."""
+
+    __slots__ = ("groups", "policy", "restored", "selector")
+
+    def __init__(
+        self,
+        selector: Selector,
+        policy: PodResourcePolicy | None,
+        groups: list[Group],
+        restored: Mapping[str, tuple[int, ...]],
+    ) -> None:
+        self.selector, self.policy, self.groups, self.restored = selector, policy, groups, restored
+
 
 AT_ONCE = 1024
 """Containers whose histograms are merged together: as many as fit a processor's cache."""

@@ -15,8 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podfit.decide.autoscaling.arrays import Slots
-from podfit.decide.autoscaling.batches import newest_before, window_peaks
+from podfit.decide.autoscaling.batches import Slots, newest_before, window_peaks
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, FINE_CPU_BUCKETS, FINE_MEMORY_BUCKETS, MEMORY_BUCKETS
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, MemoryFlags, OomFlags, RecommenderFlags
 from podfit.decide.autoscaling.histograms import Floats, HistogramBank, Rows

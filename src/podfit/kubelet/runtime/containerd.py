@@ -27,8 +27,7 @@ from podfit.core.clock import Clock
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.shims import end_childless
 from podfit.net.files import write_atomic
-from podfit.net.processes import start_ticks
-from podfit.net.programs import CNI_FOLDERS
+from podfit.net.processes import CNI_FOLDERS, start_ticks
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from podfit.net.files import write_atomic
-from podfit.net.programs import static_busybox
+from podfit.net.processes import static_busybox
 
 PAUSE = "localhost/podfit/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"

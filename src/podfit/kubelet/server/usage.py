@@ -1,14 +1,15 @@
 """/metrics/resource and /metrics/cadvisor: usage of this node's containers.
 
 Usage is asked of the runtime when someone scrapes, so two scrapes a second apart give a rate. Nothing is estimated: a
-figure that the runtime does not give has no sample, and a pod is the sum of its containers that have one. Of cadvisor's
+figure that the runtime does not give has no sample, and a pod is the sum of its containers that have one. Samples
+carry the time when they were taken, which a client library's registry does not give. Of cadvisor's
 metrics there are usage, limits and those of the CPU quota, which say how a limit is felt; names and labels are as
 upstream's.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -23,7 +24,46 @@ from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerStats
-from podfit.kubelet.server.exposition import NO_LABELS, Family, Sample, exposition
+
+NO_LABELS: Mapping[str, str] = {}
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """`time` in milliseconds since 1970; 0 = none is said."""
+
+    value: float
+    labels: Mapping[str, str]
+    time: int = 0
+
+
+class Family(msgspec.Struct, frozen=True):
+    name: str
+    type: str
+    text: str
+    samples: tuple[Sample, ...]
+
+
+def exposition(families: Iterable[Family]) -> bytes:
+    """Those that have samples, by name."""
+    shown = sorted((family for family in families if family.samples), key=lambda family: family.name)
+    return "".join(line for family in shown for line in _lines(family)).encode()
+
+
+def _lines(family: Family) -> Iterable[str]:
+    yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.type}\n"
+    for row in sorted(family.samples, key=lambda sample: sorted(sample.labels.items())):
+        labels = ",".join(f'{name}="{_escaped(text)}"' for name, text in sorted(row.labels.items()))
+        time = f" {row.time}" if row.time else ""
+        yield f"{family.name}{f'{{{labels}}}' if labels else ''} {_number(row.value)}{time}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from podfit.apiserver.node_dialer import NodeDialer
 from podfit.apiserver.server import ApiServer
 from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.core.randomness import Random
 from podfit.net.authority import Authority
 from podfit.net.files import one_at_a_time

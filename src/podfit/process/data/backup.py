@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from podfit import __version__
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.core.times import format_time
 from podfit.net.files import sync_directory
 from podfit.process.data import state as data_state

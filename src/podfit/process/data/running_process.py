@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from podfit import __version__
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.net.files import write_whole
 from podfit.net.processes import start_ticks
 from podfit.process.data.data_dir import DataDir, unusable

@@ -17,7 +17,7 @@ from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
-from podfit.net.programs import MissingProgram
+from podfit.net.processes import MissingProgram
 from podfit.process.errors import MachineError
 from podfit.process.node.cri_runtime import cri_runtime, node_network
 from podfit.process.node.runtime import PreparedRuntime, containerd_failed

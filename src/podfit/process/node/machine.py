@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from podfit.decide.machine import Cgroups, Disk, Facts
-from podfit.net.programs import CNI_FOLDERS, MissingProgram, static_busybox
+from podfit.net.processes import CNI_FOLDERS, MissingProgram, static_busybox
 from podfit.process.data.data_dir import DataDir
 
 PROGRAMS = {"containerd": ("--version",), "runc": ("--version",), "nft": ("--version",), "catatonit": ("--version",)}

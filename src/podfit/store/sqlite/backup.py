@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.core.os_errors import plainly
+from podfit.core.errors import plainly
 from podfit.net.files import sync_directory
 from podfit.store.sqlite import sums
 from podfit.store.sqlite.file import StoreUnusable, check_known, open_file

@@ -47,10 +47,9 @@ from podfit.vpa.history.replay import steps
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
-from podfit.vpa.recommender.metrics import RecommenderMetrics
+from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
 from podfit.vpa.recommender.nodes_and_autoscalers import NodesAndAutoscalers
 from podfit.vpa.recommender.pods import Pods
-from podfit.vpa.recommender.quality_metrics import expose
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status

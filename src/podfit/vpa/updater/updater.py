@@ -18,7 +18,7 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
-from podfit.client.rate_limit import Rate
+from podfit.client.rate_limit import Rate, TokenBucket
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
 from podfit.client.vpa_kinds import VPAS
@@ -39,8 +39,25 @@ from podfit.vpa.progress import repeat
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import admits
 from podfit.vpa.updater.carry_out import Writer
-from podfit.vpa.updater.eviction_rate import EvictionRate
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
+
+
+class EvictionRate:
+    """Without a rate every turn is now."""
+
+    def __init__(self, rate: Rate | None, clock: Clock) -> None:
+        self._bucket, self._clock = TokenBucket(rate, clock) if rate else None, clock
+
+    async def taken(self, until: float) -> bool:
+        """Wait for the next turn; False, at once, when it would come after `until` on the monotonic clock."""
+        if self._bucket is None:
+            return True
+        if self._bucket.next() > until:
+            return False
+        if (pause := self._bucket.take()) > 0:
+            await self._clock.sleep(pause)
+        return True
+
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"

@@ -1,6 +1,6 @@
-"""Persistent volumes, claims, storage classes and runtime classes."""
+"""Persistent volumes, claims, storage classes, runtime classes, and what CSI drivers say of themselves and of nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,11 +17,133 @@ from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import immutable, validate_labels
 from podfit.api.meta.validation.rules import Rules
 from podfit.api.node.v1.types import RuntimeClass
-from podfit.api.storage.v1.csi_driver_validation import validate_driver, validate_driver_update
-from podfit.api.storage.v1.csi_node_validation import validate_csi_node, validate_csi_node_update
-from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
+from podfit.api.storage.v1.types import CSIDriver, CSIDriverSpec, CSINode, CSINodeDriver, StorageClass, TokenRequest
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, too_long, unsupported
 from podfit.core.quantity import ZERO, Quantity
+
+LONGEST_NAME = 63
+LONGEST_ID = 192
+
+
+def validate_csi_node(node: CSINode) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, driver in enumerate(node.spec.drivers or ()):
+        path = f"spec.drivers[{index}]"
+        errors += _name(driver.name, f"{path}.name") + _node_id(driver.node_id, f"{path}.nodeID")
+        count = driver.allocatable.count if driver.allocatable else None
+        if count is not None and count < 0:
+            errors.append(invalid(f"{path}.allocatable.count", count, "must be greater than or equal to 0"))
+        if driver.name in seen:
+            errors.append(duplicate(f"{path}.name", driver.name))
+        seen.add(driver.name)
+        errors += _topology(driver.topology_keys or (), path)
+    return errors
+
+
+def _name(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [required(path)]
+    errors = [too_long(path, LONGEST_NAME)] if len(name) > LONGEST_NAME else []
+    return errors + [invalid(path, name, text) for text in names.dns_subdomain(name.lower())]
+
+
+def _node_id(node_id: str, path: str) -> list[FieldError]:
+    if not node_id:
+        return [required(path)]
+    too_many = len(node_id.encode()) > LONGEST_ID
+    return [invalid(path, node_id, f"must be {LONGEST_ID} characters or less")] if too_many else []
+
+
+def _topology(keys: Sequence[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for key in keys:
+        if not key:
+            errors.append(required(path))
+        if key in seen:
+            errors.append(duplicate(path, key))
+        seen.add(key)
+        errors += [invalid(path, key, text) for text in names.qualified(key)]
+    return errors
+
+
+def validate_csi_node_update(new: CSINode, old: CSINode) -> list[FieldError]:
+    """A driver that is registered already keeps what it said, but for how many volumes it can attach."""
+    errors = validate_csi_node(new)
+    before = {driver.name: driver for driver in (old.spec.drivers or ())}
+    for driver in new.spec.drivers or ():
+        if driver.name in before:
+            errors += immutable(_fixed(driver), _fixed(before[driver.name]), "spec.drivers")
+    return errors
+
+
+def _fixed(driver: CSINodeDriver) -> CSINodeDriver:
+    return replace(driver, allocatable=None)
+
+
+_FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
+_LIFECYCLES = ("Persistent", "Ephemeral")
+_SHORTEST, _LONGEST = 600, 2**32  # seconds of a token
+_SHORTEST_PERIOD = 10  # seconds between two looks at how many volumes a node takes
+
+
+def validate_driver(driver: CSIDriver) -> list[FieldError]:
+    spec = driver.spec
+    given = (
+        (spec.attach_required, "attachedRequired"),
+        (spec.pod_info_on_mount, "podInfoOnMount"),
+        (spec.storage_capacity, "storageCapacity"),
+    )
+    errors = [required(f"spec.{name}") for value, name in given if value is None]
+    policy = spec.fs_group_policy
+    if policy is not None and policy not in _FS_GROUP_POLICIES:
+        errors.append(unsupported("spec.fsGroupPolicy", policy, _FS_GROUP_POLICIES))
+    errors += _tokens(spec.token_requests, "spec.tokenRequests")
+    for mode in spec.volume_lifecycle_modes:
+        if mode not in _LIFECYCLES:
+            errors.append(unsupported("spec.volumeLifecycleModes", mode, _LIFECYCLES))
+    if spec.se_linux_mount is None:
+        errors.append(required("spec.seLinuxMount"))
+    return errors + _rest(spec)
+
+
+def _rest(spec: CSIDriverSpec) -> list[FieldError]:
+    errors, period = [], spec.node_allocatable_update_period_seconds
+    if period is not None and period < _SHORTEST_PERIOD:
+        text = f"must be greater than or equal to {_SHORTEST_PERIOD} seconds"
+        errors.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+    in_secrets = spec.service_account_token_in_secrets
+    if in_secrets is not None and not spec.token_requests:
+        text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        errors.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, text))
+    return errors
+
+
+def _tokens(asked: Sequence[TokenRequest], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, request in enumerate(asked):
+        if request.audience in seen:
+            errors.append(duplicate(f"{path}[{index}].audience", request.audience))
+            continue
+        seen.add(request.audience)
+        seconds, where = request.expiration_seconds, f"{path}[{index}].expirationSeconds"
+        if seconds is not None and seconds < _SHORTEST:
+            errors.append(invalid(where, seconds, "may not specify a duration less than 10 minutes"))
+        if seconds is not None and seconds > _LONGEST:
+            errors.append(invalid(where, seconds, "may not specify a duration larger than 2^32 seconds"))
+    return errors
+
+
+def validate_driver_update(new: CSIDriver, old: CSIDriver) -> list[FieldError]:
+    """Whether volumes are attached and whose they may be stays."""
+    after, before = new.spec, old.spec
+    errors = validate_driver(new)
+    errors += immutable(after.attach_required, before.attach_required, "spec.attachedRequired")
+    path = "spec.volumeLifecycleModes"
+    return errors + immutable(after.volume_lifecycle_modes, before.volume_lifecycle_modes, path)
+
 
 _GROWING = (
     "ControllerResizeInProgress",

@@ -29,8 +29,7 @@ from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
-from podfit.kubelet.runtime.simulated.logs import begin_log
-from podfit.kubelet.runtime.simulated.program import WELL, ending, has_to_be_killed
+from podfit.kubelet.runtime.simulated.program import WELL, begin_log, ending, has_to_be_killed
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
     CgroupDriver,

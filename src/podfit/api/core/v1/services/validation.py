@@ -1,4 +1,4 @@
-"""Services: what a type allows, which addresses fit their families, and what an update may not change."""
+"""Services: what a type allows, which addresses fit their families, what LoadBalancers and updates may not."""
 
 from collections.abc import Collection, Mapping
 
@@ -9,7 +9,6 @@ from podfit.api.core.v1.services.address_validation import (
     is_headless,
     validate_addresses,
 )
-from podfit.api.core.v1.services.balancer_validation import load_balancer_class, validate_load_balancing
 from podfit.api.core.v1.services.defaults import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -26,10 +25,51 @@ from podfit.api.core.v1.services.types import (
 )
 from podfit.api.meta.base import Object
 from podfit.api.meta.validation import names
-from podfit.api.meta.validation.addresses import address, ordinary, parsed
+from podfit.api.meta.validation.addresses import address, network, ordinary, parsed
 from podfit.api.meta.validation.metadata import validate_labels
 from podfit.api.meta.validation.rules import Rules
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
+
+_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_ONLY = "may only be used when `type` is 'LoadBalancer'"
+
+
+def validate_load_balancing(service: Service) -> list[FieldError]:
+    spec = service.spec
+    balanced = spec.type == LOAD_BALANCER
+    errors = []
+    path = "spec.LoadBalancerSourceRanges"
+    if spec.load_balancer_source_ranges and not balanced:
+        errors.append(forbidden(path, _ONLY))
+    for index, text in enumerate(spec.load_balancer_source_ranges):
+        errors += network(text.strip(), f"{path}[{index}]")
+    annotated = service.metadata.annotations.get(_RANGES_ANNOTATION)
+    if annotated is not None and not spec.load_balancer_source_ranges:
+        errors += _annotated_ranges(annotated, balanced=balanced)
+    given = spec.allocate_load_balancer_node_ports is not None
+    if given and not balanced:
+        errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY))
+    elif balanced and not given:
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    return errors + load_balancer_class(spec)
+
+
+def _annotated_ranges(text: str, *, balanced: bool) -> list[FieldError]:
+    path = f"metadata.annotations[{_RANGES_ANNOTATION}]"
+    errors = [] if balanced else [forbidden(path, _ONLY)]
+    for cidr in text.strip().split(",") if text.strip() else ():
+        errors += network(cidr.strip(), path)
+    return errors
+
+
+def load_balancer_class(spec: ServiceSpec) -> list[FieldError]:
+    if spec.load_balancer_class is None:
+        return []
+    if spec.type != LOAD_BALANCER:
+        return [forbidden("spec.loadBalancerClass", _ONLY)]
+    wrong = names.qualified(spec.load_balancer_class)
+    return [invalid("spec.loadBalancerClass", spec.load_balancer_class, text) for text in wrong]
+
 
 _TYPES = (CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
 _PROTOCOLS = ("SCTP", "TCP", "UDP")

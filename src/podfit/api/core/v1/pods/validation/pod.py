@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from podfit.api.core.v1.pods.types import MIRROR, Pod, PodResourceClaim, PodSpec
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
 from podfit.api.core.v1.pods.validation.annotations import profiles_match, validate_pod_annotations
 from podfit.api.core.v1.pods.validation.containers import (
     choice,
@@ -13,7 +13,6 @@ from podfit.api.core.v1.pods.validation.containers import (
     validate_images,
     validate_init_containers,
 )
-from podfit.api.core.v1.pods.validation.dns import validate_dns
 from podfit.api.core.v1.pods.validation.resources import validate_overhead, validate_pod_resources
 from podfit.api.core.v1.pods.validation.scheduling import validate_affinity, validate_spreading, validate_tolerations
 from podfit.api.core.v1.pods.validation.security import validate_pod_security
@@ -25,6 +24,43 @@ from podfit.api.meta.validation.addresses import address
 from podfit.api.meta.validation.metadata import validate_labels, validate_meta
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, too_long, unsupported
+
+_NAMESERVERS, _SEARCHES, _LETTERS = 3, 32, 2048
+
+
+def validate_dns(config: PodDNSConfig | None, policy: str, path: str) -> list[FieldError]:
+    if policy == "None" and config is None:
+        return [required(path, "must provide `dnsConfig` when `dnsPolicy` is None")]
+    if config is None:
+        return []
+    where = f"{path}.nameservers"
+    if policy == "None" and not config.nameservers:
+        return [required(where, "must provide at least one DNS nameserver when `dnsPolicy` is None")]
+    errors = []
+    if len(config.nameservers) > _NAMESERVERS:
+        text = f"must not have more than {_NAMESERVERS} nameservers"
+        errors.append(invalid(where, list(config.nameservers), text))
+    for index, nameserver in enumerate(config.nameservers):
+        errors += address(nameserver, f"{where}[{index}]")
+    errors += _searches(config.searches, f"{path}.searches")
+    for index, option in enumerate(config.options):
+        errors += [] if option.name else [required(f"{path}.options[{index}]", "must not be empty")]
+    return errors
+
+
+def _searches(searches: tuple[str, ...], path: str) -> list[FieldError]:
+    errors = []
+    if len(searches) > _SEARCHES:
+        errors.append(invalid(path, list(searches), f"must not have more than {_SEARCHES} search paths"))
+    if len(" ".join(searches).encode()) > _LETTERS:
+        text = f"must not have more than {_LETTERS} characters (including spaces) in the search list"
+        errors.append(invalid(path, list(searches), text))
+    for index, search in enumerate(searches):
+        domain = search.removesuffix(".")
+        problems = [] if search == "." else names.dns_subdomain_with_underscores(domain)
+        errors += [invalid(f"{path}[{index}]", domain, text) for text in problems]
+    return errors
+
 
 WHOLE = "[]"  # what the API prints as the field of an error about the pod as such
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
