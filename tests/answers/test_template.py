@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from answers.conversation import pod
-from answers.workshop import APPS, SIZES, Workshop, template
+from answers.workshop import APPS, OWNER, SIZES, Workshop, template
 from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome
 from podfit.answers.facts.target import WORKLOADS, parse_target
@@ -220,20 +220,23 @@ async def test_without_the_right_to_see_replica_sets_it_would_be_a_rollout() -> 
     assert (shop.rollouts, shop.sizes("deployments")) == (1, GROWN)
 
 
+ROLLING = {"type": "RollingUpdate"}
+
+
+def from_the(partition: int) -> dict[str, Any]:
+    return {"updateStrategy": {**ROLLING, "rollingUpdate": {"partition": partition}}}
+
+
 @pytest.mark.parametrize(
     ("kind", "spec", "verdict", "text"),
     [
-        ("statefulsets", {}, ROLLS_OUT, "a rollout replaces every pod"),
+        ("statefulsets", {"updateStrategy": ROLLING}, ROLLS_OUT, "a rollout replaces every pod"),
         ("statefulsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
-        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 2}}}, STORED, "partition 2 holds all pods"),
-        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 1}}}, ROLLS_OUT, "from ordinal 1 on"),
-        (
-            "statefulsets",
-            {"updateStrategy": {"rollingUpdate": {"partition": 2}}, "ordinals": {"start": 1}},
-            ROLLS_OUT,
-            "from ordinal 2 on",
-        ),
-        ("daemonsets", {}, ROLLS_OUT, "a rollout replaces every pod"),
+        ("statefulsets", from_the(2), STORED, "partition 2 holds all pods"),
+        ("statefulsets", from_the(1), ROLLS_OUT, "from ordinal 1 on"),
+        ("statefulsets", {**from_the(1), "ordinals": {"start": 3}}, ROLLS_OUT, "from ordinal 4 on"),
+        ("statefulsets", {**from_the(2), "ordinals": {"start": 3}}, STORED, "partition 2 holds all pods"),
+        ("daemonsets", {"updateStrategy": ROLLING}, ROLLS_OUT, "a rollout replaces every pod"),
         ("daemonsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
         ("replicasets", {}, STORED, "a ReplicaSet never replaces pods"),
     ],
@@ -249,6 +252,27 @@ async def test_other_kinds(kind: str, spec: dict[str, Any], verdict: str, text: 
     assert (await done(shop, target)).state == ("done" if verdict == STORED else "refused")
     assert (shop.sizes(kind) == GROWN) == (verdict == STORED)
     assert (await done(shop, target, disrupt=True)).good
+
+
+async def test_an_older_replica_set_of_the_new_template_is_gone_back_to(shop: Workshop) -> None:
+    """The controller takes the oldest of a template: both get it, and yet a rollout begins."""
+    grown = template()
+    grown["spec"]["containers"][0]["resources"] = GROWN
+    grown["metadata"]["labels"]["pod-template-hash"] = "old"
+    older = {
+        "name": "web-old",
+        "namespace": "shop",
+        "ownerReferences": [OWNER],
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    shop.at("replicasets", "web-abc")["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    shop.add("replicasets", {"metadata": older, "spec": {"replicas": 0, "template": grown}})
+    told = await planned(shop)
+    assert told.verdict == ROLLS_OUT
+    assert told.text.endswith("replicaset/web-old, which is older, has this template already")
+    assert (await done(shop)).state == "refused"
+    older["creationTimestamp"] = "2026-01-03T00:00:00Z"
+    assert (await planned(shop)).verdict == STORED
 
 
 async def test_what_cannot_be_changed_at_all(shop: Workshop) -> None:

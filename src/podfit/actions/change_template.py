@@ -19,7 +19,6 @@ from podfit.answers.plan.template import (
     UNCHANGED,
     TemplatePlan,
     Workload,
-    bare,
     read_workload,
     template_plan,
 )
@@ -89,7 +88,7 @@ async def _stored(
 
 def _current_replica_set(workload: Workload) -> Target | None:
     current = workload.current
-    return Target(REPLICA_SETS, current["metadata"]["name"]) if current is not None else None
+    return Target(REPLICA_SETS, current.metadata.name) if current is not None else None
 
 
 async def _with_replica_set(
@@ -100,7 +99,7 @@ async def _with_replica_set(
     resume = commands.kubectl("rollout", "resume", name)
     first = _template(workload, request)
     first["spec"]["paused"] = True
-    first["metadata"]["resourceVersion"] = workload.document["metadata"].get("resourceVersion", "")
+    first["metadata"]["resourceVersion"] = workload.owner.metadata.resource_version
     await _send(client, target, namespace, first)
     try:
         await _send(client, replica_set, namespace, _sizes(workload, request))
@@ -112,7 +111,7 @@ async def _with_replica_set(
         raise
     if problem:
         return await _back(client, workload, replica_set, namespace, resume, problem)
-    if workload.document["spec"].get("paused"):
+    if workload.owner.spec.paused:
         return Outcome(pod=name, state="done", text="no rollout; it is paused, as it was")
     try:
         await _send(client, target, namespace, {"spec": {"paused": None}})
@@ -125,9 +124,7 @@ async def _with_replica_set(
 async def _differs(client: Client, target: Target, replica_set: Target, namespace: str) -> str:
     """Webhooks may have made something else of either, and then a rollout would begin."""
     now = await read_workload(client, target, namespace)
-    mine = bare(now.document["spec"]["template"])
-    same = [stored for stored in now.replica_sets if bare(stored["spec"]["template"]) == mine]
-    if any(stored["metadata"]["name"] == replica_set.name for stored in same):
+    if _current_replica_set(now) == replica_set:
         return ""
     return f"{target} and {replica_set} were not stored with the same template, so a rollout would begin"
 
@@ -136,14 +133,13 @@ async def _back(
     client: Client, workload: Workload, replica_set: Target, namespace: str, resume: str, problem: str
 ) -> Outcome:
     name = str(workload.target)
-    old = workload.document
-    annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
+    annotations = {BEFORE: workload.owner.metadata.annotations.get(BEFORE)}
     before: Patch = {"spec": {"template": _whole(workload)}}
     try:
         await _send(client, replica_set, namespace, before)
         restored: Patch = {
             "metadata": {"annotations": annotations},
-            "spec": {**before["spec"], "paused": old["spec"].get("paused")},
+            "spec": {**before["spec"], "paused": workload.owner.spec.paused or None},
         }
         await _send(client, workload.target, namespace, restored)
     except (ApiError, ConnectionError) as error:

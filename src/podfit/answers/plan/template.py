@@ -16,17 +16,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.answers.facts.commands import HERE, Commands
 from podfit.answers.facts.target import WORKLOADS, Target, query_of
 from podfit.answers.plan.effects import Change, ResourceChange, changes, resizing
 from podfit.answers.plan.resize_request import BEFORE, RequestError, ResizeRequest, apply_to_template
+from podfit.api.apps.v1.daemonsets import DaemonSet
+from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.batch.v1.types import Job
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta import codec
 from podfit.api.meta.owners import ObjectIdentity, controller_named, group_of, is_controlled_by
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.decide.workload.daemon.steps import replaces
+from podfit.decide.workload.deployment.revisions import sorted_out
+from podfit.decide.workload.deployment.status import is_replaced
+from podfit.decide.workload.stateful import identity
+from podfit.decide.workload.stateful.steps import replaced_from
 
 Document = Mapping[str, Any]
 HASH = "pod-template-hash"
@@ -50,44 +62,81 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
         return self.verdict in (STORED, UNCHANGED)
 
 
+TYPES: Mapping[str, type[Any]] = {
+    "Deployment": Deployment,
+    "StatefulSet": StatefulSet,
+    "DaemonSet": DaemonSet,
+    "ReplicaSet": ReplicaSet,
+    "ReplicationController": ReplicationController,
+    "Job": Job,
+}
+
+
 class Workload(msgspec.Struct, frozen=True):
-    """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read."""
+    """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read. `alike` are the
+    names of those that have its template to the letter: a newer server may know more of it than podfit's types.
+    """
 
     target: Target
-    document: Document
-    replica_sets: tuple[Document, ...] = ()
+    owner: Any
+    replica_sets: tuple[ReplicaSet, ...] = ()
+    alike: frozenset[str] = frozenset()
     problem: str = ""
 
     @property
     def template(self) -> Pod:
         """The pod that it makes, with the notes of the workload itself, which know what it was before."""
-        annotations = self.document["metadata"].get("annotations") or {}
-        spec = codec.convert({"spec": self.document["spec"]["template"].get("spec") or {}}, Pod).spec
-        return Pod(metadata=ObjectMeta(name=self.target.name, annotations=annotations), spec=spec)
+        template = self.owner.spec.template or PodTemplateSpec()
+        meta = ObjectMeta(name=self.target.name, annotations=self.owner.metadata.annotations)
+        return Pod(metadata=meta, spec=template.spec)
 
     @property
-    def current(self) -> Document | None:
-        """The ReplicaSet that a Deployment's controller takes for the newest: the oldest of those with its template."""
-        mine = bare(self.document["spec"]["template"])
-        same = [replica_set for replica_set in self.replica_sets if bare(replica_set["spec"]["template"]) == mine]
-        return min(
-            same, key=lambda replica_set: str(replica_set["metadata"].get("creationTimestamp", "")), default=None
-        )
+    def current(self) -> ReplicaSet | None:
+        """The ReplicaSet that a Deployment's controller takes for the newest."""
+        if not isinstance(self.owner, Deployment):
+            return None
+        return sorted_out(
+            self.owner, [replica_set for replica_set in self.replica_sets if replica_set.metadata.name in self.alike]
+        ).new
+
+    def another_with(self, template: Pod) -> ReplicaSet | None:
+        """What the controller takes for the newest, if not the current one, once that has this template, too."""
+        current = self.current
+        if current is None:
+            return None
+        changed, same = _with(self.owner, template), _with(current, template)
+        sets = [
+            same if replica_set.metadata.name == current.metadata.name else replica_set
+            for replica_set in self.replica_sets
+        ]
+        newest = sorted_out(changed, sets).new
+        return newest if newest is not None and newest.metadata.name != current.metadata.name else None
+
+
+def _with(owner: Any, template: Pod) -> Any:
+    return replace(owner, spec=replace(owner.spec, template=replace(owner.spec.template, spec=template.spec)))
 
 
 async def read_workload(client: Client, target: Target, namespace: str) -> Workload:
     document = msgspec.json.decode(await client.request("GET", target.path(namespace)))
+    owner = codec.convert(document, TYPES[target.kind.kind])
     if target.kind.kind != "Deployment":
-        return Workload(target, document)
+        return Workload(target, owner)
     try:
         path = f"{REPLICA_SETS.path}/namespaces/{namespace}/{REPLICA_SETS.resource}"
         body = await client.request("GET", path, query={"labelSelector": query_of(document["spec"].get("selector"))})
     except ApiError as error:
-        return Workload(target, document, problem=error.message)
-    meta = codec.convert(document["metadata"], ObjectMeta)
-    owner = ObjectIdentity(group_of(target.kind.api_version), target.kind.kind, namespace, meta.name, meta.uid)
-    items = msgspec.json.decode(body).get("items") or ()
-    return Workload(target, document, tuple(item for item in items if is_controlled_by(_meta(item), owner)))
+        return Workload(target, owner, problem=error.message)
+    identity = ObjectIdentity(
+        group_of(target.kind.api_version), target.kind.kind, namespace, owner.metadata.name, owner.metadata.uid
+    )
+    mine, sets, alike = bare(document["spec"]["template"]), list[ReplicaSet](), set[str]()
+    for item in msgspec.json.decode(body).get("items") or ():
+        replica_set = codec.convert(item, ReplicaSet)
+        if is_controlled_by(replica_set.metadata, identity):
+            sets.append(replica_set)
+            alike |= {replica_set.metadata.name} if bare(item["spec"]["template"]) == mine else set()
+    return Workload(target, owner, tuple(sets), frozenset(alike))
 
 
 def template_plan(workload: Workload, request: ResizeRequest, commands: Commands = HERE) -> TemplatePlan:
@@ -102,41 +151,37 @@ def template_plan(workload: Workload, request: ResizeRequest, commands: Commands
     changed = tuple(changes(new, old))
     if not changed:
         return TemplatePlan(target=str(target), verdict=UNCHANGED)
-    verdict, text, fix = _consequence(workload, commands)
+    verdict, text, fix = _consequence(workload, new, commands)
     return TemplatePlan(
         target=str(target), verdict=verdict, text=text, changes=changed, fix=fix, sizes=tuple(resizing(new, old))
     )
 
 
-def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]:
-    spec, target = workload.document["spec"], workload.target
-    strategy = spec.get("updateStrategy") or {}
-    match target.kind.kind:
-        case "Deployment":
-            return _of_a_deployment(workload, commands)
-        case "StatefulSet" | "DaemonSet" if strategy.get("type") == "OnDelete":
-            return STORED, "no rollout: its update strategy is OnDelete", ""
-        case "StatefulSet":
-            return _of_a_stateful_set(spec, target, commands)
-        case "DaemonSet":
+def _consequence(workload: Workload, new: Pod, commands: Commands) -> tuple[str, str, str]:
+    """By what each controller does with pods of an old template (`decide.workload`)."""
+    target, owner = workload.target, workload.owner
+    match owner:
+        case Deployment():
+            return _of_a_deployment(workload, owner, new, commands)
+        case StatefulSet():
+            return _of_a_stateful_set(owner, target, commands)
+        case DaemonSet() if not replaces(owner):
+            return STORED, f"no rollout: its update strategy is {owner.spec.update_strategy.type}", ""
+        case DaemonSet():
             fix = _patch(commands, target, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
             return ROLLS_OUT, "a rollout replaces every pod; it waits with updateStrategy OnDelete", fix
-        case "Job":
+        case Job():
             return REFUSED, "the template of a Job cannot be changed", ""
-        case _:
-            owner = controller_named(_meta(workload.document))
-            if owner is not None:
-                known = next((kind.shown for kind in WORKLOADS if kind.names_a(owner)), owner.kind.lower())
-                return REFUSED, f"its template is managed by {known}/{owner.name}: resize that instead", ""
-            return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
+    above = controller_named(owner.metadata)
+    if above is not None:
+        known = next((kind.shown for kind in WORKLOADS if kind.names_a(above)), above.kind.lower())
+        return REFUSED, f"its template is managed by {known}/{above.name}: resize that instead", ""
+    return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
 
-def _of_a_deployment(workload: Workload, commands: Commands) -> tuple[str, str, str]:
-    spec, status = workload.document["spec"], workload.document.get("status") or {}
-    wanted = spec.get("replicas", 1)
-    seen, newest = status.get("observedGeneration") or 0, workload.document["metadata"].get("generation", 0)
-    settled = seen >= newest and status.get("updatedReplicas", 0) == wanted == status.get("replicas", 0)
-    if not settled and not spec.get("paused"):
+def _of_a_deployment(workload: Workload, owner: Deployment, new: Pod, commands: Commands) -> tuple[str, str, str]:
+    seen, newest, paused = owner.status.observed_generation, owner.metadata.generation, bool(owner.spec.paused)
+    if not paused and not is_replaced(owner, owner.status):
         watch = commands.kubectl("rollout", "status", str(workload.target))
         if not seen:
             return REFUSED, "no controller has seen this Deployment yet, so none would follow its template", watch
@@ -148,19 +193,22 @@ def _of_a_deployment(workload: Workload, commands: Commands) -> tuple[str, str, 
     if current is None:
         why = f": {workload.problem}" if workload.problem else ""
         return ROLLS_OUT, f"a rollout replaces every pod, as the ReplicaSet behind it is not known{why}", ""
-    name = current["metadata"]["name"]
-    after = "it stays paused" if spec.get("paused") else "paused for that moment"
-    return STORED, f"no rollout: replicaset/{name} gets the same template ({after})", ""
+    if (other := workload.another_with(new)) is not None:
+        text = f"replicaset/{other.metadata.name}, which is older, has this template already"
+        return ROLLS_OUT, f"a rollout replaces every pod: {text}", ""
+    after = "it stays paused" if paused else "paused for that moment"
+    return STORED, f"no rollout: replicaset/{current.metadata.name} gets the same template ({after})", ""
 
 
-def _of_a_stateful_set(spec: Document, target: Target, commands: Commands) -> tuple[str, str, str]:
-    replicas, first = spec.get("replicas", 1), (spec.get("ordinals") or {}).get("start", 0)
-    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
-    if partition >= first + replicas:
-        return STORED, f"no rollout: partition {partition} holds all pods back", ""
-    held = f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{first + replicas}}}}}}}}}'
+def _of_a_stateful_set(owner: StatefulSet, target: Target, commands: Commands) -> tuple[str, str, str]:
+    begin, first, size = replaced_from(owner), identity.first(owner), identity.size(owner)
+    if begin is None:
+        return STORED, f"no rollout: its update strategy is {owner.spec.update_strategy.type}", ""
+    if begin >= first + size:
+        return STORED, f"no rollout: partition {begin - first} holds all pods back", ""
+    held = f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{size}}}}}}}}}'
     fix = _patch(commands, target, held)
-    whom = "every pod" if partition <= first else f"the pods from ordinal {partition} on"
+    whom = "every pod" if begin <= first else f"the pods from ordinal {begin} on"
     return ROLLS_OUT, f"a rollout replaces {whom}; a partition above all pods holds it back", fix
 
 
@@ -169,7 +217,7 @@ def _patch(commands: Commands, target: Target, patch: str) -> str:
 
 
 def bare(template: Document) -> Any:
-    """Without the hash that a controller adds, and without nulls: how a Deployment's controller compares them."""
+    """Without the hash that a controller adds, and without nulls."""
     plain = _plain(template)
     labels = (plain.get("metadata") or {}).get("labels") or {}
     labels.pop(HASH, None)
@@ -182,7 +230,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value
-
-
-def _meta(document: Document) -> ObjectMeta:
-    return codec.convert(document["metadata"], ObjectMeta)

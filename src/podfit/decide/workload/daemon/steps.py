@@ -49,6 +49,11 @@ def by_node(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     return found
 
 
+def replaces(daemons: DaemonSet) -> bool:
+    """Whether pods of an old template are replaced before somebody deletes them."""
+    return daemons.spec.update_strategy.type == ROLLING
+
+
 def oldest_first(pods: Sequence[Pod]) -> list[Pod]:
     """Those that have a node come first."""
     return sorted(
@@ -58,7 +63,7 @@ def oldest_first(pods: Sequence[Pod]) -> list[Pod]:
 
 def surge(daemons: DaemonSet, wanted: int) -> int:
     rolling = daemons.spec.update_strategy.rolling_update
-    if daemons.spec.update_strategy.type != ROLLING or rolling is None:
+    if not replaces(daemons) or rolling is None:
         return 0
     return share(rolling.max_surge, wanted, up=True)
 
@@ -66,7 +71,7 @@ def surge(daemons: DaemonSet, wanted: int) -> int:
 def unavailable(daemons: DaemonSet, wanted: int) -> int:
     """At least one, where there is no surge."""
     rolling = daemons.spec.update_strategy.rolling_update
-    if daemons.spec.update_strategy.type != ROLLING or rolling is None:
+    if not replaces(daemons) or rolling is None:
         return 0
     most = share(rolling.max_unavailable, wanted, up=True)
     return most or (0 if surge(daemons, wanted) else 1)
@@ -117,7 +122,7 @@ def roll(
     daemons: DaemonSet, pods: Mapping[str, Sequence[Pod]], version: Version, wanted: int, now: datetime
 ) -> DaemonStep:
     """One step of replacing old pods; `wanted` is on how many nodes there are to be pods."""
-    if daemons.spec.update_strategy.type != ROLLING:
+    if not replaces(daemons):
         return DaemonStep()
     pairs = {name: _pair(there, version) for name, there in pods.items()}
     if surge(daemons, wanted):

@@ -95,9 +95,13 @@ def _terminating(sets: Sequence[ReplicaSet]) -> int | None:
 
 
 def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
-    size = wanted(deployment)
-    numbers = status.updated_replicas, status.replicas, status.available_replicas
-    return numbers == (size, size, size) and status.observed_generation >= deployment.metadata.generation
+    return is_replaced(deployment, status) and status.available_replicas == wanted(deployment)
+
+
+def is_replaced(deployment: Deployment, status: DeploymentStatus) -> bool:
+    """Whether all pods are of the present template, available or not."""
+    size, numbers = wanted(deployment), (status.updated_replicas, status.replicas)
+    return numbers == (size, size) and status.observed_generation >= deployment.metadata.generation
 
 
 def _progressed(old: DeploymentStatus, new: DeploymentStatus) -> bool:

@@ -104,6 +104,18 @@ def _made(owner: StatefulSet, current: Revision, update: Revision, number: int) 
     return identity.made(owner, revision.template, revision.name, number)
 
 
+def replaced_from(owner: StatefulSet) -> int | None:
+    """The lowest ordinal whose pod is replaced when it is of an old revision; None when none is by the set itself.
+
+    A partition counts pods from the first one on, whichever ordinal that has.
+    """
+    strategy = owner.spec.update_strategy
+    if strategy.type != ROLLING:
+        return None
+    rolling = strategy.rolling_update
+    return identity.first(owner) + ((rolling.partition or 0) if rolling is not None else 0)
+
+
 def _healthy(pod: Pod, ready: Callable[[Pod], bool]) -> bool:
     return ready(pod) and not pod.metadata.deletion_timestamp
 
@@ -149,12 +161,9 @@ def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready
 
     A bound of its own (`maxUnavailable`, which the API lets through by a feature gate) counts all pods of the set.
     """
-    strategy = owner.spec.update_strategy
-    if strategy.type != ROLLING:
+    rolling, size, begin = owner.spec.update_strategy.rolling_update, identity.size(owner), replaced_from(owner)
+    if begin is None:
         return []
-    rolling = strategy.rolling_update
-    size = identity.size(owner)
-    begin = identity.first(owner) + ((rolling.partition or 0) if rolling is not None else 0)
     highest_first = [pod for pod in reversed(wanted) if identity.ordinal(pod) >= begin]
     if rolling is None or rolling.max_unavailable is None:
         return _first_outdated(highest_first, update, ready) if len(wanted) == size else []
