@@ -8,6 +8,7 @@
 Each pod's name is a test's own. `node.calls` says, in order, what runtime and cgroups were asked to change.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -59,9 +60,23 @@ class Calls:
         return [line for line in self.said if any(name in line for name in names)]
 
 
+class Faults:
+    """Of updates: `refusal` is what the runtime says; while `open` is not set it does nothing and gives no answer."""
+
+    def __init__(self) -> None:
+        self.refusal: Exception | None = None
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def meet(self) -> None:
+        await self.open.wait()
+        if self.refusal is not None:
+            raise self.refusal
+
+
 class _Runtime:
-    def __init__(self, inner: CRIRuntime, calls: Calls) -> None:
-        self._inner, self._calls = inner, calls
+    def __init__(self, inner: CRIRuntime, calls: Calls, faults: Faults) -> None:
+        self._inner, self._calls, self._faults = inner, calls, faults
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -71,6 +86,7 @@ class _Runtime:
             f"update {container_id} memory={resources.memory_limit} quota={resources.cpu_quota} "
             f"shares={resources.cpu_shares}"
         )
+        await self._faults.meet()
         await self._inner.update_container_resources(container_id, resources)
 
 
@@ -99,7 +115,7 @@ class RealNode:
         self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups, *, gates: FeatureGates, **machine: Any
     ) -> None:
         self.root, self.server, self.runtime, self.cgroups = root, server, runtime, cgroups
-        self.calls = Calls()
+        self.calls, self.faults = Calls(), Faults()
         self._machine = Machine(memory=memory_bytes(), cgroup=cgroups.version, gates=gates, **machine)
         self.kubelet = self.new_kubelet()
 
@@ -108,7 +124,7 @@ class RealNode:
         config = KubeletConfig(
             name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size
         )
-        runtime: Any = _Runtime(self.runtime, self.calls)
+        runtime: Any = _Runtime(self.runtime, self.calls, self.faults)
         cgroups: Any = _Cgroups(self.cgroups, self.calls)
         return Kubelet(
             client=Client(Local(self.server.api.handler, IDENTITY)),

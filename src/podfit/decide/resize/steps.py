@@ -262,12 +262,9 @@ class _Plan(msgspec.Struct):
         return SetPod(resource, value, self.config, before)
 
     def _grow(self, change: _Change, resource: str) -> Iterator[GrowContainer]:
-        """A runtime class may keep its containers elsewhere; v1 counts swap with memory, which the runtime knows how
-        to raise.
-        """
+        """A runtime class may keep its containers elsewhere."""
         have = self.records[change.container.name]
-        swapping = resource == "memory" and self.machine.cgroup == "v1" and self.machine.swap_controller
-        if not self.machine.kernel_first or have is None or self.pod.spec.runtime_class_name or swapping:
+        if not self.machine.kernel_first or have is None or self.pod.spec.runtime_class_name:
             return
         before, after = (
             _held(container_resources(self.pod, change.container, self.machine, resources))

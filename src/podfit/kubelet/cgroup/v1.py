@@ -96,7 +96,17 @@ class CgroupsV1(Tree):
         files.write(directory / "cpu.cfs_quota_us", quota)
 
     def set_memory_limit(self, path: str, limit: int) -> None:
-        files.write(self._at("memory", path) / "memory.limit_in_bytes", UNLIMITED if limit < 0 else limit)
+        """A limit of memory with swap that is the same, as runtimes set it to give no swap, moves along; the kernel
+        wants it at or above the other at any time.
+        """
+        directory, value = self._at("memory", path), UNLIMITED if limit < 0 else limit
+        order = [directory / "memory.limit_in_bytes"]
+        before = files.read_int(order[0])
+        swap = directory / "memory.memsw.limit_in_bytes"
+        if before < NO_LIMIT and swap.exists() and files.read_int(swap) == before:
+            order.insert(0 if limit < 0 or limit > before else 1, swap)
+        for file in order:
+            files.write(file, value)
 
     def memory_usage(self, path: str) -> int | None:
         if "memory" not in self._mounts:
