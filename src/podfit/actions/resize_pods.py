@@ -24,7 +24,7 @@ from podfit.answers.facts.commands import HERE, Commands
 from podfit.answers.facts.kinds import PODS
 from podfit.answers.facts.pod_state import granted
 from podfit.answers.facts.snapshot import PodName
-from podfit.answers.plan.effects import ResourceChange, resizing
+from podfit.answers.plan.changes import ResourceChange, resizing
 from podfit.answers.plan.read_plan import Planned
 from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply, remembered
 from podfit.answers.plan.result import ERROR, UNCHANGED, Plan, PodPlan

@@ -1,12 +1,11 @@
 """The state of the node machine, built from what the API tells of a node: what would its kubelet decide?
 
 The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.resize.by_status`). A
-resize is the same event here as on the node, and what is granted is then carried out in virtual time, so that room
-which comes free by it is given on as the node will.
+resize is the same event here as on the node, and what is granted is then carried out in virtual time
+(`answers.node.virtual_time`), so that room which comes free by it is given on as the node will.
 """
 
-from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable
 
 import msgspec
 from msgspec.structs import replace
@@ -14,19 +13,17 @@ from msgspec.structs import replace
 from podfit.answers.facts.ages import Age
 from podfit.answers.facts.settings import Policies
 from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.node.virtual_time import Usage, VirtualNode, actuated_by_status
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node import critical
-from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
 from podfit.decide.node.critical import Occupant
-from podfit.decide.node.machine import step
 from podfit.decide.node.resizes import queued, verdict_of
-from podfit.decide.node.settled import settled_status
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeState
@@ -36,7 +33,6 @@ from podfit.decide.resize.verdict import Deferred, Infeasible, NodeView, Verdict
 
 NO_POLICIES = Policies()
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
-_NOW = datetime(2000, 1, 1, tzinfo=UTC)  # of conditions that are set in virtual time: nobody is told it
 
 
 class NodePod(msgspec.Struct, frozen=True):
@@ -55,11 +51,17 @@ class NodePod(msgspec.Struct, frozen=True):
 class LiveNode:
     """`ask` for a resize and learn what becomes of it and of all that waits."""
 
-    def __init__(self, node: Node, pods: Iterable[Pod], age: Age, policies: Policies = NO_POLICIES) -> None:
+    def __init__(
+        self, node: Node, pods: Iterable[Pod], age: Age, policies: Policies = NO_POLICIES, usage: Usage | None = None
+    ) -> None:
         self._age = age
         self._refused: dict[str, Infeasible] = {}
         self._victims: dict[str, tuple[str, ...]] = {}
-        self.state = _state(_view(node, age, policies), pods, age)
+        self._node = VirtualNode(_state(_view(node, age, policies), pods, age), usage)
+
+    @property
+    def state(self) -> NodeState:
+        return self._node.state
 
     @property
     def view(self) -> NodeView:
@@ -78,38 +80,21 @@ class LiveNode:
             for uid, entry in self.state.pods.items()
         }
 
-    def ask(self, desired: Pod, *, completes: bool = True) -> tuple[str, ...]:
+    def ask(self, desired: Pod) -> tuple[str, ...]:
         """The pod gets a new desired size; the UIDs of those that are granted what they wait for, in order.
 
-        `completes` is false where the size is one that the containers will not take: what it gives up stays held.
+        A size that the node grants and then does not carry out, as more memory is used, leaves what it gives up held.
         """
         uid = desired.metadata.uid
         self._refused.pop(uid, None)
         if refusal := self._beyond_node(desired):
             self._refused[uid] = refusal
             return ()
-        return self._settled(on.PodsUpdated((desired,)), failing=() if completes else (uid,))
+        return self._node.happens(on.PodsUpdated((desired,)))
 
     def leave(self, uid: str) -> tuple[str, ...]:
         """The pod goes; the UIDs of those that are granted what they wait for, in order."""
-        return self._settled(on.PodsRemoved((uid,)))
-
-    def _settled(self, event: on.Event, *, failing: Collection[str] = ()) -> tuple[str, ...]:
-        """Take the step, then carry out in virtual time what is granted, until nothing follows from it."""
-        granted, events = list[str](), [event]
-        while events:
-            self.state, effects = step(self.state, events.pop(0), now=_NOW)
-            for effect in effects:
-                match effect:
-                    case do.Record(pod=pod, reason="ResizeStarted"):
-                        uid = pod.metadata.uid
-                        granted.append(uid)
-                        if uid not in failing:
-                            status = settled_status(self.state.allocated_pod(self.state.pods[uid].pod))
-                            events.append(on.StatusGenerated(uid, status))
-                    case do.End(uid=victim, by=by):
-                        self._victims[by] = (*self._victims.get(by, ()), _name(self.state.pods[victim].pod))
-        return tuple(granted)
+        return self._node.happens(on.PodsRemoved((uid,)))
 
     def verdict(self, uid: str) -> Verdict:
         """Of what the pod desires, beside what the others hold now."""
@@ -124,6 +109,8 @@ class LiveNode:
 
     def ends(self, uid: str) -> tuple[str, ...]:
         """Names of the pods that the node ends so that this critical pod gets the room that it lacks (R-117)."""
+        if uid in self._node.victims:
+            return self._node.victims[uid]
         verdict = self.verdict(uid)
         if uid not in self._victims and isinstance(verdict, Deferred):
             occupants = [
@@ -156,7 +143,8 @@ class LiveNode:
 def live_node(name: str, snapshot: Snapshot) -> LiveNode:
     """KeyError: the node was not read."""
     pods = [pod for pod in snapshot.neighbours if pod.spec.node_name == name]
-    return LiveNode(snapshot.nodes[name], pods, snapshot.age, snapshot.policies.get(name, NO_POLICIES))
+    policies = snapshot.policies.get(name, NO_POLICIES)
+    return LiveNode(snapshot.nodes[name], pods, snapshot.age, policies, snapshot.usage)
 
 
 def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
@@ -167,7 +155,8 @@ def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
     for pod in pods:
         conditions = conditions.adopt(pod)
     allocated = SharedMap({uid: resources for uid, resources in by_uid.items() if resources is not None})
-    state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
+    actuated = SharedMap({pod.metadata.uid: actuated_by_status(pod, view.gates) for pod in pods})
+    state = NodeState(view=view, allocated=allocated, actuated=actuated, conditions=conditions, sources_ready=True)
     for pod in pods:
         state = state.with_pod(state.entry(pod))
     waiting = [

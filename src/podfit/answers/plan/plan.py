@@ -17,7 +17,7 @@ from podfit.answers.facts.pod_state import waits
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import live_node
 from podfit.answers.node.making_room import maker_of
-from podfit.answers.plan.effects import Effects, doubts
+from podfit.answers.plan.changes import doubts
 from podfit.answers.plan.notes import notes
 from podfit.answers.plan.resize_request import NothingRecorded, ResizeRequest, apply, can_undo, with_template
 from podfit.answers.plan.result import Plan, PodPlan
@@ -34,6 +34,7 @@ from podfit.decide.limits.quota_credit import credit
 from podfit.decide.node.room.plan import allocated_form
 from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, Resize, judge
 from podfit.decide.resize.queue_order import queue_key
+from podfit.decide.resize.restart_policy import restarting
 from podfit.decide.resize.steps import lowers
 
 
@@ -59,8 +60,7 @@ def _memory_kept(resize: Resize) -> list[FieldError]:
     pairs = zip(resize.new.spec.containers, resize.old.spec.containers, strict=True)
     for index, (new, old) in enumerate(pairs):
         limit, before = (container.resources.limits.get("memory", ZERO) for container in (new, old))
-        policies = {policy.resource_name: policy.restart_policy for policy in new.resize_policy}
-        if before and lowers(limit, before) and policies.get("memory") != "RestartContainer":
+        if before and lowers(limit, before) and not restarting(new, ["memory"]):
             text = "memory limits cannot be decreased unless resizePolicy is RestartContainer"
             errors.append(forbidden(f"spec.containers[{index}].resources.limits[memory]", text))
     return errors
@@ -203,9 +203,8 @@ class _Planner:
         if (model := self._nodes.get(node)) and node not in snapshot.unknown_nodes:
             before = model.state.pods
             names = {uid: member.name.partition("/")[2] for uid, member in model.members.items()}
-            completes = not Effects(outcome.new, pod, snapshot).refused()
             maker = self._makers[node]
-            granted = (*model.ask(outcome.new, completes=completes), *maker.help(outcome.new))
+            granted = (*model.ask(outcome.new), *maker.help(outcome.new))
             self.granted += [names[uid] for uid in granted]
             for uid, entry in model.state.pods.items():
                 self.quotas = credit(entry.pod, before[uid].pod, self.quotas, gates)

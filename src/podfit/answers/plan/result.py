@@ -3,7 +3,8 @@
 import msgspec
 
 from podfit.answers.node.making_room import ShrunkPod
-from podfit.answers.plan.effects import Change, ResourceChange, Restart
+from podfit.answers.plan.changes import Change, ResourceChange
+from podfit.answers.plan.effects import Restart
 from podfit.answers.plan.template import TemplatePlan
 from podfit.core.quantity import Quantity
 

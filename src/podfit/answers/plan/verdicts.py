@@ -11,7 +11,8 @@ from podfit.answers.facts.scheduling import scheduled
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import LiveNode, short
 from podfit.answers.node.making_room import RoomMaker
-from podfit.answers.plan.effects import Effects, changes, resizing
+from podfit.answers.plan.changes import changes, resizing
+from podfit.answers.plan.effects import Effects
 from podfit.answers.plan.result import (
     CRASH,
     DEFERRED,
@@ -165,7 +166,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         """What the node would grant and the containers would not bear."""
         if planned.verdict not in (FITS, NOT_KNOWN):
             return planned
-        if text := effects.refused():
+        if text := effects.refused:
             return replace(planned, verdict=ERROR, text=text, shrink="")
         if text := effects.crashes():
             return replace(planned, verdict=CRASH, text=text)

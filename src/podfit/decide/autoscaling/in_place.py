@@ -13,6 +13,7 @@ from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.priority import any_lower
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.resize.memory_shrink import CANNOT_LOWER
+from podfit.decide.resize.restart_policy import restarting
 
 LONGEST = {
     ResizeStage.DEFERRED: timedelta(minutes=5),
@@ -100,8 +101,7 @@ def protected(
 
 def restarts_nothing(pod: Pod) -> bool:
     """Whether no container is restarted by a resize."""
-    policies = (policy for scaled in every_container(pod) for policy in scaled.container.resize_policy)
-    return not any(policy.restart_policy == "RestartContainer" for policy in policies)
+    return not any(restarting(scaled.container) for scaled in every_container(pod))
 
 
 def decide(

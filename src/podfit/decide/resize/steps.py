@@ -33,6 +33,7 @@ from podfit.decide.cgroup.container_resources import (
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, pod_config
 from podfit.decide.pod.allocated import NOTHING, PodResources, resizable
 from podfit.decide.resize.memory_shrink import Memory
+from podfit.decide.resize.restart_policy import restarting
 
 
 class CheckMemory(msgspec.Struct, frozen=True):
@@ -117,8 +118,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def needs_restart(self) -> bool:
-        policies = {policy.resource_name: policy.restart_policy for policy in self.container.resize_policy}
-        return any(policies.get(name) == "RestartContainer" for name in self.resources)
+        return bool(restarting(self.container, self.resources))
 
     def decreases(self, resource: str) -> bool:
         want, have = self.want, self.have or NOTHING

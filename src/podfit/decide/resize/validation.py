@@ -19,6 +19,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, forbidden, invalid
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.pod.qos import qos_class
+from podfit.decide.resize.restart_policy import restarting
 
 _PREPARED = ("containers", "init_containers")
 _NOTHING = ResourceRequirements()
@@ -72,7 +73,7 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
         return [forbidden(WHOLE, "windows pods cannot be resized")]
     errors = validate_meta_update(new.metadata, old.metadata)
     errors += validate_pod(
-        new, gates, tolerated={container.name for container in old.spec.init_containers if _restarts(container)}
+        new, gates, tolerated={container.name for container in old.spec.init_containers if restarting(container)}
     )
     errors += _same_class(new, old, gates)
     errors += _supported(old)
@@ -186,7 +187,7 @@ def _mutations(new: PodSpec, old: PodSpec, gates: FeatureGates) -> list[FieldErr
                 errors.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
         elif _restored(sent, stored) != stored:
             errors.append(forbidden(path, "only cpu and memory resources for init or sidecar containers are mutable"))
-        elif sent != stored and not is_sidecar(stored) and _restarts(stored):
+        elif sent != stored and not is_sidecar(stored) and restarting(stored):
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             errors.append(forbidden(path, text))
     return errors
@@ -194,10 +195,6 @@ def _mutations(new: PodSpec, old: PodSpec, gates: FeatureGates) -> list[FieldErr
 
 def _resizable(container: Container, gates: FeatureGates) -> bool:
     return is_sidecar(container) or gates[_INIT_GATE]
-
-
-def _restarts(container: Container) -> bool:
-    return any(policy.restart_policy == "RestartContainer" for policy in container.resize_policy)
 
 
 def _restored(sent: Container, stored: Container) -> Container:

@@ -24,6 +24,7 @@ from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import INFEASIBLE, Shortage
 from podfit.decide.resize.neighbours import Neighbour, Others
+from podfit.decide.resize.restart_policy import restarting
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +148,7 @@ def _touches_swap(desired: Pod, allocated: Pod, machine: Machine) -> bool:
     pairs = zip(all_containers(desired.spec), all_containers(allocated.spec), strict=True)
     return any(
         new.resources.requests.get("memory", ZERO) != old.resources.requests.get("memory", ZERO)
-        and not any(p.resource_name == "memory" and p.restart_policy == "RestartContainer" for p in new.resize_policy)
+        and not restarting(new, ["memory"])
         and (limited_swap(desired, new, machine) or limited_swap(allocated, old, machine))
         for new, old in pairs
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
@@ -17,6 +17,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, positive, subtract
 from podfit.decide.node.room.minimum import MinimumSize
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.resize.restart_policy import restarting
 
 _STEP = {CPU: Quantity.of_milli(1), MEMORY: Quantity.of_bytes(2**20)}
 """Amounts are given in whole steps where the giver has that much: 700m and 249Mi, not 249.3Mi."""
@@ -64,22 +65,15 @@ def _reducible(pod: Pod, targets: Mapping[str, MinimumSize]) -> Iterator[tuple[s
     for container in pod.spec.containers:
         target = targets.get(container.name)
         if target is not None:
-            requests = container.resources.requests
+            requests, restart = container.resources.requests, restarting(container)
             yield (
                 container.name,
                 {
                     name: requests[name] - floor
                     for name, floor in target.floor.items()
-                    if floor and requests.get(name, ZERO) > floor and (target.restart or not _restarts(container, name))
+                    if floor and requests.get(name, ZERO) > floor and (target.restart or name not in restart)
                 },
             )
-
-
-def _restarts(container: Container, resource: str) -> bool:
-    return any(
-        policy.resource_name == resource and policy.restart_policy == "RestartContainer"
-        for policy in container.resize_policy
-    )
 
 
 def _reduced(pod: Pod, name: str, less: ResourceList) -> ResourceRequirements:
