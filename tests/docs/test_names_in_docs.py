@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -52,15 +53,23 @@ def docstrings(tree: ast.Module) -> str:
     )
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+class Module(NamedTuple):
+    """What is looked up of a file. Its tree is not kept: all trees together take 180 MB."""
+
+    names: frozenset[str]
+    """What it defines or imports, as `name` and `Class.name`."""
+    docstrings: str
+    variables: frozenset[str]
 
 
 @cache
+def module(path: Path) -> Module:
+    tree = ast.parse(path.read_text())
+    return Module(frozenset(_defined(tree)), docstrings(tree), variables(tree))
+
+
 def names_in(path: Path) -> frozenset[str]:
-    """What a module defines or imports, as `name` and `Class.name`."""
-    return frozenset(_defined(parsed(path)))
+    return module(path).names
 
 
 def _defined(tree: ast.Module | ast.ClassDef) -> Iterator[str]:
@@ -111,8 +120,8 @@ def parts() -> frozenset[tuple[str, str]]:
     return frozenset((path.parent.name, path.stem) for path in SOURCE.rglob("*"))
 
 
-def problems(text: str, tree: ast.Module | None) -> Iterator[str]:
-    """What a text cites that is not there; `tree` is the module whose docstrings it is."""
+def problems(text: str, variables: frozenset[str] | None) -> Iterator[str]:
+    """What a text cites that is not there; `variables` are those of the module whose docstrings it is."""
     for match in OURS.finditer(text):
         if not OTHER.fullmatch(match["name"]) and not exists(match["name"]):
             yield match["name"]
@@ -123,12 +132,12 @@ def problems(text: str, tree: ast.Module | None) -> Iterator[str]:
         if match["file"] not in PASSED and not any(not name or name in names_in(path) for path in cited):
             yield match[0]
     yield from (row for row in ROW.findall(text) if row not in ROWS)
-    if tree is not None:
+    if variables is not None:
         yield from SECTION.findall(text)
-        yield from _short(text, tree)
+        yield from _short(text, variables)
 
 
-def _short(text: str, tree: ast.Module) -> Iterator[str]:
+def _short(text: str, variables: frozenset[str]) -> Iterator[str]:
     """`module.name` in a docstring, where no module or package of that name has it. Variables and imported modules of
     the same file may be so called.
     """
@@ -137,15 +146,16 @@ def _short(text: str, tree: ast.Module) -> Iterator[str]:
         modules = [path for path in files().get(f"{stem}.py", []) if path.is_relative_to(SOURCE)]
         if stem in PACKAGES | FIELDS or (stem, name) in parts() or OTHER.fullmatch(match["name"]):
             continue
-        if modules and not any(name in names_in(path) for path in modules) and stem not in _variables(tree):
+        if modules and not any(name in names_in(path) for path in modules) and stem not in variables:
             yield match["name"]
 
 
-def _variables(tree: ast.Module) -> set[str]:
-    nodes = list(ast.walk(tree))
-    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        node.arg for node in nodes if isinstance(node, ast.arg)
-    }
+def variables(tree: ast.Module) -> frozenset[str]:
+    return frozenset(
+        node.id if isinstance(node, ast.Name) else node.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.arg)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -158,7 +168,7 @@ def test_what_docstrings_name_exists() -> None:
         f"{path.relative_to(ROOT)}: {problem}"
         for path in SOURCE.rglob("*.py")
         if not path.stem.endswith(("_pb2", "_pb2_grpc"))
-        for problem in problems(docstrings(parsed(path)), parsed(path))
+        for problem in problems(module(path).docstrings, module(path).variables)
     }
     assert told == set()
 
@@ -168,7 +178,7 @@ def test_what_docstrings_name_exists() -> None:
     ["asks `decide.fit`", "controllers/base.py:slow_start", "handlers/nowhere.py", "what is recorded (5.6)", "(R-999)"],
 )
 def test_what_is_not_there_is_told(text: str) -> None:
-    assert list(problems(text, ast.parse("")))
+    assert list(problems(text, frozenset()))
 
 
 @pytest.mark.parametrize(
@@ -182,4 +192,4 @@ def test_what_is_not_there_is_told(text: str) -> None:
     ],
 )
 def test_what_is_there_is_not(text: str) -> None:
-    assert not list(problems(text, ast.parse("")))
+    assert not list(problems(text, frozenset()))
