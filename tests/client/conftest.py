@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.net.wire import Identity
 from support.clock import FakeClock
-from support.fake_api import FakeApi
+from support.faulty_server import FaultyServer, faulty_server
 
 
 @pytest.fixture
@@ -17,12 +18,13 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def api() -> FakeApi:
-    return FakeApi()
+async def api(tmp_path: Path) -> AsyncIterator[FaultyServer]:
+    async with faulty_server(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def client(api: FakeApi) -> Client:
+def client(api: FaultyServer) -> Client:
     return Client(Local(api, Identity("tester")), user_agent="tests")
 
 

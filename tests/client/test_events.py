@@ -1,9 +1,12 @@
 import asyncio
-from collections.abc import Callable, Coroutine
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
@@ -13,15 +16,17 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.net.wire import Identity, Request, Response
 from support.clock import FakeClock
-from support.fake_api import FakeApi
+from support.faulty_server import FaultyServer, faulty_server
 
 Background = Callable[[Coroutine[Any, Any, None]], object]
 NANOSECONDS = 1_767_225_600 * 10**9  # where FakeClock begins
 
 
 @pytest.fixture
-def api() -> FakeApi:
-    return FakeApi("events")
+async def api(tmp_path: Path) -> AsyncIterator[FaultyServer]:
+    async with faulty_server(tmp_path, Event) as made:
+        await made.namespace("shop")
+        yield made
 
 
 @pytest.fixture
@@ -34,12 +39,13 @@ def pod(version: str = "7", uid: str = "u1") -> Pod:
 
 
 async def test_an_event_has_upstreams_shape(
-    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
+    api: FaultyServer, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     background(recorder.run())
     recorder.event(pod(), "Warning", "ResizeDeferred", "Node didn't have enough cpu", field_path="spec.containers{c}")
     await recorder.flush()
-    (obj,) = api.objects.values()
+    assert len(api.objects) == 1
+    obj = json.loads(api.requests[-1].body)
     metadata = obj.pop("metadata")
     assert (metadata["namespace"], metadata["name"]) == ("shop", f"web.{NANOSECONDS:x}")
     assert obj == {
@@ -68,7 +74,7 @@ async def test_an_event_has_upstreams_shape(
 
 
 async def test_repeats_raise_the_count_of_one_event(
-    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
+    api: FaultyServer, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     background(recorder.run())
     for version in ("7", "8", "9"):
@@ -84,18 +90,20 @@ async def test_repeats_raise_the_count_of_one_event(
     }
 
 
-async def test_an_expired_event_is_told_anew(api: FakeApi, recorder: EventRecorder, background: Background) -> None:
+async def test_an_expired_event_is_told_anew(
+    api: FaultyServer, recorder: EventRecorder, background: Background
+) -> None:
     background(recorder.run())
     recorder.event(pod(), "Normal", "Pulled", "image is there")
     await recorder.flush()
-    api.objects.clear()
+    await api.clear()
     recorder.event(pod(), "Normal", "Pulled", "image is there")
     await recorder.flush()
     assert [obj["count"] for obj in api.objects.values()] == [1]
 
 
 async def test_two_components_tell_in_the_same_moment(
-    api: FakeApi, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     other = EventRecorder(client, component="scheduler", clock=clock)
     for events, text in ((recorder, "one"), (other, "other")):
@@ -106,7 +114,7 @@ async def test_two_components_tell_in_the_same_moment(
 
 
 async def test_events_about_nodes_live_in_default(
-    api: FakeApi, recorder: EventRecorder, background: Background
+    api: FaultyServer, recorder: EventRecorder, background: Background
 ) -> None:
     background(recorder.run())
     recorder.event(Node(metadata=ObjectMeta(name="n1")), "Normal", "NodeReady", "ready")
@@ -127,7 +135,7 @@ async def test_a_full_queue_drops_and_says_so_once(
 
 
 async def test_a_refused_event_is_dropped_and_the_next_goes_on(
-    api: FakeApi, recorder: EventRecorder, background: Background
+    api: FaultyServer, recorder: EventRecorder, background: Background
 ) -> None:
     background(recorder.run())
     api.down = True
@@ -141,7 +149,7 @@ async def test_a_refused_event_is_dropped_and_the_next_goes_on(
 
 
 async def test_similar_events_become_one_and_too_many_are_left_out(
-    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
+    api: FaultyServer, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     background(recorder.run())
     for number in range(100):
@@ -158,7 +166,7 @@ async def test_similar_events_become_one_and_too_many_are_left_out(
 
 
 async def test_events_about_different_objects_travel_together(
-    api: FakeApi, clock: FakeClock, background: Background
+    api: FaultyServer, clock: FakeClock, background: Background
 ) -> None:
     """One after the other each would have a commit of its own, and the queue of a busy scheduler would run over. What
     is told of one object stays in order."""
@@ -190,7 +198,7 @@ async def test_events_about_different_objects_travel_together(
 
 
 async def test_a_series_is_written_when_it_begins_and_when_it_is_over(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     recorder = SeriesRecorder(client, component="default-scheduler", host="vm", clock=clock)
     background(recorder.run())
@@ -215,7 +223,7 @@ async def test_a_series_is_written_when_it_begins_and_when_it_is_over(
 
 
 async def test_a_series_that_goes_on_is_written_before_its_event_expires_and_made_anew_after_that(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     recorder = SeriesRecorder(client, component="default-scheduler", host="vm", clock=clock)
     background(recorder.run())
@@ -229,7 +237,7 @@ async def test_a_series_that_goes_on_is_written_before_its_event_expires_and_mad
         await told(number)
     (obj,) = api.objects.values()
     assert obj["series"]["count"] == 8
-    api.objects.clear()
+    await api.clear()
     for number in range(8, 14):
         await told(number)
     (obj,) = api.objects.values()

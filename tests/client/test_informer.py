@@ -1,7 +1,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -9,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.informer import BUSY_SECONDS, Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
@@ -18,10 +23,11 @@ from podfit.client.transport import Local
 from podfit.core.backoff import Backoff
 from podfit.core.loop_slices import OBJECTS
 from podfit.net.system import SeededRandom
-from podfit.net.wire import Identity
+from podfit.net.wire import Identity, Request, Response
 from support.clock import FakeClock
-from support.fake_api import FakeApi
+from support.faulty_server import FaultyServer, faulty_server
 
+POD = {"containers": [{"name": "c", "image": "i"}]}
 Background = Callable[[Coroutine[Any, Any, None]], object]
 
 
@@ -51,17 +57,17 @@ def record(informer: Informer[ConfigMap]) -> list[str]:
     return told
 
 
-async def test_lists_then_follows(api: FakeApi, client: Client, clock: FakeClock, background: Background) -> None:
-    api.put("a", data={"v": "1"})
+async def test_lists_then_follows(api: FaultyServer, client: Client, clock: FakeClock, background: Background) -> None:
+    await api.put("a", data={"v": "1"})
     informer = informer_of(client, clock)
     told = record(informer)
     background(informer.run())
     assert not informer.synced.is_set()
     await clock.settle()
     assert informer.synced.is_set()
-    api.put("b", data={"v": "1"})
-    api.put("a", data={"v": "2"})
-    api.remove("b")
+    await api.put("b", data={"v": "1"})
+    await api.put("a", data={"v": "2"})
+    await api.remove("b")
     await clock.settle()
     assert told == ["add a=1", "add b=1", "update a=1 a=2", "delete b=1"]
     found = informer.get("a", "default")
@@ -73,9 +79,9 @@ async def test_lists_then_follows(api: FakeApi, client: Client, clock: FakeClock
 
 
 async def test_a_late_handler_hears_of_what_is_there(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
-    api.put("a")
+    await api.put("a")
     informer = informer_of(client, clock)
     background(informer.run())
     await clock.settle()
@@ -83,26 +89,27 @@ async def test_a_late_handler_hears_of_what_is_there(
 
 
 async def test_a_watch_that_ends_resumes_where_it_was(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
-    api.put("a")
+    await api.put("a")
+    before = api.revision
     informer = informer_of(client, clock)
     told = record(informer)
     background(informer.run())
     await clock.settle()
-    api.put("b")
-    api.bookmark()
+    await api.put("b")
     await clock.settle()
     api.cut()
-    api.put("c")
+    await api.put("c")
     await clock.settle()
     assert told == ["add a=", "add b=", "add c="]
-    assert [r.param("resourceVersion") for r in api.requests if r.param("watch")] == ["1", "2"]
+    first, second = (int(r.param("resourceVersion")) for r in api.requests if r.param("watch"))
+    assert (first, second) == (before, before + 1)
     assert len([r for r in api.requests if not r.param("watch")]) == 1
 
 
 async def test_failures_are_retried_more_and_more_slowly(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     api.down = True
     informer = informer_of(client, clock)
@@ -113,7 +120,7 @@ async def test_failures_are_retried_more_and_more_slowly(
     api.down = False
     await clock.advance(8)
     assert informer.synced.is_set()
-    api.put("a")
+    await api.put("a")
     await clock.settle()
     api.down = True
     api.cut()
@@ -123,10 +130,10 @@ async def test_failures_are_retried_more_and_more_slowly(
 
 
 async def test_lost_history_is_made_up_by_a_new_list(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     for name in ("kept", "changed", "deleted", "reborn"):
-        api.put(name, data={"v": "1"})
+        await api.put(name, data={"v": "1"})
     informer = informer_of(client, clock)
     told = record(informer)
     background(informer.run())
@@ -135,12 +142,12 @@ async def test_lost_history_is_made_up_by_a_new_list(
     api.down = True
     api.cut()
     await clock.settle()
-    api.put("changed", data={"v": "2"})
-    api.remove("deleted")
-    api.remove("reborn")
-    api.put("reborn", data={"v": "2"})
-    api.put("new", data={"v": "2"})
-    api.compact()
+    await api.put("changed", data={"v": "2"})
+    await api.remove("deleted")
+    await api.remove("reborn")
+    await api.put("reborn", data={"v": "2"})
+    await api.put("new", data={"v": "2"})
+    await api.compact()
     api.down = False
     await clock.advance(2)
     assert sorted(told) == [
@@ -154,18 +161,27 @@ async def test_lost_history_is_made_up_by_a_new_list(
 
 
 async def test_a_server_that_forgets_at_once_is_not_hammered(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
-    api.put("a")
-    api.oldest = 100
-    background(informer_of(client, clock).run())
+    await api.put("a")
+
+    async def forgetful(request: Request) -> Response:
+        answered = await api(request)
+        await api.put("a", data={"v": answered.headers.get("date", "")})
+        await api.compact()
+        return answered
+
+    informer = informer_of(Client(Local(forgetful, Identity("tester"))), clock)
+    background(informer.run())
     await clock.advance(0.5)
     assert len(api.requests) == 2
 
 
-async def test_long_lists_come_in_pages(api: FakeApi, client: Client, clock: FakeClock, background: Background) -> None:
+async def test_long_lists_come_in_pages(
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
+) -> None:
     for number in range(1201):
-        api.put(f"c{number:04}")
+        await api.put(f"c{number:04}")
     informer = informer_of(client, clock)
     background(informer.run())
     await clock.settle()
@@ -174,53 +190,74 @@ async def test_long_lists_come_in_pages(api: FakeApi, client: Client, clock: Fak
 
 
 async def test_indexes_follow_the_objects(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     informer = informer_of(client, clock, indexes={"app": lambda obj: obj.metadata.labels.values()})
     background(informer.run())
     await clock.settle()
-    api.put("a", labels={"app": "x"})
-    api.put("b", labels={"app": "x", "too": "y"})
+    await api.put("a", labels={"app": "x"})
+    await api.put("b", labels={"app": "x", "too": "y"})
     await clock.settle()
     assert [obj.metadata.name for obj in informer.by_index("app", "x")] == ["a", "b"]
-    api.put("a", labels={"app": "y"})
-    api.remove("b")
+    await api.put("a", labels={"app": "y"})
+    await api.remove("b")
     await clock.settle()
     assert informer.by_index("app", "x") == []
     assert [obj.metadata.name for obj in informer.by_index("app", "y")] == ["a"]
 
 
 async def test_a_handler_that_fails_does_not_stop_the_others(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = informer_of(client, clock)
     informer.add_handler(add=lambda obj: 1 / 0)  # type: ignore[arg-type]  # it raises
     told = record(informer)
     background(informer.run())
     await clock.settle()
-    api.put("a")
+    await api.put("a")
     await clock.settle()
     assert told == ["add a="]
     assert "handler failed resource=configmaps object=default/a" in caplog.text
 
 
-async def test_objects_without_a_struct_stay_dicts(client: Client, clock: FakeClock, background: Background) -> None:
-    api = FakeApi("widgets")
-    client = Client(Local(api, Identity("tester")))
-    informer = Informer(client, dynamic("example.com", "v1", "widgets"), clock=clock)
-    background(informer.run())
-    api.put("w", spec={"size": 3})
-    await clock.settle()
-    found = informer.get("w", "default")
-    assert found is not None
-    assert found["spec"] == {"size": 3}
-    assert {r.path for r in api.requests} == {"/apis/example.com/v1/widgets"}
+async def test_objects_without_a_struct_stay_dicts(tmp_path: Path, clock: FakeClock, background: Background) -> None:
+    widgets = dynamic("example.com", "v1", "widgets")
+    async with faulty_server(tmp_path, widgets) as api:
+        await api.server.client.create(convert(WIDGETS, CustomResourceDefinition))
+        informer = Informer(Client(Local(api, Identity("tester"))), widgets, clock=clock)
+        background(informer.run())
+        await api.put("w", kind="Widget", apiVersion="example.com/v1", spec={"size": 3})
+        await clock.settle()
+        found = informer.get("w", "default")
+        assert found is not None
+        assert found["spec"] == {"size": 3}
+        assert {r.path for r in api.requests} == {"/apis/example.com/v1/widgets"}
 
 
+WIDGETS = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+                    }
+                },
+            }
+        ],
+    },
+}
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["put", "put", "remove", "cut", "compact", "down", "up", "wait", "bookmark"]),
-        st.sampled_from("abc"),
+        st.sampled_from(["put", "put", "remove", "cut", "compact", "down", "up", "wait"]), st.sampled_from("abc")
     ),
     max_size=30,
 )
@@ -230,7 +267,35 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 async def test_whatever_happens_the_copy_and_the_handlers_agree_with_the_server(steps: list[tuple[str, str]]) -> None:
     logging.disable(logging.WARNING)
-    clock, api = FakeClock(), FakeApi()
+    try:
+        with TemporaryDirectory() as directory:
+            async with faulty_server(Path(directory)) as api:
+                await follow(api, steps)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+async def take(api: FaultyServer, clock: FakeClock, step: str, name: str, number: int) -> None:
+    match step:
+        case "put":
+            await api.put(name, data={"v": str(number)})
+        case "remove" if ("default", name) in api.objects:
+            await api.remove(name)
+        case "down" | "up":
+            api.down = step == "down"
+            api.cut()
+        case "cut":
+            api.cut()
+        case "compact":
+            await api.compact()
+        case "wait":
+            await clock.advance(3)
+        case _:
+            pass  # removing what is not there
+
+
+async def follow(api: FaultyServer, steps: list[tuple[str, str]]) -> None:
+    clock = FakeClock()
     informer = informer_of(Client(Local(api, Identity("tester"))), clock)
     mirror: dict[str, str] = {}
 
@@ -247,20 +312,7 @@ async def test_whatever_happens_the_copy_and_the_handlers_agree_with_the_server(
     informer.add_handler(add=added, update=lambda _, new: set_(new), delete=deleted)
     task = asyncio.create_task(informer.run())
     for number, (step, name) in enumerate(steps):
-        match step:
-            case "put":
-                api.put(name, data={"v": str(number)})
-            case "remove" if ("default", name) in api.objects:
-                api.remove(name)
-            case "down" | "up":
-                api.down = step == "down"
-                api.cut()
-            case "cut" | "compact" | "bookmark":
-                getattr(api, step)()
-            case "wait":
-                await clock.advance(3)
-            case _:
-                pass  # removing what is not there
+        await take(api, clock, step, name, number)
     api.down = False
     await clock.advance(60)
     expected = {name: obj["metadata"]["resourceVersion"] for (_, name), obj in api.objects.items()}
@@ -269,15 +321,14 @@ async def test_whatever_happens_the_copy_and_the_handlers_agree_with_the_server(
     assert not task.done()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    logging.disable(logging.NOTSET)
 
 
 async def test_a_long_list_leaves_others_their_turn(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
     """What hears of 10,000 pods at once would hold the event loop for a second."""
     for number in range(4 * OBJECTS):
-        api.put(f"c{number}")
+        await api.put(f"c{number}")
     informer = informer_of(client, clock)
     told = record(informer)
     heard = [0]
@@ -294,26 +345,43 @@ async def test_a_long_list_leaves_others_their_turn(
     assert max(later - before for before, later in pairwise(heard)) == OBJECTS
 
 
-async def test_pods_are_kept_without_the_managers_of_their_fields(clock: FakeClock, background: Background) -> None:
+async def test_pods_are_kept_without_the_managers_of_their_fields(
+    tmp_path: Path, clock: FakeClock, background: Background
+) -> None:
     """They are most of what a decoded pod takes, and every component follows all pods."""
-    api = FakeApi("pods")
-    manager = {"manager": "kubelet", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {}}}
-    informer = Informer(Client(Local(api, Identity("tester")), user_agent="tests"), Pod, clock=clock)
-    api.put("a", labels={"app": "web"})["metadata"]["managedFields"] = [manager]
-    background(informer.run())
-    await clock.settle()
-    pod = informer.get("a", "default")
-    assert pod is not None
-    assert (pod.metadata.labels, pod.metadata.managed_fields) == ({"app": "web"}, ())
+    async with faulty_server(tmp_path, Pod) as api:
+        informer = Informer(Client(Local(api, Identity("tester")), user_agent="tests"), Pod, clock=clock)
+        await api.put("a", labels={"app": "web"}, spec=POD)
+        assert api.objects["default", "a"]["metadata"]["managedFields"]
+        background(informer.run())
+        await clock.settle()
+        pod = informer.get("a", "default")
+        assert pod is not None
+        assert (pod.metadata.labels, pod.metadata.managed_fields) == ({"app": "web"}, ())
 
 
-async def test_versions_of_a_pod_share_what_did_not_change(clock: FakeClock, background: Background) -> None:
-    api = FakeApi("pods")
+async def test_versions_of_a_pod_share_what_did_not_change(
+    tmp_path: Path, clock: FakeClock, background: Background
+) -> None:
+    async with faulty_server(tmp_path, Pod) as api:
+        await share(api, clock, background)
+
+
+async def share(api: FaultyServer, clock: FakeClock, background: Background) -> None:
+    client = api.server.client
     informer = Informer(Client(Local(api, Identity("tester")), user_agent="tests"), Pod, clock=clock)
     background(informer.run())
     versions = []
-    for phase, node in (("Pending", ""), ("Pending", "n1"), ("Running", "n1")):
-        api.put("a", labels={"app": "web"}, spec={"nodeName": node}, status={"phase": phase})
+
+    async def run() -> None:
+        await client.patch(Pod, "a", "default", {"status": {"phase": "Running"}}, subresource="status")
+
+    for change in (
+        partial(api.put, "a", labels={"app": "web"}, spec=POD),
+        partial(client.bind, "default", "a", "n1"),
+        run,
+    ):
+        await change()
         await clock.settle()
         pod = informer.get("a", "default")
         assert pod is not None
@@ -329,9 +397,9 @@ async def test_versions_of_a_pod_share_what_did_not_change(clock: FakeClock, bac
 
 
 async def test_keeps_what_it_was_told_to(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background
+    api: FaultyServer, client: Client, clock: FakeClock, background: Background
 ) -> None:
-    api.put("a", data={"v": "1", "large": "x" * 100})
+    await api.put("a", data={"v": "1", "large": "x" * 100})
     informer = informer_of(client, clock, keep=lambda obj: replace(obj, data={"v": obj.data["v"]}))
     told = record(informer)
     background(informer.run())
@@ -350,7 +418,7 @@ class Ticking(FakeClock):
 
 
 async def test_handlers_that_take_long_let_others_have_their_turn(
-    api: FakeApi, client: Client, background: Background
+    api: FaultyServer, client: Client, background: Background
 ) -> None:
     clock = Ticking()
     informer, turns, seen = informer_of(client, clock), 0, list[int]()
@@ -364,8 +432,7 @@ async def test_handlers_that_take_long_let_others_have_their_turn(
             turns += 1
             await asyncio.sleep(0)
 
-    for number in range(20):
-        api.put(f"c{number}")
     background(others())
+    await asyncio.gather(*(api.put(f"c{number}") for number in range(20)))
     await clock.settle()
     assert len(set(seen)) > 9

@@ -19,14 +19,14 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context, server_context
 from podfit.net.wire import Identity, Request, Response
-from support.fake_api import FakeApi
+from support.faulty_server import FaultyServer
 
 
 class Scripted:
-    """Answers what it is told to, and remembers the last request."""
+    """Answers what it is told to, or else what the server does, and remembers the last request."""
 
-    def __init__(self) -> None:
-        self.api = FakeApi()
+    def __init__(self, api: FaultyServer) -> None:
+        self.api = api
         self.answer: Response | None = None
         self.last = Request("", "")
 
@@ -42,8 +42,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture
-def server() -> Scripted:
-    return Scripted()
+def server(api: FaultyServer) -> Scripted:
+    return Scripted(api)
 
 
 @pytest.fixture(params=["local", "https"])
@@ -67,7 +67,7 @@ def config(name: str, **data: str) -> ConfigMap:
 
 async def test_an_objects_life(client: Client, server: Scripted) -> None:
     created = await client.create(config("a", k="1"))
-    assert created.metadata.resource_version == "1"
+    assert created.metadata.resource_version == str(server.api.revision)
     assert server.last.headers["user-agent"] == "tests"
     assert await client.get(ConfigMap, "a", "default") == created
     patched = await client.patch(ConfigMap, "a", "default", {"data": {"k": "2"}}, content_type=MERGE_PATCH)
@@ -92,17 +92,19 @@ async def test_an_objects_life(client: Client, server: Scripted) -> None:
 
 async def test_lists_in_pages_with_selectors(client: Client, server: Scripted) -> None:
     for name in "abc":
-        server.api.put(name)
-    page = await client.list(ConfigMap, "default", labels="a=b,c!=d", fields="metadata.name=a", limit=2)
-    assert [obj.metadata.name for obj in page.items] == ["a", "b"]
+        await server.api.put(name, labels={"a": "b"})
+    await server.api.put("0")
+    page = await client.list(ConfigMap, "default", labels="a=b,c!=d", fields="metadata.name!=a", limit=1)
+    assert [obj.metadata.name for obj in page.items] == ["b"]
     assert {name: server.last.param(name) for name in server.last.query} == {
         "labelSelector": "a=b,c!=d",
-        "fieldSelector": "metadata.name=a",
-        "limit": "2",
+        "fieldSelector": "metadata.name!=a",
+        "limit": "1",
     }
-    page = await client.list(ConfigMap, "default", limit=2, continue_=page.continue_)
+    more = {"labels": "a=b,c!=d", "fields": "metadata.name!=a"}
+    page = await client.list(ConfigMap, "default", limit=1, continue_=page.continue_, **more)
     assert [obj.metadata.name for obj in page.items] == ["c"]
-    assert (page.continue_, page.resource_version) == ("", "3")
+    assert (page.continue_, page.resource_version) == ("", str(server.api.revision))
 
 
 async def test_a_list_of_nothing_may_be_null(client: Client, server: Scripted) -> None:
@@ -111,27 +113,25 @@ async def test_a_list_of_nothing_may_be_null(client: Client, server: Scripted) -
 
 
 async def test_watches_until_it_hangs_up(client: Client, server: Scripted) -> None:
-    server.api.put("a")
+    before = server.api.revision
+    await server.api.put("a")
     seen: list[WatchEvent[ConfigMap]] = []
-    watch = client.watch(ConfigMap, "default", resource_version="0")
+    watch = client.watch(ConfigMap, "default", resource_version=str(before))
     async for event in watch:
         seen.append(event)
         if len(seen) == 1:
-            server.api.put("a", data={"k": "x" * 100_000})
-            server.api.bookmark()
-        if event.type == "BOOKMARK":
-            break
-    await watch.aclose()
+            await server.api.put("a", data={"k": "x" * 100_000})
+        if len(seen) == 2:
+            server.api.cut()
     assert [(event.type, event.object.metadata.resource_version) for event in seen] == [
-        ("ADDED", "1"),
-        ("MODIFIED", "2"),
-        ("BOOKMARK", "2"),
+        ("ADDED", str(before + 1)),
+        ("MODIFIED", str(before + 2)),
     ]
     assert len(seen[1].object.data["k"]) == 100_000
 
 
 async def test_history_that_is_gone_raises_410(client: Client, server: Scripted) -> None:
-    server.api.oldest = 9
+    await server.api.compact()
     with pytest.raises(ApiError) as gone:
         await anext(client.watch(ConfigMap, resource_version="1"))
     assert (gone.value.code, gone.value.reason) == (410, "Expired")
