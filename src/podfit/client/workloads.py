@@ -5,10 +5,11 @@ from typing import Any, Protocol
 import msgspec
 
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.api.meta.selectors import is_usable, requirements
+from podfit.api.meta.selectors import is_usable
 from podfit.api.meta.v1.types import LabelSelector, OwnerReference
 from podfit.client.resource import Resource, dynamic
 from podfit.core.selectors import Requirement, Selector, from_map
+from podfit.decide.workload.kinds import WORKLOADS, selection
 
 NOTHING = Selector((Requirement("", "In"),))
 """Selects no pod."""
@@ -45,7 +46,7 @@ class Selecting(msgspec.Struct, frozen=True):
     spec: _SelectedSpec = _SelectedSpec()
 
     def selector(self) -> Selector:
-        found = requirements(self.spec.selector)
+        found = selection(self.spec.selector)
         if not is_usable(self.spec.selector):
             raise ValueError("its selector cannot be matched")
         return NOTHING if found is None else Selector(found)
@@ -79,7 +80,7 @@ class Mapping(msgspec.Struct, frozen=True):
     spec: _MappedSpec = _MappedSpec()
 
     def selector(self) -> Selector:
-        return from_map(self.spec.selector)
+        return Selector(selection(self.spec.selector) or ())
 
     def wanted(self) -> int | None:
         return self.spec.replicas
@@ -119,6 +120,8 @@ class Repeating(msgspec.Struct, frozen=True):
 
 
 class WellKnown(msgspec.Struct, frozen=True):
+    """`read_as` has of a kind what is asked here: there may be a hundred thousand of them."""
+
     kind: str
     api_version: str
     resource: str
@@ -132,12 +135,7 @@ class WellKnown(msgspec.Struct, frozen=True):
         return dynamic(group, version, self.resource).info
 
 
-WELL_KNOWN = (
-    WellKnown("DaemonSet", "apps/v1", "daemonsets", OnNodes),
-    WellKnown("Deployment", "apps/v1", "deployments"),
-    WellKnown("ReplicaSet", "apps/v1", "replicasets"),
-    WellKnown("StatefulSet", "apps/v1", "statefulsets"),
-    WellKnown("Job", "batch/v1", "jobs"),
-    WellKnown("CronJob", "batch/v1", "cronjobs", Repeating),
-    WellKnown("ReplicationController", "v1", "replicationcontrollers", Mapping),
+_READ_AS: dict[str, type[Any]] = {"DaemonSet": OnNodes, "CronJob": Repeating, "ReplicationController": Mapping}
+WELL_KNOWN = tuple(
+    WellKnown(known.kind, known.api_version, known.resource, _READ_AS.get(known.kind, Selecting)) for known in WORKLOADS
 )

@@ -29,6 +29,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of, unmanaged
 from podfit.decide.workload.disruption import covered
+from podfit.decide.workload.kinds import WORKLOADS, replicas
 from podfit.decide.workload.stale_disruptions import stale_in, unmarked
 from podfit.net.loop_turns import beside
 
@@ -36,10 +37,11 @@ COMPONENT = "controllermanager"
 UNKNOWN_AGAIN = 20.0
 """Seconds until it is asked again how many pods are meant to be."""
 SCALED: dict[tuple[str, str], type[Any]] = {
-    ("apps", "ReplicaSet"): ReplicaSet,
-    ("apps", "StatefulSet"): StatefulSet,
-    ("", "ReplicationController"): ReplicationController,
+    (workload.group, workload.kind): workload.type
+    for workload in WORKLOADS
+    if workload.type in (ReplicaSet, StatefulSet, ReplicationController)
 }
+"""Kinds that say themselves how many pods are meant to be; others are asked for their scale."""
 
 
 class NoScale(Exception):
@@ -135,8 +137,8 @@ class DisruptionController(Controller[Key | Marked]):
             self._recorder.event(budget, WARNING, "UnmanagedPods", unmanaged(budget))
         wanted: dict[ObjectIdentity, int] = {}
         for owner, pod in managers(pods).items():
-            manager, replicas = await self._manager(owner, pod)
-            wanted[manager] = replicas
+            manager, number = await self._manager(owner, pod)
+            wanted[manager] = number
         return sum(wanted.values())
 
     async def _manager(self, owner: ObjectIdentity, pod: Pod) -> tuple[ObjectIdentity, int]:
@@ -159,9 +161,5 @@ class DisruptionController(Controller[Key | Marked]):
             raise unknown
         deployment = owner_in(self._deployments, found) if isinstance(found, ReplicaSet) else None
         if deployment is not None:
-            return identity_of(deployment), _replicas(deployment.spec.replicas)
-        return owner, _replicas(found.spec.replicas)
-
-
-def _replicas(number: int | None) -> int:
-    return 1 if number is None else number
+            return identity_of(deployment), replicas(deployment.spec.replicas)
+        return owner, replicas(found.spec.replicas)

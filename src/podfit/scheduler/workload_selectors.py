@@ -11,12 +11,12 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.owners import ObjectIdentity, identity_of
-from podfit.api.meta.selectors import requirements
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.selectors import Requirement
 from podfit.decide.placement.default_spread import DefaultSpread, SpreadDefaulting, default_spread, owner_of, selects
+from podfit.decide.workload.kinds import selection
 
 _Label = tuple[str, str, str]
 """Namespace, key, value."""
@@ -64,10 +64,8 @@ class WorkloadSelectors:
     def owner_set(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
         """Only a ReplicationController can select by something else later."""
         key = identity_of(owner)
-        if isinstance(owner, ReplicationController):
-            self._owners[key] = tuple(Requirement(name, "In", (value,)) for name, value in owner.spec.selector.items())
-        elif key not in self._owners:
-            self._owners[key] = requirements(owner.spec.selector) or ()
+        if isinstance(owner, ReplicationController) or key not in self._owners:
+            self._owners[key] = selection(owner.spec.selector) or ()
 
     def owner_deleted(self, owner: ReplicaSet | StatefulSet | ReplicationController) -> None:
         self._owners.pop(identity_of(owner), None)

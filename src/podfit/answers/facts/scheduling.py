@@ -23,15 +23,17 @@ from podfit.answers.facts.kinds import (
     STATEFUL_SETS,
     VOLUMES,
 )
+from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.phase import has_ended, is_active
 from podfit.api.core.v1.pods.types import GATED, Pod
+from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import ResourceList
 from podfit.api.meta.owners import ObjectIdentity, identity_of
-from podfit.api.meta.selectors import requirements
 from podfit.api.storage.v1.types import StorageClass
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
@@ -43,6 +45,7 @@ from podfit.decide.placement.place import Placed, Unschedulable, place, pre_filt
 from podfit.decide.placement.preempt import Budget, Eviction, preempt, unschedulable_message
 from podfit.decide.placement.view import NodeInfo, Refusal, Resident
 from podfit.decide.placement.volumes import ClaimLookup, claims_of
+from podfit.decide.workload.kinds import selection
 
 
 class WorkloadSelectors(msgspec.Struct, frozen=True):
@@ -83,13 +86,8 @@ async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str])
         listed(STATEFUL_SETS, wanted="StatefulSet" in kinds),
         listed(REPLICATION_CONTROLLERS, wanted="ReplicationController" in kinds),
     )
-    owners: dict[ObjectIdentity, tuple[Requirement, ...]] = {}
-    owners |= {identity_of(owner): requirements(owner.spec.selector) or () for owner in sets}
-    owners |= {identity_of(owner): requirements(owner.spec.selector) or () for owner in stateful}
-    owners |= {
-        identity_of(owner): tuple(Requirement(key, "In", (value,)) for key, value in owner.spec.selector.items())
-        for owner in controllers
-    }
+    known: list[ReplicaSet | StatefulSet | ReplicationController] = [*sets, *stateful, *controllers]
+    owners = {identity_of(owner): selection(owner.spec.selector) or () for owner in known}
     return WorkloadSelectors(services, owners)
 
 

@@ -7,6 +7,7 @@ import msgspec
 from podfit.api.meta.owners import ObjectIdentity, group_of
 from podfit.api.meta.selector_text import parse_labels
 from podfit.core.errors import not_found
+from podfit.decide.workload import kinds
 
 
 class TargetError(ValueError):
@@ -49,19 +50,17 @@ HPA = Kind(
     "HorizontalPodAutoscaler",
     ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"),
 )
-WORKLOADS = (
-    Kind("/apis/apps/v1", "deployments", "Deployment", ("deployment", "deployments", "deploy")),
-    Kind("/apis/apps/v1", "statefulsets", "StatefulSet", ("statefulset", "statefulsets", "sts")),
-    Kind("/apis/apps/v1", "daemonsets", "DaemonSet", ("daemonset", "daemonsets", "ds")),
-    Kind("/apis/apps/v1", "replicasets", "ReplicaSet", ("replicaset", "replicasets", "rs")),
-    Kind("/apis/batch/v1", "jobs", "Job", ("job", "jobs")),
+WORKLOADS = tuple(
     Kind(
-        "/api/v1",
-        "replicationcontrollers",
-        "ReplicationController",
-        ("replicationcontroller", "replicationcontrollers", "rc"),
-    ),
+        f"/{'apis' if known.group else 'api'}/{known.api_version}",
+        known.resource,
+        known.kind,
+        (known.kind.lower(), known.resource, *([known.short] if known.short else [])),
+    )
+    for known in kinds.WORKLOADS
+    if known.kind != "CronJob"
 )
+"""Those that have pods of their own: a CronJob's are its Jobs'."""
 
 
 class Target(msgspec.Struct, frozen=True):

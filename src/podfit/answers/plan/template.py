@@ -28,12 +28,12 @@ from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.batch.v1.types import Job
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.meta import codec
 from podfit.api.meta.owners import ObjectIdentity, controller_named, group_of, is_controlled_by
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.decide.workload import kinds
 from podfit.decide.workload.daemon.steps import replaces
 from podfit.decide.workload.deployment.revisions import sorted_out
 from podfit.decide.workload.deployment.status import is_replaced
@@ -62,14 +62,7 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
         return self.verdict in (STORED, UNCHANGED)
 
 
-TYPES: Mapping[str, type[Any]] = {
-    "Deployment": Deployment,
-    "StatefulSet": StatefulSet,
-    "DaemonSet": DaemonSet,
-    "ReplicaSet": ReplicaSet,
-    "ReplicationController": ReplicationController,
-    "Job": Job,
-}
+TYPES = {known.kind: known.type for known in kinds.WORKLOADS}
 
 
 class Workload(msgspec.Struct, frozen=True):

@@ -1,4 +1,9 @@
-"""Applies the LimitRanges of a namespace to recommendations (V-060, V-063)."""
+"""Applies the LimitRanges of a namespace to recommendations (V-060, V-063).
+
+What a LimitRange forbids is said by `decide.limits.limit_range`; here amounts are moved within it before anybody asks.
+Limits keep their proportion in whole units, cut off, since they have to equal upstream's; what a person asks for keeps
+it in readable amounts (`decide.resize.proportion`).
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal

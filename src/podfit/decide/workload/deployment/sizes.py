@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.decide.workload.kinds import replicas
 from podfit.decide.workload.pods import share
 
 ROLLING = "RollingUpdate"
@@ -17,7 +18,7 @@ class Scale(NamedTuple):
 
 
 def wanted(obj: Deployment | ReplicaSet) -> int:
-    return 1 if obj.spec.replicas is None else obj.spec.replicas
+    return replicas(obj.spec.replicas)
 
 
 def total(sets: Iterable[ReplicaSet]) -> int:

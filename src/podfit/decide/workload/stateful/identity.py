@@ -11,6 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import PersistentVolumeClaimVolumeSource, Volume
 from podfit.api.meta.v1.types import LabelSelector, ObjectMeta
 from podfit.decide.workload.history import HASH
+from podfit.decide.workload.kinds import replicas
 from podfit.decide.workload.pods import from_template
 
 NAME, INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
@@ -34,7 +35,7 @@ def first(owner: StatefulSet) -> int:
 
 
 def size(owner: StatefulSet) -> int:
-    return 1 if owner.spec.replicas is None else owner.spec.replicas
+    return replicas(owner.spec.replicas)
 
 
 def is_wanted(owner: StatefulSet, pod: Pod) -> bool:
