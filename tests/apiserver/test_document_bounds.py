@@ -1,6 +1,7 @@
 """Documents with very many values, and what is kept of large ones."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -37,8 +38,13 @@ def config(count: int) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "big"}, "data": data}
 
 
-@pytest.mark.parametrize("value", [[0] * MOST_VALUES, {str(i): [] for i in range(MOST_VALUES)}, [[""] * MOST_VALUES]])
-def test_more_values_than_a_document_may_have(value: Any) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [lambda: [0] * MOST_VALUES, lambda: {str(i): [] for i in range(MOST_VALUES)}, lambda: [[""] * MOST_VALUES]],
+    ids=["list", "map", "list in a list"],
+)
+def test_more_values_than_a_document_may_have(make: Callable[[], Any]) -> None:
+    value = make()
     for read in (parse_json, parse_yaml_strictly):
         with pytest.raises(ApiError, match="the limit is 50000 values") as refused:
             read(json.dumps(value).encode())
@@ -52,15 +58,19 @@ def test_marks_inside_of_strings_are_no_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("begins", "again", "times", "ends"),
     [
-        b"[" + b"[]," * 900_000 + b"[]]",
-        b"[" + b"1," * 1_400_000 + b"1]",
-        b'["' + b'\\"' * 1_400_000,
-        b'{"a":"' + b"," * 3_000_000 + b'"}',
+        (b"[", b"[],", 900_000, b"[]]"),
+        (b"[", b"1,", 1_400_000, b"1]"),
+        (b'["', b'\\"', 1_400_000, b""),
+        (b'{"a":"', b",", 3_000_000, b'"}'),
     ],
 )
-def test_a_document_of_three_megabytes_is_refused_or_read_in_time(body: bytes) -> None:
+def test_a_document_of_three_megabytes_is_refused_or_read_in_time(
+    begins: bytes, again: bytes, times: int, ends: bytes
+) -> None:
+    body = begins + again * times + ends
+
     def read() -> None:
         with suppress(ApiError):
             parse_json(body)
