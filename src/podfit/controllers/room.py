@@ -10,6 +10,7 @@ in a conflict, and the event that makes the facts new again is on its way.
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from functools import partial
 
 from msgspec.structs import replace
@@ -25,11 +26,12 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
+from podfit.decide.node.drive import drive
 from podfit.decide.node.room.annotation import GAVE, noted
 from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
 from podfit.decide.node.room.plan import Impossible, RoomPlan, keeps_node, waits_for_room, why_not
 from podfit.decide.node.room.shrinkable import Shrink
-from podfit.decide.node.room.turns import in_turn, turn_of
+from podfit.decide.node.room.turns import Looked, MakeRoom, NoRoom, RoomMachine, turn_of
 
 ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 """Service accounts in kube-system; the role of the second may end pods, too."""
@@ -56,8 +58,7 @@ class RoomController(Controller[str]):
         evict: bool = False,
     ) -> None:
         self._client, self._recorder = client, recorder
-        self._clock, self._gates = clock, gates
-        self._evict = evict
+        self._clock, self._machine = clock, RoomMachine(gates, evict)
         self._unwilling: dict[str, tuple[int, str]] = {}  # by UID: as it was when it could not be shrunk
         self._told: dict[tuple[str, str], str] = {}  # by UID and reason: what an event said last
         self._nodes = informers.of(Node)
@@ -83,19 +84,22 @@ class RoomController(Controller[str]):
 
     async def reconcile(self, key: str) -> float | None:
         """Plan for the pods that wait on this node in the order in which it tries them, until one plan is acted on."""
+        visit = _Visit(self, key)
+        await drive(self._machine, visit, *self.look(key))
+        return visit.again
+
+    def look(self, key: str) -> tuple[Looked, ...]:
+        """The node by what the API has told by now; nothing when it is gone."""
         node = self._nodes.get(key)
         if node is None:
-            return None
+            return ()
         pods = {pod.metadata.uid: pod for pod in self._pods.by_index(_BY_NODE, key)}
         targets = {uid: self._targets(pod) for uid, pod in pods.items()}
-        queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._gates))
-        outcomes = in_turn(queue, pods, node.status.allocatable, targets, evict=self._evict, gates=self._gates)
-        for waiting, outcome in outcomes:
-            if isinstance(outcome, RoomPlan):
-                return await self._carry_out(waiting, outcome)
-            if isinstance(outcome, Impossible):
-                self._tell(waiting, WARNING, "NoRoomToMake", why_not(outcome, evict=self._evict))
-        return None
+        queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._machine.gates))
+        return (Looked(tuple(queue), pods, node.status.allocatable, targets),)
+
+    def cannot(self, waiting: Pod, why: Impossible) -> None:
+        self._tell(waiting, WARNING, "NoRoomToMake", why_not(why, evict=self._machine.evict))
 
     def _targets(self, pod: Pod) -> dict[str, MinimumSize]:
         """How far each container may shrink. A VPA's recommendation would be looked up here."""
@@ -109,16 +113,15 @@ class RoomController(Controller[str]):
 
     # ------------------------------------------------------------------ doing
 
-    async def _carry_out(self, waiting: Pod, made: RoomPlan) -> float | None:
-        """Seconds after which to ask again, where a disruption budget is in the way."""
+    async def make(self, waiting: Pod, made: RoomPlan) -> "_Made":
+        """All of it, or nothing of it."""
         try:
             for change in made.shrinks:
                 if not await self._agreed(waiting, change):
-                    self.queue.add(waiting.spec.node_name)
-                    return None
+                    return _Made.OTHERWISE
             for victim in made.victims:
                 if not await self._may_go(waiting, victim):
-                    return BUDGET_SECONDS
+                    return _Made.LATER
             self._tell(waiting, NORMAL, "MakingRoom", _intent(made))
             for change in made.shrinks:
                 await self._give(change, waiting)
@@ -127,10 +130,10 @@ class RoomController(Controller[str]):
                 await self._end(victim, waiting, made)
         except ApiError as error:
             if error.code == _REFUSED_BY_BUDGET:
-                return BUDGET_SECONDS
+                return _Made.LATER
             if error.code not in _STALE:
                 raise
-        return None
+        return _Made.UNDER_WAY
 
     async def _agreed(self, waiting: Pod, change: Shrink) -> bool:
         """Ask the API server without doing it, so that nobody has given when somebody cannot."""
@@ -193,6 +196,33 @@ class RoomController(Controller[str]):
         if self._told.get((pod.metadata.uid, reason)) != text:
             self._told[pod.metadata.uid, reason] = text
             self._recorder.event(pod, kind, reason, message)
+
+
+class _Made(Enum):
+    """What came of a plan."""
+
+    UNDER_WAY = "the events of what was done bring the next look"
+    LATER = "a disruption budget is in the way"
+    OTHERWISE = "somebody who was to give cannot: another plan has to do without"
+
+
+class _Visit:
+    """The world of one look at a node; `again` are the seconds after which another is due by itself."""
+
+    def __init__(self, controller: RoomController, node: str) -> None:
+        self._controller, self._node = controller, node
+        self.again: float | None = None
+
+    async def carry_out(self, effect: NoRoom | MakeRoom) -> tuple[Looked, ...]:
+        match effect:
+            case NoRoom(pod=pod, why=why):
+                self._controller.cannot(pod, why)
+            case MakeRoom(pod=pod, plan=plan):
+                outcome = await self._controller.make(pod, plan)
+                if outcome is _Made.OTHERWISE:
+                    return self._controller.look(self._node)
+                self.again = BUDGET_SECONDS if outcome is _Made.LATER else None
+        return ()
 
 
 def _node_of(pod: Pod) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Plans what `podfit up --make-room` would do for a deferred resize, by `decide.node.room.turns` on a snapshot."""
+"""Plans what `podfit up --make-room` would do for a deferred resize: its machine, driven in virtual time."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,11 +9,12 @@ from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import LiveNode
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
+from podfit.decide.node.drive import at_once, drive
 from podfit.decide.node.room.annotation import shrink_text
 from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
 from podfit.decide.node.room.plan import Impossible, RoomPlan, why_not
 from podfit.decide.node.room.shrinkable import Shrink, after
-from podfit.decide.node.room.turns import granted, in_turn
+from podfit.decide.node.room.turns import Looked, MakeRoom, NoRoom, RoomMachine, granted
 from podfit.decide.resize.verdict import Deferred
 
 
@@ -35,7 +36,9 @@ class RoomMaker:
     """Beside one node model: helps what waits there, and remembers for whom it did what."""
 
     def __init__(self, model: LiveNode, pods: Iterable[Pod], room: Room, gates: FeatureGates) -> None:
-        self._model, self._room, self._gates = model, room, gates
+        self._model, self._room = model, room
+        self._machine = RoomMachine(gates, evict=room.mode == PREEMPT)
+        self._order: list[str] = []
         self._pods = {pod.metadata.uid: pod for pod in pods}
         self.made: dict[str, RoomMade] = {}
         self.refused: dict[str, Impossible] = {}
@@ -43,34 +46,36 @@ class RoomMaker:
     def help(self, asked: Pod) -> tuple[str, ...]:
         """The uids that are granted what they wait for, in order, those that give among them."""
         self._pods[asked.metadata.uid] = asked
-        order: list[str] = []
-        while outcome := self._next():
-            waiting, plan = outcome
-            for change in plan.shrinks:
-                order += self._shrunk(change)
-            for victim in plan.victims:
-                self._pods.pop(victim.metadata.uid, None)
-                order += self._model.leave(victim.metadata.uid)
-            self._remember(waiting, plan)
-            if not plan.shrinks and not plan.victims:
-                break
-            for uid in order:
-                self._pods[uid] = granted(self._pods[uid])
-        return tuple(order)
+        self._order = []
+        at_once(drive(self._machine, self, *self._look()))
+        return tuple(self._order)
 
-    def _next(self) -> tuple[Pod, RoomPlan] | None:
-        """The next plan that is acted on, as things stand."""
+    def _look(self) -> tuple[Looked, ...]:
+        """As things stand by now; nothing where nobody lacks room, or where none is made."""
         model = self._model
-        waiting = [member.desired for member in model.queue() if _lacks_room(model, member.desired.metadata.uid)]
+        waiting = tuple(member.desired for member in model.queue() if _lacks_room(model, member.desired.metadata.uid))
         if not waiting or not self._room.mode:
-            return None
+            return ()
         targets = {uid: targets_of(pod) for uid, pod in self._pods.items()}
-        outcomes = in_turn(
-            waiting, self._pods, model.view.allocatable, targets, evict=self._room.mode == PREEMPT, gates=self._gates
-        )
-        self.refused |= {pod.metadata.uid: outcome for pod, outcome in outcomes if isinstance(outcome, Impossible)}
-        pod, last = outcomes[-1]
-        return (pod, last) if isinstance(last, RoomPlan) else None
+        return (Looked(waiting, self._pods, model.view.allocatable, targets),)
+
+    async def carry_out(self, effect: NoRoom | MakeRoom) -> tuple[Looked, ...]:
+        match effect:
+            case NoRoom(pod=pod, why=why):
+                self.refused[pod.metadata.uid] = why
+                return ()
+            case MakeRoom(pod=pod, plan=plan):
+                for change in plan.shrinks:
+                    self._order += self._shrunk(change)
+                for victim in plan.victims:
+                    self._pods.pop(victim.metadata.uid, None)
+                    self._order += self._model.leave(victim.metadata.uid)
+                self._remember(pod, plan)
+                if not plan.shrinks and not plan.victims:
+                    return ()
+                for uid in self._order:
+                    self._pods[uid] = granted(self._pods[uid])
+                return self._look()
 
     def _shrunk(self, change: Shrink) -> tuple[str, ...]:
         smaller = after(change)

@@ -1,7 +1,14 @@
-"""Makes room for several deferred resizes of a node, in the node's own queue order."""
+"""The machine of making room: several deferred resizes of a node, in the node's own queue order.
 
-from collections.abc import Iterable, Mapping
+    Looked ──▶ NoRoom … MakeRoom ──▶ Looked …      until nothing follows
 
+It is driven by `decide.node.drive`: by the controller, whose world is the API (`controllers.room`), and by a plan
+(`answers.node.making_room`).
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
@@ -11,36 +18,60 @@ from podfit.decide.node.room.plan import Impossible, NothingNeeded, RoomPlan, Ta
 from podfit.decide.pod.resize_state import ResizeState
 from podfit.decide.resize.queue_order import QueueKey, queue_key
 
-Outcome = tuple[Pod, NothingNeeded | RoomPlan | Impossible]
-
 
 def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
     """Sorts pods that wait into the order of their node."""
     return queue_key(pod, allocated_form(pod, gates), ResizeState.of(pod).waits_since)
 
 
-def in_turn(
-    waiting: Iterable[Pod],
-    pods: Mapping[str, Pod],
-    allocatable: ResourceList,
-    targets: Targets,
-    *,
-    evict: bool = False,
-    gates: FeatureGates = DEFAULT_GATES,
-) -> list[Outcome]:
-    """`waiting` in its order, `pods` by UID all that are active on the node. Ends with the first plan: when it has been
-    acted on the facts are other ones.
+class Looked(msgspec.Struct, frozen=True):
+    """A node as it is: `waiting` are its deferred resizes in its own order, `pods` by UID all that are active there,
+    `targets` how far each may be shrunk.
     """
-    counted, outcomes = dict(pods), list[Outcome]()
-    for pod in waiting:
-        others = [other for uid, other in counted.items() if uid != pod.metadata.uid]
-        outcome = plan(pod, others, allocatable, targets, evict=evict, gates=gates)
-        outcomes.append((pod, outcome))
-        if isinstance(outcome, RoomPlan):
-            break
-        if isinstance(outcome, NothingNeeded):
-            counted[pod.metadata.uid] = granted(pod)
-    return outcomes
+
+    waiting: tuple[Pod, ...]
+    pods: Mapping[str, Pod]
+    allocatable: ResourceList
+    targets: Targets
+
+
+class NoRoom(msgspec.Struct, frozen=True):
+    """Say why no room is made for this pod."""
+
+    pod: Pod
+    why: Impossible
+
+
+class MakeRoom(msgspec.Struct, frozen=True):
+    """Shrink and evict for this pod, all of the plan or nothing of it; then look again."""
+
+    pod: Pod
+    plan: RoomPlan
+
+
+class RoomMachine(msgspec.Struct, frozen=True):
+    """What `drive` takes a look at a node to. It remembers nothing: what is under way is seen in the pods."""
+
+    gates: FeatureGates = DEFAULT_GATES
+    evict: bool = False
+
+    async def take(self, event: Looked) -> Iterator[NoRoom | MakeRoom]:
+        """One pod after the other, up to the first plan: when that has been acted on, the facts are other ones."""
+        return self._effects(event)
+
+    def _effects(self, seen: Looked) -> Iterator[NoRoom | MakeRoom]:
+        counted = dict(seen.pods)
+        for pod in seen.waiting:
+            others = [other for uid, other in counted.items() if uid != pod.metadata.uid]
+            outcome = plan(pod, others, seen.allocatable, seen.targets, evict=self.evict, gates=self.gates)
+            match outcome:
+                case Impossible():
+                    yield NoRoom(pod, outcome)
+                case NothingNeeded():
+                    counted[pod.metadata.uid] = granted(pod)
+                case RoomPlan():
+                    yield MakeRoom(pod, outcome)
+                    return
 
 
 def granted(pod: Pod) -> Pod:
