@@ -23,7 +23,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
+from podfit.controllers.make_room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.runtime.labels import POD_UID

@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.validation.volumes import validate_volumes
 from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume
 from podfit.api.meta import verdict_cache
 from podfit.api.meta.v1.types import LabelSelector
-from podfit.api.meta.verdict_cache import passed, settled
+from podfit.api.meta.verdict_cache import memoized_default, passed
 from podfit.core.fields import FieldError, invalid
 from podfit.core.quantity import Quantity
 
@@ -33,7 +33,7 @@ class Counted:
 
 def test_a_default_is_worked_out_once_for_values_that_are_alike() -> None:
     rule = Counted()
-    default = settled(rule)
+    default = memoized_default(rule)
     for _ in range(3):
         assert default(labelled("a")) == labelled("b")
         kept = labelled("c")
@@ -45,7 +45,7 @@ def test_memory_is_bounded_by_number_and_by_length(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(verdict_cache, "MOST", 2)
     monkeypatch.setattr(verdict_cache, "LONGEST", 100)
     rule = Counted()
-    default = settled(rule)
+    default = memoized_default(rule)
     for text in ("1", "2", "3", "1", "x" * 200, "x" * 200):  # the third begins anew; long ones are not kept
         default(labelled(text))
     assert rule.asked == 6

@@ -15,7 +15,7 @@ from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Chain, Passive
+from podfit.apiserver.admission.chain import BasePlugin, Chain
 from podfit.apiserver.admission.pod_resize import resize_turns
 from podfit.apiserver.admission_chain import BUILT_IN
 from podfit.apiserver.context import Attributes, Context
@@ -116,7 +116,7 @@ async def test_a_resize_that_two_checks_refuse_is_refused_by_the_first_in_the_li
 ) -> None:
     old, new = grown("9")
     facts = cast(Context, Facts())
-    plugins = {check.name: Passive(facts) for check in checks if check.make is None}
+    plugins = {check.name: BasePlugin(facts) for check in checks if check.make is None}
     turns = resize_turns(facts, plugins, checks)
     chain = Chain((), cast(Any, None), {("UPDATE", Pod, "resize"): turns})
     attributes = Attributes(
@@ -169,7 +169,7 @@ def test_of_a_pod_that_is_going_nobody_asks_what_its_namespace_allows() -> None:
 def test_a_plugin_is_asked_only_about_the_writes_that_it_names() -> None:
     asked = {
         (operation, kind, subresource): {
-            plugin.__name__ for plugin in BUILT_IN if plugin.concern.covers(operation, kind, subresource)
+            plugin.__name__ for plugin in BUILT_IN if plugin.scope.covers(operation, kind, subresource)
         }
         for operation, kind, subresource in (
             ("CREATE", Pod, "binding"),

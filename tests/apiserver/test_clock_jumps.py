@@ -219,7 +219,7 @@ async def _is_refused(server: Server, name: str) -> bool:
 async def test_an_address_that_was_left_behind_is_free_in_time(server: Server, seconds: float, seen: bool) -> None:
     """What a request under way holds nobody gets; what a dead server left, the next after a minute."""
     clock = clock_of(server)
-    owner = allocations.Owner("default", "lost", "of-the-dead", format_time(clock.now()))
+    owner = allocations.AllocationOwner("default", "lost", "of-the-dead", format_time(clock.now()))
     await server.context.store.create(f"{allocations.ROOT}/addresses/10.96.0.10", msgspec.json.encode(owner))
     if seen:
         assert await _is_refused(server, "early")

@@ -78,7 +78,7 @@ async def test_a_dry_run_takes_nothing(server: Server) -> None:
 async def test_a_key_that_a_dead_server_left_is_taken_over(tmp_path: Path) -> None:
     clock = FakeClock()
     async with running_server(tmp_path, clock=clock) as server:
-        orphan = allocations.Owner("default", "gone", "some-uid", "2020-01-01T00:00:00Z")
+        orphan = allocations.AllocationOwner("default", "gone", "some-uid", "2020-01-01T00:00:00Z")
         await server.context.store.create(f"{allocations.ROOT}/addresses/10.96.0.20", msgspec.json.encode(orphan))
         assert (await server.client.create(service("a", clusterIP="10.96.0.20"))).spec.cluster_ip == "10.96.0.20"
         with pytest.raises(ApiError):
@@ -162,7 +162,7 @@ async def test_servers_that_start_together_make_it_once(server: Server) -> None:
 async def test_the_address_that_a_dying_server_took_is_free_again(server: Server) -> None:
     clock = server.context.clock
     assert isinstance(clock, FakeClock)
-    owner = allocations.Owner("default", "kubernetes", "of-the-dead", format_time(clock.now()))
+    owner = allocations.AllocationOwner("default", "kubernetes", "of-the-dead", format_time(clock.now()))
     await server.context.store.create(f"{allocations.ROOT}/addresses/10.96.0.1", msgspec.json.encode(owner))
     publishing = asyncio.create_task(server.api.publish("https://192.0.2.1:6443"))
     await clock.advance(own_service.GLANCE)

@@ -29,7 +29,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.controllers.room import ACCOUNT, BUDGET_SECONDS, COMPONENT, EVICTING_ACCOUNT, RoomController
+from podfit.controllers.make_room import ACCOUNT, BUDGET_SECONDS, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.minimum import MINIMUM

@@ -10,7 +10,7 @@ import pytest
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.apiserver.extensions.aggregation.table import Aggregation
-from podfit.apiserver.housekeeping.compaction import Janitor
+from podfit.apiserver.housekeeping.compaction import Compaction
 from podfit.client.events import EventRecorder
 from podfit.controllers.namespaces import NamespaceController
 from podfit.core.clock import Clock
@@ -54,7 +54,7 @@ async def running(root: Path, node: NodeKind) -> AsyncIterator[Cluster]:
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (Janitor, "run"),
+        (Compaction, "run"),
         (Aggregation, "_repeat"),
         (NamespaceController, "run"),
         (Scheduler, "run"),

@@ -31,7 +31,7 @@ from podfit.apiserver.handlers.answers import error_response
 from podfit.apiserver.handlers.presentation import presented
 from podfit.apiserver.housekeeping import extension_authentication, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
-from podfit.apiserver.housekeeping.compaction import Janitor
+from podfit.apiserver.housekeeping.compaction import Compaction
 from podfit.apiserver.housekeeping.extension_authentication import FrontProxy
 from podfit.apiserver.housekeeping.server_leases import Servers
 from podfit.apiserver.http.flow_control import FlowControl
@@ -80,7 +80,7 @@ class ApiServer:
         self._readers = TokenReaders((self._tokens, BootstrapTokens(context)))
         self._authenticator = Authenticator(self._readers)
         self._authorizer = Authorizer(context)
-        self._janitor = Janitor(context)
+        self._compaction = Compaction(context)
         self._customs = CustomTable(context)
         self._reached: Backends | None = None
         self._front_proxy, self._shared, self._ask_later = front_proxy, shared, ask_later
@@ -111,7 +111,7 @@ class ApiServer:
         await self._customs.start()
         await self._aggregation.start(ask=not self._ask_later)
         self._requests.declare(self.metrics, self._flow_control)
-        self._context.supervisor.run(self._janitor.run(), name="janitor")
+        self._context.supervisor.run(self._compaction.run(), name="compaction")
         self.ready = True
 
     async def publish(self, address: str) -> None:

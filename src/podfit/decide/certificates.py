@@ -31,7 +31,7 @@ _SIGNATURE, _KEY = "digital signature", "key encipherment"
 LONGEST = timedelta(days=365)
 SHORTEST, SHORT = timedelta(minutes=10), timedelta(hours=8)
 BACKDATED = timedelta(minutes=5)  # so that a client whose clock is behind can use it at once
-SETTLED_LIFE, PENDING_LIFE = timedelta(hours=1), timedelta(hours=24)
+DECIDED_LIFE, PENDING_LIFE = timedelta(hours=1), timedelta(hours=24)
 
 
 class RequestedNames(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ def out_of_date(
     for condition in status.conditions:
         since = _moment(condition.last_update_time) or now
         if condition.type in (DENIED, FAILED) or (condition.type == APPROVED and status.certificate):
-            moments.append(since + SETTLED_LIFE)
+            moments.append(since + DECIDED_LIFE)
         elif condition.type == APPROVED:
             moments.append(since + PENDING_LIFE)
     if not status.conditions:

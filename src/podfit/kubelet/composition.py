@@ -1,11 +1,11 @@
 """The parts of a kubelet, put together: each class makes those of one side, from what it stands on and the sides above.
 
-    NodeSide ──▶ ShareSide ──▶ PodSide ──▶ Upkeep
+    NodeParts ──▶ AllocationParts ──▶ PodParts ──▶ Maintenance
 
-NodeSide    what the node is, and says of itself
-ShareSide   what its pods are promised, and how a promise becomes real
-PodSide     what runs and ends pods
-Upkeep      what is done unasked, so that the node lasts
+NodeParts    what the node is, and says of itself
+AllocationParts   what its pods are promised, and how a promise becomes real
+PodParts     what runs and ends pods
+Maintenance      what is done unasked, so that the node lasts
 """
 
 import msgspec
@@ -89,7 +89,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
 
 
-class NodeSide:
+class NodeParts:
     def __init__(self, base: Base) -> None:
         config, clock = base.config, base.clock
         self.event_delay = EventDelay(clock)
@@ -110,8 +110,8 @@ class NodeSide:
         )
 
 
-class ShareSide:
-    def __init__(self, base: Base, node: NodeSide) -> None:
+class AllocationParts:
+    def __init__(self, base: Base, node: NodeParts) -> None:
         config, clock = base.config, base.clock
         self.known = KnownPods()
         allocated, actuated = _checkpoints(config, node.writer)
@@ -154,8 +154,8 @@ def _checkpoints(config: KubeletConfig, writer: DiskWriter) -> tuple[Entries, En
     )
 
 
-class PodSide:
-    def __init__(self, base: Base, node: NodeSide, share: ShareSide) -> None:
+class PodParts:
+    def __init__(self, base: Base, node: NodeParts, share: AllocationParts) -> None:
         config, clock, client = base.config, base.clock, base.client
         self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         self.watch = RuntimeWatch(base.runtime, share.known, clock=clock)
@@ -186,7 +186,7 @@ class PodSide:
         attempts = Attempts(config.root / "unfinished_pods", node.writer, synced=config.files)
         self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
 
-    def _context(self, base: Base, node: NodeSide, share: ShareSide) -> WorkerContext:
+    def _context(self, base: Base, node: NodeParts, share: AllocationParts) -> WorkerContext:
         names = NO_NAMES if base.config.simulated else NodeNames()
         own_files = OwnFiles if base.config.files else NoFiles
         hooks = Hooks(base.runtime, base.reach, base.clock, base.config.host_ip)
@@ -232,8 +232,8 @@ class PodSide:
         )
 
 
-class Upkeep:
-    def __init__(self, base: Base, node: NodeSide, share: ShareSide, pods: PodSide) -> None:
+class Maintenance:
+    def __init__(self, base: Base, node: NodeParts, share: AllocationParts, pods: PodParts) -> None:
         config, clock, runtime, known = base.config, base.clock, base.runtime, share.known
         log_root = None if config.simulated else config.log_root
         self.logs = LogRotation(runtime, log_root, node.writer, clock)

@@ -18,7 +18,7 @@ from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
-from podfit.kubelet.composition import Base, NodeSide, PodSide, ShareSide, Upkeep
+from podfit.kubelet.composition import AllocationParts, Base, Maintenance, NodeParts, PodParts
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.pressure import Observe, observe_nothing
 from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
@@ -76,10 +76,10 @@ class Kubelet:
             observe=observe,
             metrics=self.metrics,
         )
-        self._node = node = NodeSide(base)
-        self._share = share = ShareSide(base, node)
-        self._pods = pods = PodSide(base, node, share)
-        self._upkeep = Upkeep(base, node, share, pods)
+        self._node = node = NodeParts(base)
+        self._share = share = AllocationParts(base, node)
+        self._pods = pods = PodParts(base, node, share)
+        self._upkeep = Maintenance(base, node, share, pods)
         usage = UsageMetrics(runtime, cgroups, pods=share.known.pods, clock=clock, simulated=config.simulated)
         self.handler = NodeServer(
             runtime,

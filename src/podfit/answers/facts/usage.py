@@ -94,8 +94,11 @@ class UsageReader:
 
     async def memory(self, namespace: str, pods: Mapping[PodKey, str]) -> Usage:
         """As `read`, but only memory is wanted, so counters need no second reading."""
-        self._rates = False
-        return await self.read(namespace, pods)
+        rates, self._rates = self._rates, False
+        try:
+            return await self.read(namespace, pods)
+        finally:
+            self._rates = rates
 
     async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str) -> Usage:
         nodes = sorted(set(pods.values()))

@@ -40,11 +40,11 @@ def notes(
         f"{text} stay as they are: a resize removes none" for pod, request in asked for text in _left(request, pod)
     )
     yield from dict.fromkeys(text for pod in pods for text in _for_good(pod))
-    typed = [(pod, request) for pod, request in asked if not request.undo]
+    changes = [(pod, request) for pod, request in asked if not request.undo]
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
-    if template is not None and any(_undone(template, request) for _, request in typed):
-        autoscalers = [request.autoscaler for _, request in typed if request.autoscaler]
+    if template is not None and any(_undone(template, request) for _, request in changes):
+        autoscalers = [request.autoscaler for _, request in changes if request.autoscaler]
         sizes = f"vpa/{autoscalers[0]} gives new pods their sizes" if autoscalers else _when_it_counts(snapshot.pods)
         yield f"the template is not changed: {sizes}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 
-def settled(default: Callable[[T], T]) -> Callable[[T], T]:
+def memoized_default(default: Callable[[T], T]) -> Callable[[T], T]:
     """The same default, which for a value like an earlier one is what it was for that: the value itself where it had
     nothing to add, else what it made then."""
     known: dict[bytes, T | None] = {}

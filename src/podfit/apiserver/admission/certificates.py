@@ -7,7 +7,7 @@ enough, who does must hold `approve` or `sign` on the signer, by its name or as 
 from typing import Any
 
 from podfit.api.certificates.v1.types import GROUP, CertificateSigningRequest
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Attributes, Context
@@ -17,8 +17,8 @@ from podfit.decide.certificates import CLIENT, MASTERS, dated
 from podfit.net.certificate_signing import read
 
 
-class CertificateAdmission(Passive):
-    concern = PluginScope(kinds=(CertificateSigningRequest,))
+class CertificateAdmission(BasePlugin):
+    scope = PluginScope(kinds=(CertificateSigningRequest,))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

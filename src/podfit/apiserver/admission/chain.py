@@ -37,7 +37,7 @@ class PluginScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plugin(Protocol):
-    concern: ClassVar[PluginScope]
+    scope: ClassVar[PluginScope]
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         """The object as this policy wants it."""
@@ -46,10 +46,10 @@ class Plugin(Protocol):
         """Raises ApiError when this policy refuses the write."""
 
 
-class Passive:
+class BasePlugin:
     """A plugin that does nothing, for others to build on."""
 
-    concern: ClassVar[PluginScope] = PluginScope()
+    scope: ClassVar[PluginScope] = PluginScope()
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -81,10 +81,10 @@ class Chain:
     def _choose(self, operation: str, kind: type[Object], subresource: str) -> Turns:
         if given := self._turns.get((operation, kind, subresource)):
             return given
-        asked = [plugin for plugin in self._plugins if plugin.concern.covers(operation, kind, subresource)]
+        asked = [plugin for plugin in self._plugins if plugin.scope.covers(operation, kind, subresource)]
         return Turns(
-            changing=[plugin for plugin in asked if type(plugin).mutate is not Passive.mutate],
-            refusing=[plugin for plugin in asked if type(plugin).validate is not Passive.validate],
+            changing=[plugin for plugin in asked if type(plugin).mutate is not BasePlugin.mutate],
+            refusing=[plugin for plugin in asked if type(plugin).validate is not BasePlugin.validate],
         )
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podfit.api.meta.base import Object
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import MASTERS, covers, rules_in, rules_of
 from podfit.apiserver.context import Attributes
@@ -24,8 +24,8 @@ EVERY_RIGHT = (
 _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 
-class Escalation(Passive):
-    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Role, ClusterRole, RoleBinding, ClusterRoleBinding))
+class Escalation(BasePlugin):
+    scope = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Role, ClusterRole, RoleBinding, ClusterRoleBinding))
 
     async def validate(self, attributes: Attributes, obj: Object) -> None:
         if MASTERS in attributes.identity.groups:

@@ -4,13 +4,13 @@ from typing import Any
 
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 
 
-class LimitRanger(Passive):
-    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+class LimitRanger(BasePlugin):
+    scope = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         return add_defaults(obj, await self._ranges(attributes))

@@ -2,15 +2,15 @@
 
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.base import Object, ObjectT
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError, forbidden, not_found
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 
 
-class NamespaceLifecycle(Passive):
-    concern = PluginScope(operations=("CREATE", "DELETE"))
+class NamespaceLifecycle(BasePlugin):
+    scope = PluginScope(operations=("CREATE", "DELETE"))
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         if attributes.operation != "CREATE" or not attributes.info.namespaced:

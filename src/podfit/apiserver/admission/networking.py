@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.networking.v1.types import Ingress, IngressClass
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 
 IS_DEFAULT = "ingressclass.kubernetes.io/is-default-class"
@@ -13,10 +13,10 @@ NAMED = "kubernetes.io/ingress.class"
 """The annotation that named a class before there was a field."""
 
 
-class DefaultIngressClass(Passive):
+class DefaultIngressClass(BasePlugin):
     """An ingress that names no class gets the default one, the newest if there are several."""
 
-    concern = PluginScope(operations=("CREATE",), kinds=(Ingress,), subresources=("",))
+    scope = PluginScope(operations=("CREATE",), kinds=(Ingress,), subresources=("",))
 
     async def mutate(self, _attributes: Attributes, obj: Any) -> Any:
         if obj.spec.ingress_class_name is not None or NAMED in obj.metadata.annotations:

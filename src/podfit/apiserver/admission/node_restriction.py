@@ -13,7 +13,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.types import CSIDriver, CSINode
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import BasePlugin
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_of
 from podfit.apiserver.authz.question import Question
@@ -28,7 +28,7 @@ from podfit.net.certificate_signing import read
 AUDIENCE_VERB = "request-serviceaccounts-token-audience"
 
 
-class NodeRestriction(Passive):
+class NodeRestriction(BasePlugin):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._authorizer = Authorizer(context)

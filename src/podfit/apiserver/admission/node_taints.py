@@ -5,15 +5,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.v1.nodes.types import Node, Taint
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.decide.workload.nodes.health import NO_SCHEDULE, NOT_READY
 
 
-class TaintNodesByCondition(Passive):
+class TaintNodesByCondition(BasePlugin):
     """The node lifecycle controller takes the taint away when the node says that it is ready."""
 
-    concern = PluginScope(operations=("CREATE",), kinds=(Node,), subresources=("",))
+    scope = PluginScope(operations=("CREATE",), kinds=(Node,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         taints = obj.spec.taints

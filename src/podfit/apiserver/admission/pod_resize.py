@@ -7,17 +7,17 @@ from typing import Any
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Passive, Plugin, PluginScope, Turns
+from podfit.apiserver.admission.chain import BasePlugin, Plugin, PluginScope, Turns
 from podfit.apiserver.context import Attributes, Context
 from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, Check, Resize, checks_of, judged
 from podfit.decide.resize.node_support import concerns_node
 from podfit.decide.write_stages import Stage
 
 
-class JudgedChecks(Passive):
+class JudgedChecks(BasePlugin):
     """Checks that stand together in the list, so that what they ask about is looked up once."""
 
-    concern = PluginScope(operations=("UPDATE",), kinds=(Pod,), subresources=("resize",))
+    scope = PluginScope(operations=("UPDATE",), kinds=(Pod,), subresources=("resize",))
 
     def __init__(self, context: Context, checks: Sequence[Check]) -> None:
         super().__init__(context)
@@ -41,8 +41,8 @@ class JudgedChecks(Passive):
 class NodeDeclaredFeatureValidator(JudgedChecks):
     """What an update of the pod itself needs of its node, by the same check."""
 
-    concern = PluginScope(operations=("UPDATE",), kinds=(Pod,), subresources=("",))
-    mutate = Passive.mutate
+    scope = PluginScope(operations=("UPDATE",), kinds=(Pod,), subresources=("",))
+    mutate = BasePlugin.mutate
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, [check for check in NODE_CHECKS if check.updates])

@@ -15,7 +15,7 @@ from podfit.api.meta import codec
 from podfit.api.meta.owners import controller_of
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.admission.pod_security_standards import existing
 from podfit.apiserver.admission.pod_security_standards.evaluate import (
     CHECKED_SUBRESOURCES,
@@ -57,8 +57,8 @@ class _OwnedPod(msgspec.Struct, frozen=True):
     metadata: _Meta = _Meta()
 
 
-class PodSecurity(Passive):
-    concern = PluginScope(
+class PodSecurity(BasePlugin):
+    scope = PluginScope(
         operations=("CREATE", "UPDATE"), kinds=(Pod, Namespace, *MAKE_PODS), subresources=CHECKED_SUBRESOURCES
     )
 

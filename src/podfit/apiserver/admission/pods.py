@@ -8,7 +8,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.scheduling.v1.types import PriorityClass
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 
@@ -20,10 +20,10 @@ _AWAY_TOLERATIONS = [
 ]
 
 
-class PriorityAdmission(Passive):
+class PriorityAdmission(BasePlugin):
     """From a class's name to its number; without one, the default class or 0."""
 
-    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod, PriorityClass), subresources=("",))
+    scope = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod, PriorityClass), subresources=("",))
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         """Raises 403 for a second default class."""
@@ -82,10 +82,10 @@ def _as_before(pod: Pod, old: Pod) -> Pod:
     return replace(pod, spec=replace(spec, priority=priority, preemption_policy=policy))
 
 
-class PodTopologyLabels(Passive):
+class PodTopologyLabels(BasePlugin):
     """A pod that is placed is labelled with the zone and the region of its node."""
 
-    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("binding",))
+    scope = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("binding",))
 
     async def mutate(self, _attributes: Attributes, obj: Any) -> Any:
         node = await self.context.find(Node, obj.target.name) if obj.target.name else None
@@ -94,13 +94,13 @@ class PodTopologyLabels(Passive):
         return replace(obj, metadata=replace(obj.metadata, labels=obj.metadata.labels | found)) if found else obj
 
 
-class DefaultTolerations(Passive):
+class DefaultTolerations(BasePlugin):
     """A pod stays for five minutes on a node that is not ready or not reachable.
 
     Also after an update that replaces the list: what was given by default cannot be taken away by leaving it out.
     """
 
-    concern = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
+    scope = PluginScope(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         given = obj.spec.tolerations

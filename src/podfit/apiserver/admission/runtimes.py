@@ -6,14 +6,14 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.node.v1.types import RuntimeClass
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 from podfit.decide.pod.runtime_class import Conflict, with_runtime_class
 
 
-class RuntimeClassAdmission(Passive):
-    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+class RuntimeClassAdmission(BasePlugin):
+    scope = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         name = obj.spec.runtime_class_name

@@ -25,7 +25,7 @@ from podfit.api.core.v1.pods.volumes import (
     VolumeProjection,
 )
 from podfit.api.core.v1.references import ObjectFieldSelector
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
@@ -39,8 +39,8 @@ SECONDS = 3607  # an hour, and by the odd rest it is known that nobody chose it
 CA_CONFIG_MAP = "kube-root-ca.crt"
 
 
-class ServiceAccountAdmission(Passive):
-    concern = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+class ServiceAccountAdmission(BasePlugin):
+    scope = PluginScope(operations=("CREATE",), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if is_mirror(obj):  # it shows what runs already, so it stays as it is

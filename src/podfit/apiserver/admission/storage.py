@@ -9,17 +9,17 @@ from podfit.api.core.v1.persistentvolumes.types import CLASS_ANNOTATION, Persist
 from podfit.api.meta.base import ObjectT
 from podfit.api.storage.v1.columns import is_default
 from podfit.api.storage.v1.types import StorageClass
-from podfit.apiserver.admission.chain import Passive, PluginScope
+from podfit.apiserver.admission.chain import BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 from podfit.core.quantity import Quantity
 from podfit.decide.placement.volumes import PROTECTION
 
 
-class DefaultStorageClass(Passive):
+class DefaultStorageClass(BasePlugin):
     """A claim that says nothing of a class gets the default one, the newest if there are several."""
 
-    concern = PluginScope(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+    scope = PluginScope(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if obj.spec.storage_class_name is not None or CLASS_ANNOTATION in obj.metadata.annotations:
@@ -32,10 +32,10 @@ class DefaultStorageClass(Passive):
         return replace(obj, spec=replace(obj.spec, storage_class_name=newest.metadata.name))
 
 
-class ClaimResize(Passive):
+class ClaimResize(BasePlugin):
     """A claim grows only where its class says that volumes can."""
 
-    concern = PluginScope(operations=("UPDATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+    scope = PluginScope(operations=("UPDATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         size, before = _size(obj), _size(attributes.old)
@@ -64,10 +64,10 @@ def _size(claim: PersistentVolumeClaim) -> Quantity | None:
     return claim.spec.resources.requests.get("storage")
 
 
-class StorageInUseProtection(Passive):
+class StorageInUseProtection(BasePlugin):
     """The finalizer that a controller takes away when nobody uses the object any more."""
 
-    concern = PluginScope(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
+    scope = PluginScope(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         name, finalizers = PROTECTION[attributes.info.type], obj.metadata.finalizers

@@ -27,7 +27,7 @@ EVERY = 300.0  # seconds
 AT_ONCE = 50  # events looked at in one turn of the loop
 
 
-class Janitor:
+class Compaction:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._earlier: list[int] = []

@@ -34,7 +34,7 @@ _GUESSES = 16
 _ADDRESSES, _PORTS = "addresses", "ports"
 
 
-class Owner(msgspec.Struct, frozen=True):
+class AllocationOwner(msgspec.Struct, frozen=True):
     """Who has it, and since when."""
 
     namespace: str
@@ -195,7 +195,7 @@ class _Taking(msgspec.Struct):
         if self.dry:
             return True
         meta, key = self.service.metadata, _key(kind, name)
-        owner = Owner(meta.namespace, meta.name, meta.uid, format_time(self.context.clock.now()))
+        owner = AllocationOwner(meta.namespace, meta.name, meta.uid, format_time(self.context.clock.now()))
         value = msgspec.json.encode(owner)
         try:
             self._begin(await self.context.store.create(key, value))
@@ -214,7 +214,7 @@ class _Taking(msgspec.Struct):
         return True
 
     async def _in_use(self, record: Record) -> bool:
-        owner = msgspec.json.decode(record.value, type=Owner)
+        owner = msgspec.json.decode(record.value, type=AllocationOwner)
         if self.context.pending_allocations.has(record, self.context.clock, written=parse_time(owner.since)):
             return True
         service = await self.context.find(Service, owner.name, owner.namespace)

@@ -76,7 +76,7 @@ class Observer:
         while not ((values := self.kernel(name, container)) and holds(values)):
             if self._clock.monotonic() > deadline:
                 raise NotSeen(f"after {LONGEST_WAIT:.0f} s: the kernel's {what} of {name}/{container}")
-            await asyncio.sleep(GLANCE)
+            await self._clock.sleep(GLANCE)
 
     def kernel(self, name: str, container: str) -> ContainerValues | None:
         """What the kernel enforces on the running container now; None while it has no cgroup."""

@@ -33,8 +33,8 @@ def at_least(amounts: ResourceList, least: ResourceList) -> ResourceList:
 
 
 def at_most(amounts: ResourceList, most: ResourceList) -> ResourceList:
-    """Of the resources in `amounts`, each lowered to its bound."""
-    return {name: min(amount, most.get(name) or amount) for name, amount in amounts.items()}
+    """Of the resources in `amounts`, each lowered to its bound; a bound of zero is none."""
+    return {name: min(amount, most[name]) if most.get(name) else amount for name, amount in amounts.items()}
 
 
 class Bounded(NamedTuple):

@@ -103,10 +103,8 @@ def _scaled(
     name: str,
     bound: str,
 ) -> list[RecommendedContainerResources]:
-    amounts: list[ResourceList] = [
-        getattr(recommended_container_resources, bound) for recommended_container_resources in every
-    ]
-    inside = [recommended_container_resources.container_name in containers for recommended_container_resources in every]
+    amounts: list[ResourceList] = [getattr(resources, bound) for resources in every]
+    inside = [resources.container_name in containers for resources in every]
     total = limits = 0
     for resources, listed, counts in zip(every, amounts, inside, strict=True):
         if counts:

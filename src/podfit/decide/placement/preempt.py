@@ -2,8 +2,7 @@
 
 On each node that eviction could open, all pods of lower priority are taken away in thought and given back, the most
 important first, as long as the newcomer still fits; who cannot be given back is a victim. Of the nodes, the one that
-hurts least is taken. It helps pods
-that wait for a node, never a resize: that is `decide.node.room`.
+hurts least is taken. It helps pods that wait for a node, never a resize: that is `decide.node.room`.
 """
 
 from collections.abc import Iterable, Sequence

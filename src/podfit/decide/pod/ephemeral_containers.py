@@ -22,7 +22,7 @@ def target(pod: Pod, name: str) -> str:
 
 
 def every_container(pod: Pod) -> tuple[Container, ...]:
-    """Guests first, which is the order in which containers are started."""
+    """Ephemeral containers first, which is the order in which containers are started."""
     return (*ephemeral_containers(pod), *pod.spec.init_containers, *pod.spec.containers)
 
 

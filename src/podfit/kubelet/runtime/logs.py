@@ -33,7 +33,7 @@ class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
 
 
-class Record(msgspec.Struct, frozen=True):
+class LogRecord(msgspec.Struct, frozen=True):
     time: str
     stream: str
     partial: bool
@@ -44,13 +44,13 @@ class Record(msgspec.Struct, frozen=True):
         return self.time.encode() + b" " + body if timestamps else body
 
 
-def parse(line: bytes) -> Record | None:
+def parse(line: bytes) -> LogRecord | None:
     """None for a line that is not CRI's, such as one torn by a crash."""
     parts = line.split(b" ", 3)
     if len(parts) < 3 or parts[1] not in (b"stdout", b"stderr"):
         return None
     text = parts[3] if len(parts) == 4 else b""
-    return Record(parts[0].decode(errors="replace"), parts[1].decode(), parts[2].split(b":")[0] == b"P", text)
+    return LogRecord(parts[0].decode(errors="replace"), parts[1].decode(), parts[2].split(b":")[0] == b"P", text)
 
 
 def tail_text(path: Path, *, lines: int, limit: int) -> str:
@@ -170,7 +170,7 @@ def offset_of_tail(file: BinaryIO, lines: int, most: int) -> int:
         record = parse(head)
         if record is None:
             continue
-        if following is not None and not record.partial:  # so the record behind it begins a line
+        if following is not None and not record.partial:  # its line ends here: the record that follows begins one
             lines -= 1
             if not lines:
                 return following

@@ -24,7 +24,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Owner(NamedTuple):
+class FileOwner(NamedTuple):
     """User and group of a file; None leaves it with whoever writes it."""
 
     user: int | None
@@ -35,7 +35,7 @@ class Owner(NamedTuple):
 class File:
     data: bytes
     mode: int = 0o644
-    owner: Owner | None = field(default=None, compare=False)
+    owner: FileOwner | None = field(default=None, compare=False)
 
 
 Own = Callable[[int, int, int], None]

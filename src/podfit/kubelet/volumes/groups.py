@@ -14,7 +14,7 @@ from pathlib import Path
 
 from podfit.kubelet.disk.safe_paths import reachable
 from podfit.kubelet.disk.walk import OPEN, Entry, below
-from podfit.kubelet.volumes.atomic import File, Own, Owner
+from podfit.kubelet.volumes.atomic import File, FileOwner, Own
 
 _READ = 0o440
 _SHARED = 0o2777
@@ -24,7 +24,7 @@ _FILE_OF_GROUP, _DIRECTORY_OF_GROUP = 0o660, 0o2770
 def of_group(file: File, group: int) -> File:
     """A file that the kubelet writes: the group may read it."""
     user = file.owner.user if file.owner is not None else None
-    return replace(file, mode=file.mode | _READ, owner=Owner(user, group))
+    return replace(file, mode=file.mode | _READ, owner=FileOwner(user, group))
 
 
 def give_to_group(directory: Path, group: int, *, own: Own) -> None:

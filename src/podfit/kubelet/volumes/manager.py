@@ -31,7 +31,7 @@ from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.groups import give_all_to_group, give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
-from podfit.kubelet.volumes.payloads import Payloads, Room
+from podfit.kubelet.volumes.payloads import Allowance, Payloads
 from podfit.kubelet.volumes.sub_paths import DIRECTORY, bind, remove_tree
 
 _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container", "Bidirectional": "bidirectional"}
@@ -65,7 +65,7 @@ class Volumes(msgspec.Struct, frozen=True):
 
     async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
         """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
-        paths, room = {}, Room(POD_BYTES, POD_FILES, "volumes of the pod")
+        paths, room = {}, Allowance(POD_BYTES, POD_FILES, "volumes of the pod")
         for volume in pod.spec.volumes:
             if volume.image is None:  # those are the runtime's to mount
                 paths[volume.name] = await self._mount(pod, volume, room, again=again)
@@ -100,7 +100,7 @@ class Volumes(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             return set()
 
-    async def _mount(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
+    async def _mount(self, pod: Pod, volume: Volume, room: Allowance, *, again: bool) -> Path:
         try:
             if volume.host_path is not None:
                 return await self._on_host(Path(volume.host_path.path), volume.host_path.type or "")
@@ -124,7 +124,7 @@ class Volumes(msgspec.Struct, frozen=True):
             await asyncio.to_thread(give)
         return volume.path
 
-    async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
+    async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Allowance, *, again: bool) -> Path:
         payload = await self.payloads.of(pod, volume, recent=again)
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         if payload is not None and group is not None:

@@ -18,14 +18,14 @@ from podfit.api.core.v1.pods.volumes import (
 from podfit.api.meta.base import ResourceList
 from podfit.kubelet.sources.downward import Unsupported, field_value, resource_value
 from podfit.kubelet.sources.lookup import Lookup, Missing, Source
-from podfit.kubelet.volumes.atomic import File, Owner
+from podfit.kubelet.volumes.atomic import File, FileOwner
 from podfit.kubelet.volumes.tokens import Tokens
 
 DEFAULT_MODE = 0o644
 VOLUME_BYTES, VOLUME_FILES = 32 << 20, 10_000
 
 
-class Room:
+class Allowance:
     """How much may still be written."""
 
     def __init__(self, size: int, files: int, what: str) -> None:
@@ -44,7 +44,7 @@ class Files:
 
     def __init__(self) -> None:
         self.found: dict[str, File] = {}
-        self._room = Room(VOLUME_BYTES, VOLUME_FILES, "files of the volume")
+        self._room = Allowance(VOLUME_BYTES, VOLUME_FILES, "files of the volume")
 
     def add(self, path: str, file: File) -> None:
         self._room.take(file)
@@ -108,7 +108,7 @@ class Payloads(msgspec.Struct, frozen=True):
         user, group = common_user(pod.spec), security.fs_group if security else None
         if user is None and group is None:
             return File(text.encode(), _mode(None, default_mode))
-        return File(text.encode(), 0o600 if group is None else 0o640, Owner(user, group))
+        return File(text.encode(), 0o600 if group is None else 0o640, FileOwner(user, group))
 
     def _downward(self, pod: Pod, items: Sequence[DownwardAPIVolumeFile], default_mode: int | None) -> dict[str, File]:
         files = Files()

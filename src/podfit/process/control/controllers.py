@@ -159,13 +159,16 @@ def horizontal_autoscaling(
 def _room(
     client_of: ClientOf, informers: Informers, how: MakeRoom, gates: FeatureGates, clock: Clock
 ) -> Iterator[Loop]:
-    from podfit.controllers import room, room_notice  # only where room is made
+    from podfit.controllers import (
+        make_room,  # only where room is made
+        room_notice,
+    )
 
     evict = how is MakeRoom.PREEMPT
-    client = client_of(controller(room.EVICTING_ACCOUNT if evict else room.ACCOUNT))
-    recorder = EventRecorder(client, component=room.COMPONENT, clock=clock)
+    client = client_of(controller(make_room.EVICTING_ACCOUNT if evict else make_room.ACCOUNT))
+    recorder = EventRecorder(client, component=make_room.COMPONENT, clock=clock)
     yield recorder.run()
-    yield room.RoomController(
+    yield make_room.RoomController(
         client, informers=informers, recorder=recorder, clock=clock, gates=gates, evict=evict
     ).run()
     yield room_notice.keep_notice(client, clock, "preempt" if evict else "shrink")

@@ -53,9 +53,11 @@ class RecommenderMetrics:
 
 def _labels(vpa: VerticalPodAutoscaler) -> tuple[str, ...]:
     said = {condition.type for condition in vpa.status.conditions if condition.status == "True"}
-    answers = PROVIDED in said, NO_PODS not in said, UNSUPPORTED in said
-    has, matches, unsupported = (str(answer).lower() for answer in answers)
-    return stored_mode(vpa), has, "v1", matches, unsupported
+    return stored_mode(vpa), _text(PROVIDED in said), "v1", _text(NO_PODS not in said), _text(UNSUPPORTED in said)
+
+
+def _text(answer: bool) -> str:
+    return str(answer).lower()
 
 
 _USAGE = ("update_mode", "resource", "is_oom")

@@ -25,7 +25,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, ObjectT
-from podfit.apiserver.admission.chain import CONNECT, MOST_KEPT, Passive, PluginScope
+from podfit.apiserver.admission.chain import CONNECT, MOST_KEPT, BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.extensions.webhooks.conditions import matched
@@ -49,10 +49,10 @@ from podfit.core.errors import ApiError, forbidden, not_found
 log = logging.getLogger(__name__)
 
 
-class Webhooks(Passive):
+class Webhooks(BasePlugin):
     """What both sorts share: whom to ask, and how to take an answer. `sort` is what metrics call it."""
 
-    concern: ClassVar[PluginScope] = PluginScope(connections=True)
+    scope: ClassVar[PluginScope] = PluginScope(connections=True)
     sort: ClassVar[str]
     may_patch: ClassVar[bool]
 

@@ -208,10 +208,7 @@ def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     kept = list(entries)
     if len(kept) <= MOST_UPDATERS:
         return kept
-    updaters = sorted(
-        (managed_fields_entry for managed_fields_entry in kept if managed_fields_entry.operation == UPDATE),
-        key=lambda entry: entry.time or "",
-    )
+    updaters = sorted((entry for entry in kept if entry.operation == UPDATE), key=lambda entry: entry.time or "")
     surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
     if not surplus:
         return kept
@@ -219,4 +216,4 @@ def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     fields = union_of(entry.fields_v1 or {} for entry in surplus)
     ancient = replace(newest, manager=ANCIENT, subresource="", fields_v1=fields)
     merged = set(map(id, surplus))  # comparing each with each takes a third of a second for as many as one may write
-    return [managed_fields_entry for managed_fields_entry in kept if id(managed_fields_entry) not in merged] + [ancient]
+    return [entry for entry in kept if id(entry) not in merged] + [ancient]

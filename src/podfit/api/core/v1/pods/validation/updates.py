@@ -232,7 +232,7 @@ def prepare_ephemeral_update(new: Pod, old: Pod) -> Pod:
 
 
 def validate_ephemeral_update(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
-    """Guests may come; they neither change nor leave."""
+    """Ephemeral containers may be added; they neither change nor leave."""
     path = "spec.ephemeralContainers"
     errors = _as_new(new, old, gates)
     if is_mirror(old):
