@@ -2,7 +2,7 @@
 
     Looked ──▶ NoRoom … MakeRoom ──▶ Looked …      until nothing follows
 
-It is driven by `decide.node.drive`: by the controller, whose world is the API (`controllers.room`), and by a plan
+It is driven by `decide.node.drive`: by the controller, whose world is the API (`controllers.make_room`), and by a plan
 (`answers.node.making_room`).
 """
 
