@@ -8,10 +8,11 @@ may move an entry to the end. To be used by one thread at a time.
 """
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Final, TypeVar
+from typing import Final, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 _ABSENT: Final = object()
 
 
@@ -38,44 +39,48 @@ class SharedMap(Mapping[K, V]):
 
     def _changed(self, key: K, value: object) -> "SharedMap[K, V]":
         newer: SharedMap[K, V] = SharedMap.__new__(SharedMap)
-        newer._entries = self._own()
-        newer._nearer = newer
-        self._differ(newer, key)
-        newer._put(key, value)
+        newer._take(self, key, value)
         return newer
 
-    def _differ(self, nearer: "SharedMap[K, V]", key: K) -> None:
-        """Give up the dict, as it stands, to `nearer`, which is about to change this key of it."""
-        entries = self._own()
-        self._key, self._value, self._nearer, self._entries = key, entries.get(key, _ABSENT), nearer, None
-
-    def _put(self, key: K, value: object) -> None:
-        entries = self._own()
+    def _take(self, holder: "SharedMap[K, V]", key: K, value: object) -> None:
+        """Take the dict over from the map that holds it and differs by this key, which has `value` from now on."""
+        entries = holder._own()
+        holder._key, holder._value, holder._nearer, holder._entries = key, entries.get(key, _ABSENT), self, None
         if value is _ABSENT:
             entries.pop(key, None)
         else:
             entries[key] = value  # type: ignore[assignment]  # what is not _ABSENT came out of a map of these
+        self._entries, self._nearer = entries, self
 
     def _own(self) -> dict[K, V]:
         """The dict, holding what this version maps."""
-        if self._entries is None:
-            way = [self]
-            while way[-1]._entries is None:
-                way.append(way[-1]._nearer)
-            while len(way) > 1:
-                holder, following = way.pop(), way[-1]
-                entries, key, value = holder._own(), following._key, following._value
-                holder._differ(following, key)
-                following._entries, following._nearer = entries, following
-                following._put(key, value)
-        assert self._entries is not None
-        return self._entries
+        if self._entries is not None:
+            return self._entries
+        way = [self]
+        while way[-1]._entries is None:
+            way.append(way[-1]._nearer)
+        while len(way) > 1:
+            holder, following = way.pop(), way[-1]
+            following._take(holder, following._key, following._value)
+        return self._own()
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+
+    @overload
+    def get(self, key: K, /, default: V | T) -> V | T: ...
+
+    def get(self, key: K, /, default: V | T | None = None) -> V | T | None:
+        entries = self._entries  # here and in the two below: asked for in every step, many times
+        return (self._own() if entries is None else entries).get(key, default)
 
     def __getitem__(self, key: K) -> V:
-        return self._own()[key]
+        entries = self._entries
+        return (self._own() if entries is None else entries)[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._own()
+        entries = self._entries
+        return key in (self._own() if entries is None else entries)
 
     def __len__(self) -> int:
         return len(self._own())

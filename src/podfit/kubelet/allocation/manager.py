@@ -204,7 +204,8 @@ class AllocationManager:
     async def take(self, event: Occurrence) -> tuple[Effect, ...]:
         """One step, persisted. What was actuated while it was taken is taken in before the next."""
         async with self._stepping:
-            self._take_in()
+            if self._unseen:
+                self._take_in()
             happened = event() if callable(event) else event
             state, effects = self._step(happened)
             try:
@@ -213,7 +214,8 @@ class AllocationManager:
                 log.warning("allocation not saved, resizes stay queued error=%s", error)
                 state, effects = self._step(happened, unsaved=str(error))
             self._state = state
-            self._take_in()
+            if self._unseen:
+                self._take_in()
         return effects
 
     def _noted(self, actuated: Mapping[str, PodResources]) -> None:
@@ -224,7 +226,7 @@ class AllocationManager:
 
     def _take_in(self) -> None:
         while self._unseen:
-            self._state, _ = self._step(self._unseen.popleft())
+            self._state, _ = step(self._state, self._unseen.popleft(), now=self._clock.now())
 
     def _step(self, event: Event, *, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:
         state = replace(self._state, view=self._node())
