@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import Node, container
+from podfit.decide.pod.lifecycle import machine
 from podfit.decide.pod.lifecycle.facts import ContainerState, StatusInput
 from podfit.decide.pod.lifecycle.status import generate
-from podfit.kubelet.pods import reporter
 
 FIRST, LATER = 200, 600  # seconds; a look comes every 60 to 90
 
@@ -19,11 +19,11 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the pods whose status was made, one for each time."""
     made: list[str] = []
 
-    def counting(facts: StatusInput) -> object:
+    def counting(facts: StatusInput, *, freed: bool) -> object:
         made.append(facts.pod.metadata.name)
-        return generate(facts)
+        return generate(facts, freed=freed)
 
-    monkeypatch.setattr(reporter, "generate", counting)
+    monkeypatch.setattr(machine, "generate", counting)
     return made
 
 

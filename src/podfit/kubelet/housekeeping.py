@@ -18,10 +18,10 @@ from podfit.core.clock import Clock
 from podfit.decide.pod.lifecycle.facts import ContainerState
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.runtime_facts import observe, owned
-from podfit.kubelet.pods.terminator import remove_cgroup
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime

@@ -5,7 +5,7 @@
 PodManager ── AllocationManager        what is allocated: checkpoint   │ status, delete
     │              │ sync                                              │
     ▼              ▼                                                   │
-PodWorker ── PodSync, PodEnd ── Starter, Killer, Actuator ── runtime, cgroups, volumes
+PodWorker ── PodWorld ── Starter, Killer, Actuator ── runtime, cgroups, volumes
     ▲
 RuntimeWatch    containers that ended         NodeAgent    node object, Lease
 """

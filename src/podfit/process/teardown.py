@@ -15,7 +15,7 @@ from pathlib import Path
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
-from podfit.kubelet.pods.terminator import remove_cgroup
+from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock

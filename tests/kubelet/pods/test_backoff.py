@@ -2,8 +2,7 @@
 
 import pytest
 
-from podfit.decide.pod.lifecycle.backoff import CrashBackoff
-from podfit.kubelet.pods.starter import duration
+from podfit.decide.pod.lifecycle.backoff import CrashBackoff, duration
 
 KEY = ("uid", "c1", "hash")
 

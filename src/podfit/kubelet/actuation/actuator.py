@@ -62,11 +62,6 @@ class NodeWorld(Protocol):
     async def carry_out(self, effect: Effect, /) -> Iterable[Event]: ...
 
 
-def restart_message(name: str) -> str:
-    """Of the Killing event of a container that has to be started anew to change."""
-    return f"Container {name} resize requires restart"
-
-
 class Actuator:
     def __init__(
         self,

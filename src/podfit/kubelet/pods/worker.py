@@ -1,6 +1,6 @@
-"""The pod worker: one task for each pod, which syncs it whenever something about it changed.
+"""The pod worker: one task for each pod, which feeds its machine (`decide.pod.lifecycle`) and decides nothing.
 
-    update, wake ──▶ dirty ──▶ turn: sync, or stop and delete ──▶ wait for the next reason, or for a timer
+    update, wake ──▶ dirty ──▶ turn: step ⇄ PodWorld.carry_out ──▶ wait for the next reason, or for a timer
                                  ▲ interrupted when the pod is to end, or to end sooner
 
 However often a pod is woken during a turn, one turn follows.
@@ -13,20 +13,29 @@ from collections.abc import Callable, Mapping
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.core.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
-from podfit.core.times import parse_time
+from podfit.core.randomness import fraction
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
-from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
-from podfit.decide.pod.lifecycle.conditions import keeping_foreign
+from podfit.decide.pod.lifecycle.backoff import RETRY_SECONDS
+from podfit.decide.pod.lifecycle.effects import Interrupt, RunSandbox, TakeTurn, WakeUp, WriteStatus
+from podfit.decide.pod.lifecycle.events import (
+    CarriedOut,
+    EndWanted,
+    Event,
+    ObjectGone,
+    Outside,
+    PodChanged,
+    Rejected,
+    TurnFailed,
+)
 from podfit.decide.pod.lifecycle.facts import Failure, PodFacts
+from podfit.decide.pod.lifecycle.life import Moment, Stage
+from podfit.decide.pod.lifecycle.machine import begin, step
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
-from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.sync import RESYNC_SECONDS, UNWRITTEN_RESYNC_SECONDS, PodSync
-from podfit.kubelet.pods.terminator import PodEnd
 from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.pods.world import PodWorld
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.status.writer import MirrorWriter, StatusWriter
@@ -34,16 +43,13 @@ from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
-DEADLINE = "DeadlineExceeded"
-TOO_LONG = "Pod was active on the node longer than the specified deadline"
-
 
 class PodWorker:
     """`run` returns once nothing of the pod is left and its API object is gone. `tried` is called after each turn."""
 
     def __init__(self, context: WorkerContext, pod: Pod, *, tried: Callable[[], None]) -> None:
-        self.pod = pod
         self._context, self._tried = context, tried
+        self._life = begin(pod, refreshed=context.volumes.refreshed)
         self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         writer = MirrorWriter if is_static(pod) else StatusWriter
         self._writer = writer(
@@ -53,21 +59,18 @@ class PodWorker:
             supervisor=self.supervisor,
             passing_seconds=context.config.passing_seconds,
         )
-        self._reporter = Reporter(context, self._writer, first_seen=context.clock.monotonic())
-        self._sync = PodSync(context, self._reporter)
-        self._end = PodEnd(context, self._reporter)
-        self._gone = False
-        self._over = has_ended(pod)
-        self._stopped = False
-        self._deleted = False
+        self._world = PodWorld(context, self._writer, lambda: self._life)
         self._dirty = asyncio.Event()
         self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
         self._turn: asyncio.Task[float | None] | None = None
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
-        self._failures = Backoff(1.0, RETRY_SECONDS, context.client.random)
-        self._began: float | None = None  # on the monotonic clock: the time of day may be set meanwhile
+
+    @property
+    def pod(self) -> Pod:
+        """The API's, as it is known now."""
+        return self._life.pod
 
     @property
     def status(self) -> PodStatus:
@@ -77,12 +80,11 @@ class PodWorker:
     @property
     def active(self) -> bool:
         """Whether it takes part in the QoS tiers."""
-        return not self._stopped and not has_ended(self.pod)
+        return self._life.stage is Stage.LIVING and not has_ended(self.pod)
 
     def reject(self, reason: str, message: str) -> None:
         """The node has no room for it: it fails without having begun."""
-        self._reporter.rejected(self.pod, reason, message)
-        self._over = True
+        self._hear(Rejected(reason, message))
 
     def preempt(self) -> None:
         """It has to end for a critical pod, and fails. One that has come to its end by itself does not (R-117)."""
@@ -90,23 +92,12 @@ class PodWorker:
 
     def fail(self, failure: Failure) -> None:
         """The node ends it, unless it ends already."""
-        if not self._ending:
-            self._reporter.failure = failure
-            self._over = True
-            self._interrupt()
-            self._dirty.set()
+        self._hear(EndWanted(failure))
 
     def update(self, pod: Pod, *, quiet: bool) -> None:
-        """The API's pod changed; `quiet`: in nothing but its status, where only what others write is news. One that is
-        to end, or to end sooner, interrupts what is going on.
-        """
-        before, self.pod = self.pod, pod
+        """The API's pod changed; `quiet`: in nothing but its status."""
         self._writer.seen(pod)
-        if quiet and keeping_foreign(before.status, pod.status) is before.status:
-            return
-        if _urgency(pod) != _urgency(before) and not self._deleted:
-            self._interrupt()
-        self._dirty.set()
+        self._hear(PodChanged(pod, quiet))
 
     def shown(self, mirror: Pod | None) -> None:
         """What the API has of this static pod."""
@@ -115,10 +106,7 @@ class PodWorker:
 
     def gone(self) -> None:
         """The API object, or the file of a static pod, does not exist any more."""
-        self._gone = True
-        if not self._deleted:
-            self._interrupt()
-        self._dirty.set()
+        self._hear(ObjectGone())
 
     def wake(self) -> None:
         """Something happened in the runtime: what was asked before does not count."""
@@ -128,28 +116,28 @@ class PodWorker:
     def listed(self, states: Mapping[str, str]) -> None:
         """The runtime lists these states, by id of sandbox or container: news, unless the worker has seen them and all
         is as it should be."""
-        if self._reporter.is_open or not self._sync.saw(states):
+        if self._life.is_open or not self._writer.is_written or not self._world.saw(states):
             self.wake()
 
     def look_ahead(self) -> None:
         """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
-        if self._turn is None and not self._dirty.is_set() and not self._ending:
+        if self._turn is None and not self._dirty.is_set() and not self._life.ending:
             self._forget_early()
-            self._early = self.supervisor.hold(self._sync.look(self.pod), name=f"look {self.pod.metadata.name}")
+            self._early = self.supervisor.hold(self._world.look(), name=f"look {self.pod.metadata.name}")
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def go_first(self) -> None:
         """Take a turn, and delay events until it is over. A turn under way does not count, as it may have looked at
         the old size. A pod that ends is not resized.
         """
-        if not self._ending:
+        if not self._life.ending:
             self._context.event_delay.begin(self.pod.metadata.uid)
             self._resized = True
         self._dirty.set()
 
     async def run(self) -> None:
         try:
-            while not (self._deleted and self._gone):
+            while not (self._life.stage is Stage.DELETED and self._life.gone):
                 await self._dirty.wait()
                 self._dirty.clear()
                 self._resized = False
@@ -174,83 +162,76 @@ class PodWorker:
             again = turn.result()
             if again is not None:
                 self._timer = self._context.clock.call_later(again, self._dirty.set)
-        kind = "terminate" if self._ending else "sync"
+        kind = "terminate" if self._life.ending else "sync"
         self._context.metrics.turn.labels(kind).observe(self._context.clock.monotonic() - began)
 
-    @property
-    def _ending(self) -> bool:
-        return self._gone or self._over or self.pod.metadata.deletion_timestamp is not None
+    # ------------------------------------------------------------------ the machine
+
+    def _hear(self, event: Outside) -> None:
+        """What comes from outside, at any time."""
+        self._life, effects = step(self._life, event, at=self._moment())
+        for effect in effects:
+            match effect:
+                case WriteStatus():
+                    self._world.write(effect)
+                case Interrupt() if self._turn is not None:
+                    self._turn.cancel()
+                case TakeTurn():
+                    self._dirty.set()
 
     async def _guarded(self) -> float | None:
-        """Seconds until the next turn; None when only news brings one."""
+        """One turn: seconds until the next; None when only news brings one."""
+        if self._life.ending:
+            self._forget_early()
+        early, self._early = self._early, None
+        event: Event = self._world.began(early)
         try:
-            again = await self._step()
-        except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
-            delay = self._failures.next() if self._ending else self._context.jittered(_patience(error))
-            log.warning("pod turn failed pod=%s retry_seconds=%.1f error=%s", labels.ref(self.pod), delay, error)
-            return delay
+            while True:
+                event, wait = await self._do(event)
+                if wait is not None:
+                    break
         except Exception:
             log.exception("pod turn failed pod=%s", labels.ref(self.pod))
             return self._context.jittered(RETRY_SECONDS)
-        self._failures.reset()
-        return again
+        seconds = self._seconds(wait)
+        if isinstance(event, TurnFailed):
+            text = "pod turn failed pod=%s retry_seconds=%.1f error=%s"
+            log.warning(text, labels.ref(self.pod), seconds, event.error)
+        return seconds
 
-    async def _step(self) -> float | None:
-        left = self._seconds_left()
-        if left is not None and left <= 0 and not self._ending:
-            self._context.emit(self.pod, "Normal", DEADLINE, TOO_LONG, "")
-            self._reporter.failure, self._over = Failure(DEADLINE, TOO_LONG), True
-        if self._ending:
-            await self._finish()
-            return None
-        early, self._early = self._early, None
-        turn = await self._sync.turn(lambda: self.pod, early or self._sync.look(self.pod))
-        if turn.over:
-            self._over = True
-            await self._finish()
-            return None
-        resync = RESYNC_SECONDS if self._context.volumes.refreshed else UNWRITTEN_RESYNC_SECONDS
-        waits = (self._context.jittered(resync), turn.again, self._seconds_left())
-        return min(max(0.0, wait) for wait in waits if wait is not None)
+    async def _do(self, event: Event) -> tuple[Event, WakeUp | None]:
+        """One step of the machine, carried out: the next event, or that the turn is over."""
+        self._life, effects = step(self._life, event, at=self._moment())
+        if self._life.ending:
+            self._context.event_delay.end(self.pod.metadata.uid)
+        answer: Event | None = None
+        for effect in effects:
+            if isinstance(effect, WakeUp):
+                return event, effect
+            try:
+                answer = await self._world.carry_out(effect)
+            except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
+                outage, sandbox = isinstance(error, Unavailable), isinstance(effect, RunSandbox)
+                return TurnFailed(str(error), outage=outage, sandbox=sandbox), None
+        return answer or CarriedOut(), None
 
-    def _seconds_left(self) -> float | None:
-        """Until the pod has been active for as long as it may be; None when there is no such limit."""
-        started, allowed = self._writer.status.start_time, self.pod.spec.active_deadline_seconds
-        clock = self._context.clock
-        if not started:
-            return None
-        if self._began is None:
-            self._began = clock.monotonic() - max(0.0, (clock.now() - parse_time(started)).total_seconds())
-        return None if allowed is None else self._began + allowed - clock.monotonic()
+    def _moment(self) -> Moment:
+        return Moment(self._context.clock.now(), self._context.clock.monotonic())
 
-    async def _finish(self) -> None:
-        self._context.event_delay.end(self.pod.metadata.uid)
-        pod, gone = self.pod, self._gone
-        if not self._stopped:
-            await self._end.stop(pod, gone=gone)
-            self._stopped = True
-        if (gone or pod.metadata.deletion_timestamp is not None) and not self._deleted:
-            await self._end.delete(pod, gone=gone)
-            self._deleted = True
+    def _seconds(self, wait: WakeUp) -> float | None:
+        times = [] if wait.exactly is None else [wait.exactly]
+        if wait.about is not None:
+            times.append(self._context.jittered(wait.about))
+        if wait.shortened is not None:
+            times.append(wait.shortened * (1 - fraction(self._context.client.random) / 2))
+        return min(times, default=None)
 
     def _forget_early(self) -> None:
         if self._early is not None:
             self._early.cancel()
             self._early = None
 
-    def _interrupt(self) -> None:
-        if self._turn is not None:
-            self._turn.cancel()
-
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _patience(error: Exception) -> float:
-    return OUTAGE_SECONDS if isinstance(error, Unavailable) else RETRY_SECONDS
-
-
-def _urgency(pod: Pod) -> tuple[bool, int | None]:
-    return pod.metadata.deletion_timestamp is not None, pod.metadata.deletion_grace_period_seconds

@@ -1,6 +1,6 @@
 """The probe manager: a task for each probe, from the first look at its container to the end of its pod.
 
-    PodSync.look ──▶ look(pod, containers) ──▶ Health          what is known, at once
+    PodWorld.look ─▶ look(pod, containers) ──▶ Health          what is known, at once
                           │ what the runtime shows
                           ▼
                      one Worker a probe ── changed ──▶ the pod's worker looks again

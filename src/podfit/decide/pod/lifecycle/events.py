@@ -1,0 +1,127 @@
+"""What happens to a pod: from outside at any time, and what came of an effect."""
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.pod.lifecycle.facts import Failure, PodFacts, StatusInput
+
+# ---------------------------------------------------------------- from outside
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """The node has no room for it: it fails without having begun."""
+
+    reason: str
+    message: str
+
+
+class EndWanted(msgspec.Struct, frozen=True):
+    """The node ends it, unless it ends already."""
+
+    failure: Failure
+
+
+class PodChanged(msgspec.Struct, frozen=True):
+    """The API's pod; its deletion is one of the changes. `quiet`: in nothing but its status."""
+
+    pod: Pod
+    quiet: bool = False
+
+
+class ObjectGone(msgspec.Struct, frozen=True):
+    """The API object, or the file of a static pod, does not exist any more."""
+
+
+# ---------------------------------------------------------------- a turn
+
+
+class TurnBegan(msgspec.Struct, frozen=True):
+    """`status` is the one last told, or what the API has."""
+
+    status: PodStatus
+
+
+class TurnFailed(msgspec.Struct, frozen=True):
+    """An effect could not be carried out. `outage`: the runtime did not answer; `sandbox`: it was RunSandbox."""
+
+    error: str
+    outage: bool = False
+    sandbox: bool = False
+
+
+class CarriedOut(msgspec.Struct, frozen=True):
+    """All effects of the step were, and none of them had an answer."""
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """`unchanged` is the allocated pod where all is as `Rest` left it, and nothing is open."""
+
+    facts: PodFacts
+    unchanged: Pod | None = None
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What the machine knows itself (`waiting`, `ended`, `failure`) is left blank. `cgroup`: the pod's is there."""
+
+    inputs: StatusInput
+    cgroup: bool = True
+
+
+class Mounted(msgspec.Struct, frozen=True):
+    pass
+
+
+class MountFailed(msgspec.Struct, frozen=True):
+    message: str
+
+
+class CgroupReady(msgspec.Struct, frozen=True):
+    """`made`: it was missing, though it was there a moment ago."""
+
+    made: bool
+
+
+class ResizeEnded(msgspec.Struct, frozen=True):
+    """`again`: it failed, and is to be tried anew after about so many seconds. `changed`: a step was taken. `replaced`
+    have stopped, to start at their new size. `open`: the resize has conditions still, so it is looked at again.
+    """
+
+    again: float | None = None
+    changed: bool = False
+    replaced: tuple[str, ...] = ()
+    open: bool = False
+
+
+class ContainerStarted(msgspec.Struct, frozen=True):
+    name: str
+
+
+class StartFailed(msgspec.Struct, frozen=True):
+    """`reason` and `message` of its waiting state. `retry` in seconds, where the one who failed knows; `made`: an
+    instance exists that was never started; `started` is the id of one that runs and has to end for its hook.
+    """
+
+    name: str
+    reason: str
+    message: str
+    retry: float | None = None
+    outage: bool = False
+    made: bool = False
+    started: str = ""
+
+
+Outside = Rejected | EndWanted | PodChanged | ObjectGone
+Event = (
+    Outside
+    | TurnBegan
+    | TurnFailed
+    | CarriedOut
+    | Looked
+    | Gathered
+    | Mounted
+    | MountFailed
+    | CgroupReady
+    | ResizeEnded
+    | ContainerStarted
+    | StartFailed
+)

@@ -1,0 +1,85 @@
+"""A turn's beginning and end: the pod's deadline, when to look again, and the volumes that are brought up to date."""
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.aggregate import all_containers
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.core.backoff import delay_after
+from podfit.core.times import parse_time
+from podfit.decide.pod.lifecycle import effects as do
+from podfit.decide.pod.lifecycle import events as on
+from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
+from podfit.decide.pod.lifecycle.effects import Effect
+from podfit.decide.pod.lifecycle.ending import finish
+from podfit.decide.pod.lifecycle.facts import Failure
+from podfit.decide.pod.lifecycle.life import At, Moment, PodLife, Step, Turn
+
+RESYNC_SECONDS = 60.0
+UNWRITTEN_RESYNC_SECONDS = 600.0  # where no volume is brought up to date, and no event of the runtime is lost
+FIRST_END_RETRY = 1.0
+
+DEADLINE = "DeadlineExceeded"
+TOO_LONG = "Pod was active on the node longer than the specified deadline"
+
+
+def began(life: PodLife, status: PodStatus, at: Moment) -> Step:
+    life = replace(life, told=status, turn=Turn(facts=life.turn.facts))
+    life, left = _seconds_left(life, at)
+    told: tuple[Effect, ...] = ()
+    if left is not None and left <= 0 and not life.ending:
+        life = replace(life, failure=Failure(DEADLINE, TOO_LONG), over=True)
+        told = (do.Emit("Normal", DEADLINE, TOO_LONG),)
+    if not life.ending:
+        return life, (do.Look(),)
+    life, effects = finish(life)
+    return life, (*told, *effects)
+
+
+def _seconds_left(life: PodLife, at: Moment) -> tuple[PodLife, float | None]:
+    """Until the pod has been active for as long as it may be; None when there is no such limit."""
+    started, allowed = life.told.start_time, life.pod.spec.active_deadline_seconds
+    if not started:
+        return life, None
+    began = life.began
+    if began is None:
+        began = at.monotonic - max(0.0, (at.now - parse_time(started)).total_seconds())
+        life = replace(life, began=began)
+    return life, None if allowed is None else began + allowed - at.monotonic
+
+
+def wake_up(life: PodLife, at: Moment) -> Step:
+    """The turn is over, and the pod lives on."""
+    life, left = _seconds_left(replace(life, failures=0), at)
+    resync = RESYNC_SECONDS if life.refreshed else UNWRITTEN_RESYNC_SECONDS
+    waits = life.turn.waits.sooner(exactly=left, about=resync)
+    exactly = None if waits.exactly is None else max(0.0, waits.exactly)
+    return life, (do.WakeUp(exactly=exactly, about=waits.about),)
+
+
+def failed(life: PodLife, event: on.TurnFailed) -> Step:
+    """It is to be repeated: while the pod ends by longer and longer waits."""
+    told: tuple[Effect, ...] = ()
+    if event.sandbox:
+        text = f"Failed to create pod sandbox: {event.error}"
+        told = (do.Emit("Warning", "FailedCreatePodSandBox", text),)
+    if life.ending:
+        wait = do.WakeUp(shortened=delay_after(life.failures, FIRST_END_RETRY, RETRY_SECONDS))
+        return replace(life, failures=life.failures + 1), (*told, wait)
+    return life, (*told, do.WakeUp(about=OUTAGE_SECONDS if event.outage else RETRY_SECONDS))
+
+
+def close(life: PodLife, pod: Pod, at: Moment) -> Step:
+    """Bring the volumes up to date when all else is done: once a minute, and when what they tell has changed."""
+    told = volumes_of(pod)
+    due = at.monotonic - life.volumes_at >= RESYNC_SECONDS or told != life.volumes_of
+    if not (life.refreshed and life.mounted and due):
+        return wake_up(life, at)
+    life = replace(life, volumes_at=at.monotonic, volumes_of=told)
+    return life.in_turn(at=At.REFRESHING), (do.Mount(pod, again=True),)
+
+
+def volumes_of(pod: Pod) -> tuple[object, ...]:
+    """What downward API files may say of a pod."""
+    meta, spec = pod.metadata, pod.spec
+    sizes = tuple(container.resources for container in all_containers(spec))
+    return meta.labels, meta.annotations, sizes, spec.resources, pod.status.pod_ips

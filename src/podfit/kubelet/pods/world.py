@@ -1,0 +1,242 @@
+"""The world of one pod's machine: carries its effects out on runtime, cgroup, volumes and API, and answers what came of
+them. It decides nothing (`decide.pod.lifecycle`).
+"""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
+from pathlib import Path
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.errors import ApiError
+from podfit.decide.node.drive import drive
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.pod.lifecycle import effects as do
+from podfit.decide.pod.lifecycle import events as on
+from podfit.decide.pod.lifecycle.effects import Effect
+from podfit.decide.pod.lifecycle.events import Event
+from podfit.decide.pod.lifecycle.facts import PodFacts, StatusInput
+from podfit.decide.pod.lifecycle.life import PodLife
+from podfit.decide.pod.naming import resolver
+from podfit.kubelet.actuation.actuator import LivePod
+from podfit.kubelet.cgroup.removal import remove_cgroup
+from podfit.kubelet.pods.configs import log_directory, sandbox_config
+from podfit.kubelet.pods.runtime_facts import observe
+from podfit.kubelet.pods.starter import NotStarted, StartedSandbox
+from podfit.kubelet.pods.unchanged import Unchanged
+from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.runtime import labels
+from podfit.kubelet.runtime.configs import DNSConfig, SandboxConfig
+from podfit.kubelet.status.writer import StatusWriter
+from podfit.kubelet.volumes.manager import MountError, Paths
+
+log = logging.getLogger(__name__)
+
+_GONE = (404, 409)
+
+
+class PodWorld:
+    """`life` is the machine's newest state: its pod is the API's as it is known now, so what is said of a resize that
+    was decided during a turn is said with its generation.
+    """
+
+    def __init__(self, context: WorkerContext, writer: StatusWriter, life: Callable[[], PodLife]) -> None:
+        self.writer = writer
+        self._context, self._life = context, life
+        self._uid = life().pod.metadata.uid
+        self._volumes: Paths = {}
+        self._looking: Awaitable[PodFacts] | None = None
+        self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
+        self._unchanged = Unchanged(context, writer, life)
+        self._first_seen: float | None = None
+        if writer.status.phase in ("", "Pending"):
+            self._first_seen = context.clock.monotonic()
+
+    def began(self, looking: Awaitable[PodFacts] | None) -> on.TurnBegan:
+        """A turn begins; `looking` is a look under way already, unless the pod ends."""
+        self._looking = looking
+        self._unchanged.begin()
+        return on.TurnBegan(self.writer.status)
+
+    async def look(self) -> PodFacts:
+        """Raises CRIError."""
+        self._seen = await self._context.look(self._life().pod, self._seen)
+        return self._seen
+
+    def saw(self, states: Mapping[str, str]) -> bool:
+        """Whether the last look showed these states, by id of sandbox or container."""
+        return self._seen is not None and self._seen.states == states
+
+    def write(self, effect: do.WriteStatus) -> None:
+        self.writer.set(effect.status, passing=effect.passing)
+        if self._first_seen is not None and effect.status.phase == "Running":
+            self._context.metrics.start.observe(self._context.clock.monotonic() - self._first_seen)
+            self._first_seen = None
+
+    async def carry_out(self, effect: Effect) -> Event | None:  # noqa: C901  (a list of what can be asked)
+        """The event that answers it, if it has one. Raises CRIError, CgroupError, CheckpointError, ApiError, OSError:
+        the turn has failed.
+        """
+        context, pod = self._context, self._life().pod
+        match effect:
+            case do.Look(probes):
+                return await self._look() if probes else on.Looked(await observe(context.runtime, self._uid))
+            case do.Gather(facts):
+                return await self._gather(facts)
+            case do.WriteStatus():
+                self.write(effect)
+            case do.Reconcile(status):
+                await context.allocation.reconcile(self._uid, status)
+            case do.Rest():
+                self._unchanged.keep()
+            case do.Emit():
+                context.emit(pod, effect.type, effect.reason, effect.message, effect.path)
+            case do.Mount():
+                return await self._mount(effect)
+            case do.EnsureCgroup(pod):
+                return on.CgroupReady(await context.actuator.ensure_pod_cgroup(pod, context.active()))
+            case do.RunSandbox():
+                await self._run_sandbox(effect)
+            case do.StopSandboxes(ids):
+                await asyncio.gather(*map(context.runtime.stop_sandbox, ids))
+            case do.RemoveSandboxes(ids):
+                await asyncio.gather(*map(context.runtime.remove_sandbox, ids))
+            case do.StopContainers():
+                await context.killer.stop(effect)
+            case do.Resize():
+                return await self._resize(effect)
+            case do.StartContainer():
+                return await self._start(effect)
+            case do.RemoveContainers(containers):
+                for container in containers:
+                    await context.starter.remove(container)
+            case do.ForgetProbes():
+                context.probes.forget(self._uid)
+            case do.RemoveVolumes():
+                await context.volumes.remove(self._uid)
+            case do.RemoveCgroup():
+                await remove_cgroup(context.cgroups, context.actuator.cgroups.path(pod), context.clock.sleep)
+            case do.AwaitWritten():
+                await self.writer.written()
+            case do.ForgetFiles():
+                logs = self._logs(pod)
+                await context.volumes.writer.run(logs, partial(shutil.rmtree, logs, ignore_errors=True))
+                context.actuator.forget(self._uid)
+            case do.DeleteObject():
+                await self._delete_object(pod)
+            case _:
+                raise AssertionError(f"{effect} is not carried out in a turn")
+        return None
+
+    # ------------------------------------------------------------------ what is
+
+    async def _look(self) -> on.Looked:
+        looking, self._looking = self._looking, None
+        facts = await (looking or self.look())
+        return on.Looked(facts, await self._unchanged.found(facts))
+
+    async def _gather(self, facts: PodFacts) -> on.Gathered:
+        context, life = self._context, self._life
+        running = [container.name for container in facts.running]
+        seen = await context.allocation.begin_sync(lambda: life().pod, running)
+        cgroup = context.actuator.cgroups.exists(seen.pod)
+        if running and not cgroup:
+            log.warning("pod cgroup is missing, containers start anew pod=%s", labels.ref(seen.pod))
+        return on.Gathered(
+            cgroup=cgroup,
+            inputs=StatusInput(
+                pod=seen.desired,
+                allocated=seen.pod,
+                previous=self.writer.status,
+                observed=facts,
+                machine=context.machine,
+                node_ip=context.config.host_ip,
+                now=context.clock.now(),
+                runtime_name=context.runtime_name,
+                resize_conditions=seen.conditions,
+                actuated=context.actuator.actuated(self._uid) or PodResources(),
+                pod_values=context.actuator.cgroups.values(seen.pod),
+            ),
+        )
+
+    # ------------------------------------------------------------------ volumes, cgroup, sandbox
+
+    async def _mount(self, effect: do.Mount) -> on.Mounted | on.MountFailed:
+        try:
+            self._volumes = await self._context.volumes.mount(effect.pod, again=effect.again)
+        except MountError as error:
+            return on.MountFailed(str(error))
+        return on.Mounted()
+
+    async def _run_sandbox(self, effect: do.RunSandbox) -> None:
+        """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
+        config = await self._sandbox_config(effect.pod, effect.attempt)
+        await self._context.starter.own_files.pod_logs(self._logs(effect.pod))
+        await self._context.runtime.run_sandbox(config)
+
+    async def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
+        resources, overhead = self._context.actuator.sandbox(pod)
+        wanted, dns = resolver(pod, await self._context.names.resolver_file()), None
+        if wanted is not None:
+            dns = DNSConfig(servers=wanted.servers, searches=wanted.searches, options=wanted.options)
+        return sandbox_config(
+            pod,
+            node=self._context.config.name,
+            attempt=attempt,
+            logs=self._logs(pod),
+            cgroup_parent=self._context.actuator.cgroups.path(pod),
+            resources=resources,
+            overhead=overhead,
+            dns=dns,
+        )
+
+    # ------------------------------------------------------------------ containers
+
+    async def _resize(self, effect: do.Resize) -> on.ResizeEnded:
+        context, pod = self._context, effect.pod
+
+        async def stop(restarting: Collection[str]) -> None:
+            anew = (stop for name, stop in effect.restarts.items() if name in restarting)
+            await context.killer.stop(do.StopContainers(pod, ((*effect.stops, *anew),)))
+
+        live = LivePod(sandbox_id=effect.sandbox_id, containers=effect.containers)
+        ending = {stop.name for stop in effect.stops}
+        world = context.actuator.actuation(pod, live, node=context.allocation, stop=stop, ending=ending)
+        async with world as actuation:
+            await drive(context.allocation, actuation, actuation.due())
+        is_open = bool(context.allocation.conditions(self._uid))
+        changed = actuation.changed and actuation.again is None
+        return on.ResizeEnded(actuation.again, changed, actuation.replaced, is_open)
+
+    async def _start(self, effect: do.StartContainer) -> on.ContainerStarted | on.StartFailed:
+        sandbox, name = effect.sandbox, effect.container.name
+        place = StartedSandbox(sandbox.id, await self._sandbox_config(effect.pod, sandbox.attempt), self._volumes)
+        try:
+            await self._context.starter.start(effect, place)
+        except NotStarted as error:
+            return on.StartFailed(
+                name,
+                error.reason,
+                str(error),
+                retry=error.retry,
+                outage=error.outage,
+                made=error.made,
+                started=error.started,
+            )
+        return on.ContainerStarted(name)
+
+    # ------------------------------------------------------------------ the end
+
+    async def _delete_object(self, pod: Pod) -> None:
+        meta = pod.metadata
+        try:
+            await self._context.client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            log.info("pod was gone already pod=%s", labels.ref(pod))
+
+    def _logs(self, pod: Pod) -> Path:
+        return log_directory(self._context.config.log_root, labels.ref(pod))
