@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from decide.lifecycle.random_lives import ENDS, FAULTS, KILLS, MEANWHILE, Command, Life, live, pods
@@ -11,23 +11,24 @@ from podfit.api.core.v1.pods.phase import ENDED
 from support.life_trace import a_pod
 
 COURSES = st.lists(st.one_of(MEANWHILE, MEANWHILE, FAULTS, KILLS), min_size=3, max_size=25)
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a life is long, and a failure names the kill
 QUIET = st.lists(MEANWHILE, max_size=3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, phases=NO_SHRINKING)
 @given(words=pods(), commands=COURSES)
 def test_a_life_comes_to_rest_as_it_should(words: str, commands: list[Command]) -> None:
     live(words, commands)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, phases=NO_SHRINKING)
 @given(words=pods(), commands=COURSES, end=ENDS)
 def test_a_life_that_is_ended_leaves_nothing(words: str, commands: list[Command], end: Command) -> None:
     life = live(words, [*commands, ("mend", 0, 0), end], eagerly=True)
     assert life.deleted or life.life.gone or life.status.phase in ENDED
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4, deadline=None, phases=NO_SHRINKING)
 @given(words=pods(), commands=QUIET, end=st.booleans())
 def test_a_kill_after_any_effect_changes_nothing_in_the_end(words: str, commands: list[Command], end: bool) -> None:
     check_kills(words, [*commands, *([("delete", 0, 1)] if end else [])])
