@@ -9,15 +9,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.faulty import CAPACITY, KINDS, READS, WRITES, FaultyNode, Kind
+from kubelet.harness import MACHINE
 
 Figure = Callable[[str, object], None]
 
 
-@pytest.fixture
-async def node(tmp_path: Path) -> AsyncIterator[FaultyNode]:
-    made = FaultyNode(tmp_path / "node")
+@pytest.fixture(params=[True, False], ids=["kernel-first", "runtime"])
+async def node(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[FaultyNode]:
+    made = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=request.param))
     await made.start()
     yield made
     await made.kubelet.stop(stop_pods=False)

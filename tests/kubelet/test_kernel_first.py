@@ -143,6 +143,24 @@ def _die_at(node: FaultyNode, moment: int, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(node.cgroups, name, dying(getattr(node.cgroups, name)))
 
 
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("kind", ["hung", "gone", "lost"])
+async def test_growth_that_is_asked_back_before_an_answer_came(node: FaultyNode, kind: Kind, crash: bool) -> None:
+    """The record never said more than the old size, so no resize is left; the kernel's value goes all the same."""
+    node.runtime.kinds["update_container_resources"] = kind
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    node.give("web", "1", "64Mi")
+    await node.rest()
+    if crash:
+        await node.crash()
+    node.runtime.kinds.clear()
+    if crash:
+        await node.start()
+    await node.settle()
+    assert kernel(node) == told(node) == SMALL
+
+
 async def test_a_value_that_somebody_else_set_is_left_to_the_runtime(node: FaultyNode) -> None:
     """As one that a runtime's plugin chose, which the kubelet knows nothing of."""
     node.cgroups.set_cpu_limit(_path(node), quota=120_000, period=100_000)

@@ -97,7 +97,9 @@ def _steps(draft: Draft, event: ActuationDue) -> tuple[Step, ...]:
     if event.cgroup is None or isinstance(event.cgroup, Unreadable):
         return ()
     machine = draft.state.view.machine
-    return resize.steps(event.pod, _actuated(draft, event.pod), event.running, event.cgroup, machine)
+    actuated = _actuated(draft, event.pod)
+    holding = resize.holding(event.pod, actuated, event.containers, machine)
+    return resize.steps(event.pod, holding, event.running, event.cgroup, machine)
 
 
 def _actuated(draft: Draft, pod: Pod) -> PodResources:

@@ -1,6 +1,6 @@
 """Events of the node machine: what happens to a node."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -68,13 +68,15 @@ class ActuationDue(msgspec.Struct, frozen=True):
     """A sync makes real what was allocated: `pod` is the allocated one.
 
     `running` names the containers that run, `ending` those of them that are to stop whatever their size. `cgroup` is
-    what the pod's cgroup holds; None = there is none.
+    what the pod's cgroup holds; None = there is none. `containers` is the same of containers, where it is not known
+    that they hold what was actuated: after a start, and after a growth that the runtime has not answered.
     """
 
     pod: Pod
     running: Collection[str]
     cgroup: PodValues | Unreadable | None
     ending: Collection[str] = ()
+    containers: Mapping[str, PodValues] = msgspec.field(default_factory=dict)
 
 
 class MemoryMeasured(msgspec.Struct, frozen=True):

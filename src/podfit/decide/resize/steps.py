@@ -13,7 +13,7 @@ container was down, or a sync that stopped half way, is made good by the next on
 there was none counts as a decrease, because it is one: upstream calls it an increase and leaves it unchecked.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.cgroup import conversion as cgroups
 from podfit.decide.cgroup.container_resources import (
     RESOURCES,
     ContainerResources,
@@ -204,6 +205,27 @@ def recorded(actuated: PodResources, done: Iterable[Step]) -> PodResources:
                 actuated = PodResources(actuated.containers, resources)
             case SetPod() | GrowContainer() | CheckMemory():
                 pass
+    return actuated
+
+
+def holding(pod: Pod, actuated: PodResources, containers: Mapping[str, PodValues], machine: Machine) -> PodResources:
+    """What was actuated, with limits of `containers`' cgroups that are above both this and what is allocated: growth
+    that was written before the runtime was told, and asked back before it had answered.
+    """
+    if not machine.kernel_first:
+        return actuated
+    for container in resizable(pod, machine.gates):
+        have, now = actuated.containers.get(container.name), containers.get(container.name)
+        if have is None or now is None:
+            continue
+        known = [_held(container_resources(pod, container, machine, size)) for size in (have, None)]
+        limits = dict(have.limits)
+        if now.quota is not None and all(now.limit_change(config, "cpu") < 0 for config in known):
+            limits["cpu"] = Quantity.of_milli(cgroups.milli_from_quota(now.quota, now.period))
+        if now.memory is not None and all(now.limit_change(config, "memory") < 0 for config in known):
+            limits["memory"] = Quantity.of_bytes(now.memory)
+        if limits != have.limits:
+            actuated = actuated.with_container(container.name, msgspec.structs.replace(have, limits=limits))
     return actuated
 
 

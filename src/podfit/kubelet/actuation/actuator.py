@@ -4,6 +4,7 @@ There is no transaction over a runtime and a kernel, so there is none here: step
 anywhere is safe, the record follows each step that worked, and the next sync works out afresh what is left.
 """
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from types import TracebackType
@@ -80,6 +81,7 @@ class Actuator:
         self._record, self.clock, self._managers = record, clock, managers
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
+        self._agreed: set[str] = set()  # the pods whose containers hold what was actuated
         self._duration = metrics.histogram(
             "kubelet_pod_resize_duration_milliseconds",
             "Duration of actuating a pod's resize.",
@@ -140,7 +142,16 @@ class Actuator:
             cgroup = self.cgroups.read(pod)
         except CgroupError as error:
             cgroup = Unreadable(str(error))
-        return ActuationDue(pod, live.containers, cgroup, ending)
+        unsure = self._machine.kernel_first and pod.metadata.uid not in self._agreed
+        return ActuationDue(pod, live.containers, cgroup, ending, self._held(pod, live) if unsure else {})
+
+    def _held(self, pod: Pod, live: LivePod) -> dict[str, PodValues]:
+        """What containers' cgroups hold, of those that can be read: another's runtime may keep them elsewhere."""
+        held = {}
+        for name, container_id in live.containers.items():
+            with contextlib.suppress(CgroupError):
+                held[name] = self.cgroups.container(pod, container_id)
+        return held
 
     async def measured(
         self, due: ActuationDue, live: LivePod, limits: Memory, hold: Hold
@@ -165,6 +176,7 @@ class Actuator:
                     self._put_back(pod, live, [step for step in grown if not step.agreed(done)])
                 return len(done), ActuationEnded(pod, str(error), outage=isinstance(error, Unavailable))
             done.append(step)
+        self._agreed.add(pod.metadata.uid)
         return len(done), ActuationEnded(pod)
 
     def observe(self, seconds: float, *, success: bool) -> None:
@@ -176,6 +188,7 @@ class Actuator:
                 await self._set_pod(pod, live, step)
             case GrowContainer():
                 if self._grow(pod, live, step):
+                    self._agreed.discard(pod.metadata.uid)
                     grown.append(step)
             case UpdateContainer():
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
@@ -235,9 +248,11 @@ class Actuator:
 
     def forget(self, uid: str) -> None:
         self._record.forget(uid)
+        self._agreed.discard(uid)
 
     def retain(self, uids: Collection[str]) -> None:
         self._record.retain(uids)
+        self._agreed.intersection_update(uids)
 
     def _actuated(self, pod: Pod) -> PodResources:
         return self._record.get(pod.metadata.uid) or PodResources()

@@ -62,10 +62,9 @@ class PodCgroups:
 
     def grow(self, pod: Pod, container_id: str, step: GrowContainer) -> bool:
         """False when the step does not apply, and nothing was written. Raises CgroupError."""
-        path = f"{self.path(pod)}/{container_id}"
-        if not step.applies(self._values(path)):
+        if not step.applies(self.container(pod, container_id)):
             return False
-        self._write(path, step, step.config)
+        self._write(f"{self.path(pod)}/{container_id}", step, step.config)
         return True
 
     def put_back(self, pod: Pod, container_id: str, step: GrowContainer) -> bool:
@@ -110,8 +109,9 @@ class PodCgroups:
             raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error
         return _values(cpu, limit)
 
-    def _values(self, path: str) -> PodValues:
-        """Of a container's cgroup. Raises CgroupError."""
+    def container(self, pod: Pod, container_id: str) -> PodValues:
+        """What a container's cgroup holds. Raises CgroupError."""
+        path = f"{self.path(pod)}/{container_id}"
         return _values(self._cgroups.read_cpu(path), self._cgroups.read_memory(path))
 
 
