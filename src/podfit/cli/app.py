@@ -233,6 +233,7 @@ def _explain(error: Exception, arguments: list[str]) -> int:
         case ConnectionError():
             return error_messages.silent(error)
         case OSError(errno=errno.ENOSPC, filename=None, strerror=str() as why):  # a help page goes to a full disk
+            render.to_nobody(sys.stdout)
             render.error(f"<stdout>: {why.lower()}")
             return exits.MACHINE
         case OSError(filename=str() | bytes() as path, strerror=str() as why):  # a file or directory that was named

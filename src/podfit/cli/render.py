@@ -114,14 +114,14 @@ def _put(text: str, stream: TextIO) -> None:
     try:
         print(text, end="", file=stream, flush=True)
     except BrokenPipeError:
-        _to_nobody(stream)
+        to_nobody(stream)
     except OSError as error:
-        _to_nobody(stream)
+        to_nobody(stream)
         raise OSError(error.errno, error.strerror, stream.name) from error
 
 
-def _to_nobody(stream: TextIO) -> None:
-    """What the stream still holds would fail again when the process ends."""
+def to_nobody(stream: TextIO) -> None:
+    """Nothing more is written: what the stream still holds would fail again when the process ends."""
     _LEFT.append(stream)
     nobody = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nobody, stream.fileno())
