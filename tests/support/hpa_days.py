@@ -287,7 +287,7 @@ class Day:
             place = ("shop", "Deployment", "web")
             points = kept_points([self.hpa]).get(place, {})
             held = {name: by for name, by in held_resources([self.hpa])[place].items() if name not in points}
-            told = without_held(within_points(told, points, now), held, now)
+            told = without_held(within_points(told, self.vpa.status.recommendation, points, now), held, now)
         self.vpa = replace(self.vpa, status=told)
         recommended = told.recommendation.container_recommendations if told.recommendation else ()
         if recommended and "cpu" in recommended[0].target:

@@ -50,6 +50,7 @@ CONFLICT = 409
 _TRIES = 5
 """Of a scale that somebody else changes as well."""
 _MISSING_SECONDS = 30.0
+MOST_QUOTED = 1024
 _BY_LABEL = "label"
 
 
@@ -183,7 +184,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         except SelectorError as error:
             raise ValueError(
                 "received an object from a /scale endpoint which was not convertible to autoscaling Scale: failed to "
-                f'parse target selector: couldn\'t parse the selector string "{scale.status.selector}": {error}'
+                f'parse target selector: couldn\'t parse the selector string "{_short(scale.status.selector)}": {error}'
             ) from error
         return scale
 
@@ -213,6 +214,11 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             await self._client.update_status(replace(autoscaler, metadata=meta, status=outcome.status))
         except (ApiError, ConnectionError) as error:
             self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", _message(error))
+
+
+def _short(selector: str) -> str:
+    """Whoever writes the target's status writes this, and it ends in the status of the autoscaler."""
+    return selector if len(selector) <= MOST_QUOTED else f"{selector[:MOST_QUOTED]}..."
 
 
 def _message(error: Exception) -> str:

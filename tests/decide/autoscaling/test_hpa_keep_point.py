@@ -83,7 +83,7 @@ def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
     beside = {"containerName": "side", "target": {"cpu": "100m"}, "lowerBound": {"cpu": "10m"}}
     status = convert({"recommendation": {"containerRecommendations": [container, beside]}}, VerticalPodAutoscalerStatus)
     points = kept_points([hpa(anchor=anchored())])["shop", "Deployment", "web"]
-    found = within_points(status, points, "2000-01-01T00:00:00Z")
+    found = within_points(status, None, points, "2000-01-01T00:00:00Z")
     assert found.recommendation is not None
     told = [to_dict(one) for one in found.recommendation.container_recommendations]
     assert [(one["target"]["cpu"], one.get("lowerBound"), one.get("upperBound")) for one in told] == [
@@ -92,6 +92,19 @@ def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
     ]
     (condition,) = (said for said in found.conditions if said.type == POINT)
     assert condition.message.startswith("cpu of a pod stays at 200m")
+
+
+@pytest.mark.parametrize(("new", "said"), [("110m", "100m"), ("125m", "100m"), ("126m", "126m"), ("74m", "85m")])
+def test_vpa_does_not_follow_each_step_of_its_estimate(new: str, said: str) -> None:
+    """The HPA's target would follow it, and the usage of its pods the replicas."""
+
+    def recommended(target: str) -> VerticalPodAutoscalerStatus:
+        one = {"containerName": "app", "target": {"cpu": target}, "lowerBound": {"cpu": "10m"}}
+        return convert({"recommendation": {"containerRecommendations": [one]}}, VerticalPodAutoscalerStatus)
+
+    found = within_points(recommended(new), recommended("100m").recommendation, {"cpu": (85, 200)}, "")
+    assert found.recommendation is not None
+    assert str(found.recommendation.container_recommendations[0].target["cpu"]) == said
 
 
 def test_vpa_leaves_the_resource_alone_beside_upstreams_hpa() -> None:

@@ -25,6 +25,8 @@ from podfit.decide.autoscaling.horizontal.keep_point import request_bounds
 from podfit.decide.autoscaling.horizontal.vertical import shares
 from podfit.decide.autoscaling.status import PROVIDED
 
+NEAR = 4
+"""What is less than this part of a size away from it is near."""
 _MILLI = 10**6  # nano units
 HELD = "podfit.dev/HorizontalAutoscaler"
 POINT = "podfit.dev/ScalePoint"
@@ -99,12 +101,20 @@ def without_held(
 
 
 def within_points(
-    status: VerticalPodAutoscalerStatus, points: Mapping[str, tuple[int, int]], now: str
+    status: VerticalPodAutoscalerStatus,
+    before: RecommendedPodResources | None,
+    points: Mapping[str, tuple[int, int]],
+    now: str,
 ) -> VerticalPodAutoscalerStatus:
     """Sizes with which HPAs keep the point at which they scale: containers of a pod in proportion, and a condition that
-    says where they stop."""
+    says where they stop. What was recommended `before` stays while it is near: the HPA's target follows anyway, and
+    each step of one would be a step of the other."""
     found, texts = status.recommendation, list[str]()
     every = found.container_recommendations if found is not None else ()
+    earlier = {one.container_name: one for one in before.container_recommendations} if before is not None else {}
+    near = tuple(_steady(one, earlier.get(one.container_name), points) for one in every)
+    if near != every:
+        every, status = near, replace(status, recommendation=RecommendedPodResources(container_recommendations=near))
     for resource, (least, most) in sorted(points.items()):
         total = sum(one.target[resource].milli() for one in every if resource in one.target)
         ought = max(least, min(most, total))
@@ -118,6 +128,23 @@ def within_points(
     if texts:
         status = replace(status, recommendation=RecommendedPodResources(container_recommendations=every))
     return with_condition(status, POINT, "KeepsPoint", "; ".join(texts), now)
+
+
+def _steady(
+    one: RecommendedContainerResources, before: RecommendedContainerResources | None, resources: Iterable[str]
+) -> RecommendedContainerResources:
+    """With the target of before where the new one is less than a quarter away; the bounds reach as far as it."""
+    target, lower, upper = dict(one.target), dict(one.lower_bound), dict(one.upper_bound)
+    for name in resources:
+        old, new = before.target.get(name) if before is not None else None, one.target.get(name)
+        if old is None or new is None or old == new or abs(new.nano - old.nano) * NEAR > old.nano:
+            continue
+        target[name] = old
+        if name in lower:
+            lower[name] = min(lower[name], old)
+        if name in upper:
+            upper[name] = max(upper[name], old)
+    return replace(one, target=target, lower_bound=lower, upper_bound=upper)
 
 
 def _scaled(

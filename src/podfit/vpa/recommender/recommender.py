@@ -255,7 +255,9 @@ class Recommender:
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
             bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), around.most, format_time(now))
-            return without_held(within_points(bounded, points, format_time(now)), held, format_time(now))
+            return without_held(
+                within_points(bounded, newest.status.recommendation, points, format_time(now)), held, format_time(now)
+            )
 
         try:
             new = await write_status(self._client, vpa, made)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from podfit.api.meta.base import ResourceList, Time
-from podfit.core.quantity import ZERO, Quantity
+from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.horizontal.model import Reading, Sample, Samples, Unread
 from podfit.decide.autoscaling.horizontal.replicas import total
@@ -35,16 +35,18 @@ class PodUsage(msgspec.Struct, frozen=True):
 
 
 class MetricValue(msgspec.Struct, frozen=True, rename="camel"):
-    """Of custom.metrics.k8s.io."""
+    """Of custom.metrics.k8s.io; one without an amount cannot be read."""
 
+    value: Quantity
     described_object: Named = Named()
     timestamp: Time | None = None
     window_seconds: int | None = None
-    value: Quantity = ZERO
 
 
 class ExternalValue(msgspec.Struct, frozen=True):
-    value: Quantity = ZERO
+    """One without an amount cannot be read."""
+
+    value: Quantity
 
 
 def of_resource(pods: Iterable[PodUsage], resource: str, container: str = "") -> Reading:
