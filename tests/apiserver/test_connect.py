@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from podfit.apiserver.handlers.subresources import connect
+from podfit.apiserver.handlers.subresources.connect import MOST_OF_ONE
 from podfit.apiserver.handlers.subresources.node_proxy import LONGEST_REFUSAL
 from podfit.apiserver.http.priority_levels import GLOBAL_DEFAULT
 from podfit.core.errors import ApiError
@@ -279,9 +281,16 @@ async def test_who_may_only_get_a_connection_may_not_have_one(tmp_path: Path) ->
         assert 'cannot create resource "pods/exec"' in refused["message"]
 
 
-async def test_who_has_too_many_streams_open_begins_no_command(tmp_path: Path) -> None:
-    """The kubelet begins it when it is asked, so the refusal has to come before."""
-    asked = 0
+@pytest.mark.parametrize("bound", ["streams of a user", "sessions of a user on a node"])
+async def test_who_has_too_many_streams_open_begins_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    """The kubelet begins it when it is asked, so the refusal has to come before. What one has open on a node leaves
+    room for others."""
+    asked, most = 0, MOST_OF_ONE
+    if bound == "streams of a user":
+        most = GLOBAL_DEFAULT.watches
+        monkeypatch.setattr(connect, "MOST_OF_ONE", most + 1)
 
     async def waits(request: Request) -> Response:
         nonlocal asked
@@ -296,16 +305,28 @@ async def test_who_has_too_many_streams_open_begins_no_command(tmp_path: Path) -
         await pod(server)
         await grant(server, "get", "create")
         request = Request("GET", f"{PODS}/p/exec", {"command": ("x",), "stdout": ("1",)}, HANDSHAKE)
+        administrator = request.with_identity(ADMIN)
         request = request.with_identity(Identity("reader", ("system:authenticated",)))
         sessions = []
-        for _ in range(GLOBAL_DEFAULT.watches):
+        for _ in range(most):
             answer = await server.api.handler(request)
             assert answer.upgrade is not None
             sessions.append(asyncio.ensure_future(answer.upgrade(Pipe())))
             await asyncio.sleep(0)
         answer = await server.api.handler(request)
-        assert (answer.status, asked) == (429, GLOBAL_DEFAULT.watches)
+        assert (answer.status, asked) == (429, most)
+        assert (await server.api.handler(administrator)).status == 101
         for session in sessions:
             session.cancel()
         await asyncio.gather(*sessions, return_exceptions=True)
         assert (await server.api.handler(request)).status == 101
+
+
+async def test_sessions_that_the_kubelet_refuses_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "MOST_OF_ONE", 1)
+    async with running_server(tmp_path, kubelet={"n1": Kubelet(status=500)}.get) as server:
+        await pod(server)
+        request = Request("GET", f"{PODS}/p/exec", {"command": ("x",), "stdout": ("1",)}, HANDSHAKE, identity=ADMIN)
+        assert [(await server.api.handler(request)).status for _ in range(3)] == [500] * 3

@@ -32,7 +32,7 @@ from podfit.apiserver.handlers.options import check_timeout
 from podfit.apiserver.handlers.patching import APPLY_PATCH
 from podfit.apiserver.handlers.read import get, list_
 from podfit.apiserver.handlers.subresources.binding import bind
-from podfit.apiserver.handlers.subresources.connect import connect_pod
+from podfit.apiserver.handlers.subresources.connect import Sessions, connect_pod
 from podfit.apiserver.handlers.subresources.connecting import admitted
 from podfit.apiserver.handlers.subresources.eviction import evict_pod
 from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_log
@@ -82,6 +82,7 @@ class Resources:
         self._webhooks.metrics.declare(metrics)
         self._chain = default_chain(context, self._webhooks)
         self._proxy = Proxy(context)
+        self._sessions = Sessions()
         self._reviews = Reviews(context, authorizer, readers)
 
     async def close(self) -> None:
@@ -139,7 +140,8 @@ class Resources:
                 if target.verb != "create":  # who may only read may not speak to a process
                     await self._authorizer.check(identity, replace(target, verb="create"), request)
                 options, warnings = await admitted(self._chain, target, request, identity)
-                return await told(warnings, connect_pod(self._context, target, request, options))
+                answer = connect_pod(self._context, self._sessions, target, request, identity.user, options)
+                return await told(warnings, answer)
             case "log":
                 return await pod_log(self._context, target, request)
             case "eviction":

@@ -15,7 +15,7 @@ from typing import Protocol, cast
 
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from podfit.core.errors import ApiError
 from podfit.net.guard import internal_error, status_response
@@ -219,9 +219,10 @@ class Connection(Intake):
             await self._send(response, message.method, keep=keep)
         else:
             keep = await self._stream(response.body, response, message, keep=keep)
-        if not payload.is_eof() and wanted:
-            keep = await self._drain_body(payload) and keep
-        forget_frames(payload.exception())
+        if payload is not EMPTY_PAYLOAD:
+            if not payload.is_eof() and wanted:
+                keep = await self._drain_body(payload) and keep
+            forget_frames(payload.exception())
         return keep
 
     async def _send(self, response: Response, method: str, *, keep: bool) -> None:

@@ -233,6 +233,17 @@ async def test_sessions_are_bounded_on_a_node_and_for_one_user(node: Node, monke
         await asyncio.gather(serving, return_exceptions=True)
 
 
+async def test_sessions_of_one_pod_are_bounded_whoever_has_them(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podfit.kubelet.server.streaming.MOST_OF_POD", 1)
+    another = replace(request(EXEC, V5, command="cat", input="1"), identity=Identity("a"))
+    async with session(node) as (pipe, _, _serving):
+        pipe.give(frame(b"\x00x"))
+        await pipe.until(b"\x01x")
+        refused = await node.kubelet.handler(another)
+        assert (refused.status, "limit of one pod" in (await refused.read()).decode()) == (429, True)
+    assert (await node.kubelet.handler(another)).status == 101
+
+
 ADDED = {"user-agent": "kubectl/v1.36.2", "accept-encoding": "gzip", "x-forwarded-for": "127.0.0.1"}
 RECORDED = {
     "kubectl-command": "kubectl exec",

@@ -113,12 +113,12 @@ class NodeServer:
             if not verb:
                 if facts.sandbox is None:
                     return _text(404, f'pod "{name}" has no sandbox that is ready\n')
-                return self._streaming.port_forward(request, hands, facts.sandbox.id)
+                return self._streaming.port_forward(request, hands, pod.metadata.uid, facts.sandbox.id)
             running = next((instance.id for instance in facts.running if instance.name == container), "")
             if not running:
                 return _text(404, NOT_FOUND.format(container))
             begin = self._streaming.exec if verb == "exec" else self._streaming.attach
-            return begin(request, hands, running)
+            return begin(request, hands, pod.metadata.uid, running)
         except ApiError as error:
             return _text(error.code, f"{error.message}\n")
         except CRIError as error:

@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
-MOST_SESSIONS, MOST_OF_ONE = 1000, 800
-"""Of a node, and of one identity there. The API server is one; it bounds its users by itself."""
+MOST_SESSIONS, MOST_OF_ONE, MOST_OF_POD = 1000, 800, 100
+"""Of a node; of one identity there (the API server is one; it bounds its users by itself); of one pod, all of whose
+sessions go through one shim: containerd 1.6 and its shim block one another for ever when some 600 end at once."""
 LOOK_SECONDS = 5.0  # between two looks at whether the pod of a port-forward is still there
 _CHANNELS: tuple[Channel, ...] = ("stdin", "stdout", "stderr", "error", "resize")
 _STDIN, _RESIZE = _CHANNELS.index("stdin"), _CHANNELS.index("resize")
@@ -55,6 +56,8 @@ class Streaming:
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._runtime, self._clock = runtime, clock
         self._by_user: Counter[str] = Counter()
+        self._by_pod: Counter[str] = Counter()
+        """By UID."""
 
     @property
     def sessions(self) -> int:
@@ -64,17 +67,19 @@ class Streaming:
         """On a WebSocket for `exec`, `attach`, or a port-forward where it is empty. Asks nobody."""
         return shake_hands(request, (V5, V4, V1) if verb else (TUNNEL,))
 
-    def exec(self, request: Request, hands: Handshake, container_id: str) -> Response:
+    def exec(self, request: Request, hands: Handshake, pod: str, container_id: str) -> Response:
         wanted, command = streams_of(request), request.query.get("command", ())
         if not command:
             raise ApiError(400, "BadRequest", "you must specify at least 1 command")
-        return self._command(request, hands, wanted, partial(self._runtime.exec_url, container_id, command, wanted))
+        return self._command(
+            request, hands, pod, wanted, partial(self._runtime.exec_url, container_id, command, wanted)
+        )
 
-    def attach(self, request: Request, hands: Handshake, container_id: str) -> Response:
+    def attach(self, request: Request, hands: Handshake, pod: str, container_id: str) -> Response:
         wanted = streams_of(request)
-        return self._command(request, hands, wanted, partial(self._runtime.attach_url, container_id, wanted))
+        return self._command(request, hands, pod, wanted, partial(self._runtime.attach_url, container_id, wanted))
 
-    def port_forward(self, request: Request, hands: Handshake, sandbox_id: str) -> Response:
+    def port_forward(self, request: Request, hands: Handshake, pod: str, sandbox_id: str) -> Response:
         async def serve(duplex: Duplex) -> None:
             remote = await upgraded(await self._runtime.port_forward_url(sandbox_id), PORT_FORWARD)
             try:
@@ -84,10 +89,10 @@ class Streaming:
             finally:
                 remote.close()
 
-        return self._begin(request, hands, serve)
+        return self._begin(request, hands, pod, serve)
 
     def _command(
-        self, request: Request, hands: Handshake, wanted: Streams, find: Callable[[], Awaitable[str]]
+        self, request: Request, hands: Handshake, pod: str, wanted: Streams, find: Callable[[], Awaitable[str]]
     ) -> Response:
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             raise ApiError(400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
@@ -99,34 +104,37 @@ class Streaming:
             finally:
                 remote.close()
 
-        return self._begin(request, hands, serve)
+        return self._begin(request, hands, pod, serve)
 
-    def _begin(self, request: Request, hands: Handshake, serve: Upgrade) -> Response:
+    def _begin(self, request: Request, hands: Handshake, pod: str, serve: Upgrade) -> Response:
         user = request.identity.user if request.identity is not None else ""
-        if problem := self._too_many(user):
+        if problem := self._too_many(user, pod):
             raise ApiError(429, "TooManyRequests", problem)
 
         async def counted(duplex: Duplex) -> None:
-            if problem := self._too_many(user):  # others have begun since
+            if problem := self._too_many(user, pod):  # others have begun since
                 await _refused(WebSocket(duplex), problem, hands.protocol)
                 return
             self._by_user[user] += 1
+            self._by_pod[pod] += 1
             try:
                 await serve(duplex)
             except CRIError as error:
                 await _refused(WebSocket(duplex), str(error), hands.protocol)
             finally:
-                self._by_user[user] -= 1
-                self._by_user += Counter()  # forgets who has none
+                self._by_user -= Counter((user,))  # forgets who has none
+                self._by_pod -= Counter((pod,))
 
         return Response(101, hands.headers, upgrade=counted)
 
-    def _too_many(self, user: str) -> str:
+    def _too_many(self, user: str, pod: str) -> str:
         """Why no more may begin; empty when they may."""
         if self.sessions >= MOST_SESSIONS:
             return f"this node has {MOST_SESSIONS} streams open, which is the limit"
         if self._by_user[user] >= MOST_OF_ONE:
             return f"{user} has {MOST_OF_ONE} streams open on this node, which is the limit of one user"
+        if self._by_pod[pod] >= MOST_OF_POD:
+            return f"the pod has {MOST_OF_POD} streams open, which is the limit of one pod"
         return ""
 
     async def _while_ready(self, sandbox_id: str) -> None:

@@ -4,8 +4,12 @@ What the client and the kubelet then say to each other passes through unread. Th
 on this side and the kubelet's on the other.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from podfit.api.core.v1.connect_options import PodAttachOptions, PodExecOptions, PodPortForwardOptions
 from podfit.api.core.v1.pods.phase import has_ended
@@ -17,14 +21,43 @@ from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.websocket import is_websocket
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Duplex, Request, Response, Upgrade
 
 ConnectOptions: TypeAlias = PodExecOptions | PodAttachOptions | PodPortForwardOptions
+MOST_OF_ONE = 200
+"""Sessions of one user on one node: a node has 800 for all that come through API servers."""
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _OF_THE_HANDSHAKE = ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
 
 
-async def connect_pod(context: Context, target: RequestInfo, request: Request, options: ConnectOptions) -> Response:
+class Sessions:
+    """Those that are open through this API server, by user and node."""
+
+    def __init__(self) -> None:
+        self._open: Counter[tuple[str, str]] = Counter()
+
+    def begin(self, user: str, node: str) -> None:
+        """Counted until `end`, also while the kubelet is asked. Raises 429."""
+        if self._open[user, node] >= MOST_OF_ONE:
+            text = f"{user} has {MOST_OF_ONE} streams open on node {node}, which is the limit of one user"
+            raise ApiError(429, "TooManyRequests", text)
+        self._open[user, node] += 1
+
+    def end(self, user: str, node: str) -> None:
+        self._open[user, node] -= 1
+        if not self._open[user, node]:
+            del self._open[user, node]
+
+    async def serve(self, user: str, node: str, upgrade: Upgrade, duplex: Duplex) -> None:
+        try:
+            await upgrade(duplex)
+        finally:
+            self.end(user, node)
+
+
+async def connect_pod(
+    context: Context, sessions: Sessions, target: RequestInfo, request: Request, user: str, options: ConnectOptions
+) -> Response:
     """Raises ApiError for a pod that runs nowhere, a container that it does not have, and what the kubelet refuses."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     path, query = _asked(pod, target, options)
@@ -38,9 +71,17 @@ async def connect_pod(context: Context, target: RequestInfo, request: Request, o
         raise ApiError(503, "ServiceUnavailable", text)
     shakes = _OF_THE_HANDSHAKE if is_websocket(request) else ()  # another protocol is the kubelet's to refuse
     headers = {name: request.headers[name] for name in shakes if name in request.headers}
-    answer = await ask(Request("GET", path, query, headers, identity=KUBELET_CLIENT))
-    if answer.upgrade is not None:
-        return answer
+    node = pod.spec.node_name
+    sessions.begin(user, node)
+    upgrade: Upgrade | None = None
+    try:
+        answer = await ask(Request("GET", path, query, headers, identity=KUBELET_CLIENT))
+        upgrade = answer.upgrade
+    finally:
+        if upgrade is None:
+            sessions.end(user, node)
+    if upgrade is not None:
+        return replace(answer, upgrade=partial(sessions.serve, user, node, upgrade))
     text = await refusal_text(answer)
     reasons = {400: "BadRequest", 404: "NotFound", 429: "TooManyRequests"}
     raise ApiError(max(answer.status, 400), reasons.get(answer.status, "InternalError"), text)
