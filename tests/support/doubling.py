@@ -61,6 +61,7 @@ from podfit.net.loop_turns import beside
 from support.shapes import Shape, Work
 from support.shapes_of_claims import CLAIMS
 from support.shapes_of_definitions import DEFINITIONS, wide
+from support.shapes_of_room import ROOM
 from support.shapes_of_strangers import STRANGERS
 from support.turns import worst_ms
 
@@ -301,6 +302,7 @@ CEL = (
 SHAPES: Mapping[str, tuple[Shape, ...]] = {
     **CLAIMS,
     **DEFINITIONS,
+    **ROOM,
     **STRANGERS,
     "api.core.v1.pods.validation.templates:matches": (Shape("labels", MOST_RULES, _terms),),
     "api.meta.codec:decode": (

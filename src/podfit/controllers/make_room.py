@@ -28,10 +28,11 @@ from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
 from podfit.decide.node.drive import drive
 from podfit.decide.node.room.annotation import GAVE, noted
-from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, minimums
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, offers
 from podfit.decide.node.room.plan import Impossible, RoomPlan, keeps_node, waits_for_room, why_not
 from podfit.decide.node.room.shrinkable import Shrink
 from podfit.decide.node.room.turns import Looked, MakeRoom, NoRoom, RoomMachine, turn_of
+from podfit.net.loop_turns import beside
 
 ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 """Service accounts in kube-system; the role of the second may end pods, too."""
@@ -85,31 +86,30 @@ class RoomController(Controller[str]):
     async def reconcile(self, key: str) -> float | None:
         """Plan for the pods that wait on this node in the order in which it tries them, until one plan is acted on."""
         visit = _Visit(self, key)
-        await drive(self._machine, visit, *self.look(key))
+        await drive(_Beside(self._machine), visit, *await self.look(key))
         return visit.again
 
-    def look(self, key: str) -> tuple[Looked, ...]:
+    async def look(self, key: str) -> tuple[Looked, ...]:
         """The node by what the API has told by now; nothing when it is gone."""
         node = self._nodes.get(key)
         if node is None:
             return ()
         pods = {pod.metadata.uid: pod for pod in self._pods.by_index(_BY_NODE, key)}
-        targets = {uid: self._targets(pod) for uid, pod in pods.items()}
+        willing = [pod for uid, pod in pods.items() if self._unwilling.get(uid) != _offer_version(pod)]
+        offered = await beside(_containers(willing), offers, willing)
+        targets = {uid: self._told_of(pods[uid], offer) for uid, offer in offered.items()}
         queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._machine.gates))
         return (Looked(tuple(queue), pods, node.status.allocatable, targets),)
 
     def cannot(self, waiting: Pod, why: Impossible) -> None:
         self._tell(waiting, WARNING, "NoRoomToMake", why_not(why, evict=self._machine.evict))
 
-    def _targets(self, pod: Pod) -> dict[str, MinimumSize]:
+    def _told_of(self, pod: Pod, offer: dict[str, MinimumSize] | BadMinimum) -> dict[str, MinimumSize]:
         """How far each container may shrink. A VPA's recommendation would be looked up here."""
-        if self._unwilling.get(pod.metadata.uid) == _offer_version(pod):
+        if isinstance(offer, BadMinimum):
+            self._tell(pod, WARNING, "InvalidMinimum", f"Annotation {MINIMUM} is ignored: {offer}")
             return {}
-        try:
-            return minimums(pod)
-        except BadMinimum as error:
-            self._tell(pod, WARNING, "InvalidMinimum", f"Annotation {MINIMUM} is ignored: {error}")
-            return {}
+        return offer
 
     # ------------------------------------------------------------------ doing
 
@@ -220,9 +220,26 @@ class _Visit:
             case MakeRoom(pod=pod, plan=plan):
                 outcome = await self._controller.make(pod, plan)
                 if outcome is _Made.OTHERWISE:
-                    return self._controller.look(self._node)
+                    return await self._controller.look(self._node)
                 self.again = BUDGET_SECONDS if outcome is _Made.LATER else None
         return ()
+
+
+class _Beside:
+    """The machine, which looks through many containers in a thread."""
+
+    def __init__(self, machine: RoomMachine) -> None:
+        self._machine = machine
+
+    async def take(self, seen: Looked) -> list[NoRoom | MakeRoom]:
+        size = (1 + len(seen.waiting)) * _containers(seen.pods.values())
+        if self._machine.evict:
+            size *= len(seen.pods)  # who is spared is tried for each of those who may go
+        return await beside(size, self._machine.effects, seen)
+
+
+def _containers(pods: Iterable[Pod]) -> int:
+    return sum(len(pod.spec.containers) for pod in pods)
 
 
 def _node_of(pod: Pod) -> Iterable[str]:

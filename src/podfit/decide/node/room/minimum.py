@@ -7,7 +7,7 @@
 An entry for a container takes the place of the one for all. A pod without the annotation does not shrink.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -17,6 +17,8 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 
 MINIMUM = "podfit.dev/minimum"
+LONGEST = 32 * 1024
+"""Characters: twice what it takes to name both sizes of every container of the largest pod."""
 _RESTART, _ALLOWED = "restart", "allowed"
 
 
@@ -34,23 +36,37 @@ class MinimumSize(msgspec.Struct, frozen=True):
 def minimums(pod: Pod) -> dict[str, MinimumSize]:
     """The annotation by container name; empty without one. Raises BadMinimum."""
     text = pod.metadata.annotations.get(MINIMUM, "")
-    entries = dict[tuple[str, str], str]()
+    if len(text) > LONGEST:
+        raise BadMinimum(f"it is longer than {LONGEST} characters")
+    entries = dict[str, dict[str, str]]()
     for entry in filter(None, (part.strip() for part in text.split(","))):
         what, separator, value = entry.partition("=")
         container, _, name = what.rpartition(":")
         if not separator or not value:
             raise BadMinimum(f"{entry!r} is not [CONTAINER:]NAME=VALUE")
-        if (container, name) in entries:
+        mine = entries.setdefault(container, {})
+        if name in mine:
             raise BadMinimum(f"{what!r} is named twice")
-        entries[container, name] = value
+        mine[name] = value
     names = {container.name for container in pod.spec.containers}
-    if strangers := {container for container, _ in entries if container} - names:
+    if strangers := entries.keys() - names - {""}:
         raise BadMinimum(f"no container is named {min(strangers)!r}")
     return {name: target for name in sorted(names) if (target := _target(name, entries)).floor}
 
 
-def _target(container: str, entries: Mapping[tuple[str, str], str]) -> MinimumSize:
-    values = {name: value for of in ("", container) for (owner, name), value in entries.items() if owner == of}
+def offers(pods: Iterable[Pod]) -> dict[str, dict[str, MinimumSize] | BadMinimum]:
+    """By UID how far each pod lets itself be shrunk, or what is wrong with its annotation."""
+    found = dict[str, dict[str, MinimumSize] | BadMinimum]()
+    for pod in pods:
+        try:
+            found[pod.metadata.uid] = minimums(pod)
+        except BadMinimum as error:
+            found[pod.metadata.uid] = error.with_traceback(None)
+    return found
+
+
+def _target(container: str, entries: Mapping[str, Mapping[str, str]]) -> MinimumSize:
+    values = {**entries.get("", {}), **entries.get(container, {})}
     restart = values.pop(_RESTART, "")
     if restart not in ("", _ALLOWED):
         raise BadMinimum(f"{_RESTART}={restart}: the only value is {_ALLOWED}")

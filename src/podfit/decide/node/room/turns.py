@@ -55,9 +55,13 @@ class RoomMachine(msgspec.Struct, frozen=True):
     gates: FeatureGates = DEFAULT_GATES
     evict: bool = False
 
-    async def take(self, event: Looked) -> Iterator[NoRoom | MakeRoom]:
+    async def take(self, event: Looked) -> list[NoRoom | MakeRoom]:
         """One pod after the other, up to the first plan: when that has been acted on, the facts are other ones."""
-        return self._effects(event)
+        return self.effects(event)
+
+    def effects(self, seen: Looked) -> list[NoRoom | MakeRoom]:
+        """The same, where one waits for it in a thread."""
+        return list(self._effects(seen))
 
     def _effects(self, seen: Looked) -> Iterator[NoRoom | MakeRoom]:
         counted = dict(seen.pods)
