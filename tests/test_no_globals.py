@@ -11,7 +11,7 @@ CHANGEABLE = {
 }  # fmt: skip
 READ_ONLY = ("Mapping[", "ResourceList")  # annotations of what mypy lets nobody change; the second names the first
 PURE = {
-    ("api/structural/rules.py", "_KNOWN"): "what a schema's rules mean, by the schema itself; bounded",
+    ("api/structural/compiled.py", "_KNOWN"): "what a schema's rules mean, by the schema itself; bounded",
     ("cli/render.py", "_LEFT"): "streams of the process, which no cluster has",
 }
 

@@ -10,8 +10,7 @@ import pytest
 from podfit.api.meta.base import Struct
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.apiserver.request import protobuf
-from podfit.apiserver.request.protobuf.layouts import bodies, section_of
-from podfit.apiserver.request.protobuf.numbers import published
+from podfit.apiserver.request.protobuf.layouts import bodies, published, section_of
 from podfit.core.errors import ApiError
 from support.protobuf import enveloped, part, varint
 

@@ -40,7 +40,7 @@ async def becomes(node: RealNode, pod: Pod, wanted: tuple[int, int]) -> None:
     async def held() -> tuple[int | None, int | None]:
         return limits(node, pod)
 
-    await eventually_async(held, lambda found: found == wanted, within=SECONDS, what=f"the kernel holds {wanted}")
+    await eventually_async(held, lambda now: now == wanted, within=SECONDS, what=f"the kernel holds {wanted}")
 
 
 async def test_growth_holds_before_the_runtime_has_answered(node: RealNode) -> None:

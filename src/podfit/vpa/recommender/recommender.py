@@ -16,11 +16,13 @@ from typing import Any
 
 import msgspec
 
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import (
     CrossVersionObjectReference,
     VerticalPodAutoscaler,
     VerticalPodAutoscalerStatus,
 )
+from podfit.api.core.v1.nodes.types import Node
 from podfit.client.informer import Informer
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
@@ -36,7 +38,15 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.nodes_and_autoscalers import Around, capped_to_nodes, within_points, without_held
+from podfit.decide.autoscaling.nodes_and_autoscalers import (
+    Around,
+    capped_to_nodes,
+    held_resources,
+    kept_points,
+    largest,
+    within_points,
+    without_held,
+)
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
@@ -48,11 +58,27 @@ from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
 from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
-from podfit.vpa.recommender.nodes_and_autoscalers import NodesAndAutoscalers
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
+
+
+class NodesAndAutoscalers:
+    """Nobody waits until its informers are synced."""
+
+    def __init__(self, client: Client, clock: Clock, namespace: str) -> None:
+        self._nodes = Informer(client, Node, clock=clock)
+        self._autoscalers = Informer(client, HorizontalPodAutoscaler, clock=clock, namespace=namespace)
+
+    @property
+    def informers(self) -> tuple[Informer[Any], ...]:
+        return self._nodes, self._autoscalers
+
+    def now(self) -> Around:
+        autoscalers = self._autoscalers.list()
+        return Around(largest(self._nodes.list()), held_resources(autoscalers), kept_points(autoscalers))
+
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-recommender"

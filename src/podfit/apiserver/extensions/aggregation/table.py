@@ -7,18 +7,20 @@ available, which its condition says, and its requests get 503 at once.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Awaitable, Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition, APIServiceStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Endpoints, Service
+from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.aggregation import discovery
-from podfit.apiserver.extensions.aggregation.followed_services import Neighbours
 from podfit.apiserver.extensions.aggregation.remote import Remotes, Unavailable
 from podfit.apiserver.housekeeping.extension_authentication import FrontProxy
 from podfit.apiserver.registry.change_watch import refresh_on_change
@@ -31,6 +33,30 @@ from podfit.store.protocol import StoreError
 if TYPE_CHECKING:
     from podfit.apiserver.extensions.backend_addresses import Reached, Unreached
     from podfit.apiserver.extensions.backends import Backends
+
+KINDS = (Service, EndpointSlice, Endpoints, Pod)
+
+
+class Neighbours:
+    """`moved` is called with a namespace in which something was written."""
+
+    def __init__(self, context: Context, moved: Callable[[str], Awaitable[None]]) -> None:
+        self._context, self._moved = context, moved
+        self._tasks: dict[str, list[asyncio.Task[object]]] = {}
+
+    def follow(self, namespaces: set[str]) -> None:
+        """These, and no others, from now on."""
+        for gone in [known for known in self._tasks if known not in namespaces]:
+            for task in self._tasks.pop(gone):
+                task.cancel()
+        for new in sorted(namespaces - self._tasks.keys()):
+            after, look = self._context.store.revision, partial(self._moved, new)
+            watches = (
+                refresh_on_change(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS
+            )
+            run = self._context.supervisor.run
+            self._tasks[new] = [run(watch, name=f"neighbours in {new}") for watch in watches]
+
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ the built-in plugins and by those webhooks before it that ask for it (`reinvocat
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -25,10 +25,10 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object, ObjectT
+from podfit.api.structural.conditions import verdicts
 from podfit.apiserver.admission.chain import CONNECT, MOST_KEPT, BasePlugin, PluginScope
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
-from podfit.apiserver.extensions.webhooks.conditions import matched
 from podfit.apiserver.extensions.webhooks.review import (
     JSON_PATCH,
     CallFailed,
@@ -45,6 +45,28 @@ from podfit.apiserver.registry.patch import jsonpatch
 from podfit.apiserver.request.bodies import most_values, typed_object
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.core.errors import ApiError, forbidden, not_found
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """Whether conditions let a write come to a webhook; `error` where they came to no verdict and it must not pass."""
+
+    called: bool
+    error: str = ""
+
+
+def matched(webhook: ValidatingWebhook, values: Mapping[str, Any]) -> Matched:
+    """All conditions have to hold. One that does not outweighs those without a verdict, about which the webhook's
+    failure policy decides; so it does where they cost too much. Raises TooLong.
+    """
+    found = verdicts([condition.expression for condition in webhook.match_conditions], values)
+    if isinstance(found, str):
+        return Matched(called=False, error="" if webhook.failure_policy == "Ignore" else found)
+    errors = [verdict for verdict in found if isinstance(verdict, str)]
+    if False in found or (errors and webhook.failure_policy == "Ignore"):
+        return Matched(called=False)
+    text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+    return Matched(called=False, error=text) if errors else Matched(called=True)
+
 
 log = logging.getLogger(__name__)
 

@@ -16,13 +16,47 @@ from podfit.api.meta import codec
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backends import Backends, Trusted, https_client, network_text, server_of
 from podfit.apiserver.extensions.deadline import with_deadline
-from podfit.apiserver.extensions.webhooks.metrics import WebhookMetrics
 from podfit.apiserver.extensions.webhooks.review import CallFailed
 from podfit.net.guard import answer
+from podfit.net.metrics import Metrics
 from podfit.net.wire import Request, Response
 
 if TYPE_CHECKING:
+    from prometheus_client import Counter, Histogram
+
     from podfit.net.http_client import HttpsClient
+
+_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
+_LARGEST_CODE = 600  # a webhook may name any code; beyond this they are one series
+_LABELS = ("name", "type", "operation")
+
+
+class WebhookMetrics:
+    def __init__(self) -> None:
+        self._calls: Counter | None = None
+        self._seconds: Histogram | None = None
+
+    def declare(self, metrics: Metrics) -> None:
+        self._calls = metrics.counter(
+            "apiserver_admission_webhook_request_total",
+            "Calls of admission webhooks by outcome.",
+            (*_LABELS, "code", "rejected"),
+        )
+        self._seconds = metrics.histogram(
+            "apiserver_admission_webhook_admission_duration_seconds",
+            "How long admission webhooks took.",
+            (*_LABELS, "rejected"),
+            buckets=_BUCKETS,
+        )
+
+    def called(self, name: str, sort: str, operation: str, *, code: int, rejected: bool, seconds: float) -> None:
+        """One call; `code` is 200 for an answer that lets the write pass, else the refusal's."""
+        if self._calls is None or self._seconds is None:
+            return
+        word = str(rejected).lower()
+        self._calls.labels(name, sort, operation, str(min(code, _LARGEST_CODE)), word).inc()
+        self._seconds.labels(name, sort, operation, word).observe(seconds)
+
 
 DEFAULT_SECONDS = 10
 ANSWER_BYTES = 3 * 2**20  # more than a patch of the largest object

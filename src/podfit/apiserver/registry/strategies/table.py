@@ -26,16 +26,13 @@ def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]
     from podfit.apiserver.registry.strategies import (
         apiextensions,
         apps,
-        batch,
         certificates,
-        coordination,
         core,
         custom_resources,
-        events,
-        networking,
+        others,
         strategy,
     )
 
-    groups = (apiextensions, apps, batch, certificates, coordination, core, events, networking)
+    groups = (apiextensions, apps, certificates, core, others)
     table = {kind: strategy for group in groups for kind, strategy in group.STRATEGIES.items()}
     return table, custom_resources.STRATEGY, strategy.Strategy()

@@ -6,8 +6,9 @@ others the zero is left out, as JSON leaves it out.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from importlib.resources import files
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -19,7 +20,6 @@ from podfit.api.meta.base import MicroTime, Named, Struct, Time
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction
 from podfit.api.registry import DECLARED
-from podfit.apiserver.request.protobuf.numbers import Numbers, published
 from podfit.apiserver.request.protobuf.wire import (
     BINARY,
     DOUBLE,
@@ -42,6 +42,38 @@ from podfit.apiserver.request.protobuf.wire import (
     pointer,
 )
 from podfit.core.quantity import Quantity
+
+Numbers: TypeAlias = Mapping[str, int]
+
+
+@cache
+def published() -> Mapping[tuple[str, str], Numbers]:
+    """Field numbers by name in JSON, by section and message."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    section = ""
+    for line in _lines(files(__package__).joinpath("numbers.txt").read_text()):
+        if line.startswith("["):
+            section = line.strip("[]")
+            continue
+        name, _, fields = line.partition(":")
+        pairs = (part.rpartition("=") for part in fields.split())
+        found[section, name] = {field: int(number) for field, _, number in pairs}
+    return found
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Without comments and empty lines, an entry with the lines that continue it as one."""
+    entry = ""
+    for line in text.splitlines():
+        if line.startswith(" "):
+            entry += line
+            continue
+        if entry:
+            yield entry
+        entry = "" if line.startswith("#") else line
+    if entry:
+        yield entry
+
 
 _PACKAGE = "podfit.api."
 _OTHERS = (Binding, Eviction, Scale, TokenRequest)
