@@ -13,6 +13,7 @@ from podfit.core.quantity import Quantity
 from podfit.decide.node import events as on
 from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Admitted, Rejected, Unsaved
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.format import load
 from support.allocating import Allocating
 from support.placed import placed
@@ -337,6 +338,23 @@ async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocati
         await asyncio.sleep(0)
     states = [state for number, state in enumerate(seen) if state not in seen[:number]]
     assert states == [("500m", [("PodResizePending", 2)]), ("1", [("PodResizeInProgress", 3)])]
+
+
+@pytest.mark.row("R-146")
+async def test_what_is_actuated_while_a_step_is_saved_is_not_lost(node: Allocating) -> None:
+    """Whoever actuates does not wait for a step of another pod, and the next sync knows of it all the same."""
+    web, hog = make("web", "500m"), make("hog", "1")
+    await node.start(web, hog)
+    new = await node.wants(web, c1=needs({"cpu": "1"}))
+    resources = PodResources({"c1": new.spec.containers[0].resources}, needs())
+    deciding = asyncio.create_task(node.wants(hog, c1=needs({"cpu": "2"})))
+    await asyncio.sleep(0)
+    assert node.cpu(hog) == 1000, "the step is being saved"
+    await asyncio.gather(node.actuated.put({"web": resources}), deciding)
+    assert node.cpu(hog) == 2000
+    look = await node.manager.begin_sync(lambda: new, ["c1"])
+    assert look.conditions == ()
+    assert node.events[-1].startswith("web Normal ResizeCompleted")
 
 
 @pytest.mark.row("R-172")
