@@ -22,10 +22,9 @@ demo: venv node ## resize running containers in place, narrated (root)
 
 # Lint goes beside the installation of packages, the tests beside each other (scripts/test.py). With arguments all is one run.
 test: dev ## every check; ends with a line for each session of pytest
-	@$(MAKE) --no-print-directory -j4 --output-sync $(LINT) machine
+	@$(MAKE) --no-print-directory -j5 --output-sync $(LINT) timings machine
 ifeq ($(PYTEST_ARGS),)
 	@$(BIN)/python scripts/test.py
-	@$(BIN)/python bench/check.py
 else
 	$(BIN)/pytest $(PYTEST_ARGS)
 endif
