@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -24,8 +26,10 @@ from podfit.net.guard import answer
 from podfit.net.inline_executor import InlineExecutor
 from podfit.net.system import SystemRandom
 from podfit.net.wire import Identity, Request, Response
-from podfit.store.memory import memory_store
-from podfit.store.protocol import Store
+from podfit.store.log import Loaded
+from podfit.store.logged import LoggedStore
+from podfit.store.memory import MemoryLog
+from podfit.store.protocol import Change, Store
 from support.clock import FakeClock
 
 ADMIN = Identity("admin", ("system:masters",))
@@ -75,6 +79,19 @@ class Server:
         return Client(Local(self.api.handler, identity))
 
 
+@lru_cache(maxsize=4)
+def _bootstrapped(now: datetime) -> list[Change]:
+    """What a server writes in its first start at this time, kept from the first that did: two thirds of a start."""
+    return []
+
+
+def _new_store(log: MemoryLog, begun: list[Change]) -> LoggedStore:
+    """With this history."""
+    log.append(begun)
+    revision = begun[-1].record.mod_revision if begun else 1
+    return LoggedStore(log, Loaded([change.record for change in begun], revision, compacted=0), InlineExecutor)
+
+
 @asynccontextmanager
 async def running_server(
     directory: Path,
@@ -90,11 +107,16 @@ async def running_server(
     random: Random | None = None,
     own_nodes: bool = False,
 ) -> AsyncIterator[Server]:
-    """On an empty store, or on `store` as it is."""
-    empty, store = store is None, store or memory_store(InlineExecutor)
+    """On an empty store, or on `store` as it is. Where nothing about the server is special, the store has what an
+    earlier one of this process wrote in its start."""
+    clock = clock or FakeClock()
+    plain = isinstance(clock, FakeClock) and gates is None and random is None and legacy is OFF and not own_nodes
+    begun = _bootstrapped(clock.now()) if plain else []
+    log, empty = MemoryLog(), store is None
+    store = store or _new_store(log, begun)
     context = Context(
         store,
-        clock or FakeClock(),
+        clock,
         gates or FeatureGates(),
         kubelet or (lambda _: None),
         legacy,
@@ -105,6 +127,8 @@ async def running_server(
     )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()
+    if empty and plain and not begun:
+        begun += log.changes("", 0, store.revision, store.revision)
     server = Server(api, Client(Local(api.handler, ADMIN)), context)
     if empty:
         await server.account("default", certificate=certificate)
