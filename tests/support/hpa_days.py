@@ -245,7 +245,7 @@ class Day:
     def _used(self, load: int) -> dict[str, int]:
         """The load is shared by the pods that are ready."""
         ready = [pod for pod in self.pods.values() if self._ready(pod)]
-        return {pod.name: load // len(ready) for pod in ready}
+        return {pod.name: -(-load // len(ready)) for pod in ready}
 
     def _horizontal(self, load: int) -> None:
         samples = {name: Sample(used, self.now, PASS) for name, used in self._used(load).items()}

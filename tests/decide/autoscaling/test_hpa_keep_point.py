@@ -72,6 +72,12 @@ def test_hpa_adds_replicas_where_it_did(request_: int) -> None:
     assert to_dict(autoscaler.spec) == to_dict(hpa().spec)
 
 
+def test_hpa_adds_replicas_before_pods_use_more_than_they_request() -> None:
+    """At 84m the target is 95 %, and the tolerance would reach to 104 %."""
+    assert wanted(hpa(anchor=anchored()), 84, 84)[0] == 4
+    assert wanted(hpa(anchor=anchored()), 84, 86)[0] == 5
+
+
 def test_hpa_target_stays_between_40_and_95_percent() -> None:
     assert [Anchor(80, 100).at(request) for request in (50, 84, 100, 200, 800)] == [95, 95, 80, 40, 40]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.average_value import mean_request
-from podfit.decide.autoscaling.horizontal.model import Settings, Unmeasured
+from podfit.decide.autoscaling.horizontal.model import Settings, Tolerance, Unmeasured
 from podfit.decide.autoscaling.horizontal.vertical import shares
 
 SCALE, KEEP_POINT = "podfit.dev/scale", "keep-point"
@@ -80,6 +80,14 @@ def effective(
         found.append(_with_percent(metric, anchor.at(request)))
     text = msgspec.json.encode(known).decode() if known != before else ""
     return tuple(found), text if len(text) <= _MOST_BYTES else ""
+
+
+def within_the_request(autoscaler: HorizontalPodAutoscaler, metric: MetricSpec, usual: Tolerance) -> Tolerance:
+    """Of a target that was moved: replicas are added before pods use more than they request."""
+    percent = _percent(metric)
+    if not keeps_point(autoscaler) or not percent:
+        return usual
+    return Tolerance(min(usual.up, max(100 / percent - 1, 0.0)), usual.down)
 
 
 def name_of(metric: MetricSpec) -> str:

@@ -30,7 +30,7 @@ from podfit.decide.autoscaling.horizontal.conditions import (
     with_condition,
     without_condition,
 )
-from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, keeps_point
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, keeps_point, within_the_request
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
 from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
@@ -284,7 +284,10 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     )
     namespace = view.autoscaler.metadata.namespace
     metrics, anchor = effective(view.autoscaler, view.pods, view.settings)
-    found = [compute(metric, target, reading, namespace) for metric, reading in zip(metrics, readings, strict=True)]
+    found = [
+        compute(metric, _at_metric(view, target, metric), reading, namespace)
+        for metric, reading in zip(metrics, readings, strict=True)
+    ]
     failing = [result for result in found if isinstance(result, Failure)]
     if not view.settings.upstream_compatible:
         found, memory = with_last_good(metrics, readings, found, plan.memory, target, namespace)
@@ -313,6 +316,12 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     message = f"the HPA was able to successfully calculate a replica count from {best.name}{notes(found)}"
     status = with_condition(plan.status, ACTIVE, TRUE, "ValidMetricFound", message, now)
     return _limited(replace(plan, status=status, error=error), best, now)
+
+
+def _at_metric(view: View, target: Target, metric: MetricSpec) -> Target:
+    if view.settings.upstream_compatible:
+        return target
+    return replace(target, tolerance=within_the_request(view.autoscaler, metric, target.tolerance))
 
 
 def _limited(plan: Plan, best: Computed, now: float) -> Plan:
