@@ -1,5 +1,7 @@
 """What is remembered of values by their encoding never shows: the outcome is what the rule says, always."""
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,7 +13,7 @@ from podfit.api.core.v1.pods.validation.volumes import validate_volumes
 from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume
 from podfit.api.meta import verdict_cache
 from podfit.api.meta.v1.types import LabelSelector
-from podfit.api.meta.verdict_cache import memoized_default, passed
+from podfit.api.meta.verdict_cache import passed
 from podfit.core.fields import FieldError, invalid
 from podfit.core.quantity import Quantity
 
@@ -20,35 +22,46 @@ def labelled(text: str) -> LabelSelector:
     return LabelSelector(match_labels={"app": text})
 
 
-class Counted:
-    """A default that says how often it was asked: `a` becomes `b`, all else stays."""
+def counting(asked: list[LabelSelector]) -> Callable[[LabelSelector, str], list[FieldError]]:
+    """A check that all pass, which says what it was asked about."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    @passed
+    def check(selector: LabelSelector, _path: str) -> list[FieldError]:
+        asked.append(selector)
+        return []
 
-    def __call__(self, selector: LabelSelector) -> LabelSelector:
-        self.asked += 1
-        return labelled("b") if selector == labelled("a") else selector
-
-
-def test_a_default_is_worked_out_once_for_values_that_are_alike() -> None:
-    rule = Counted()
-    default = memoized_default(rule)
-    for _ in range(3):
-        assert default(labelled("a")) == labelled("b")
-        kept = labelled("c")
-        assert default(kept) is kept
-    assert rule.asked == 2
+    return check
 
 
 def test_memory_is_bounded_by_number_and_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_cache, "MOST", 2)
+    monkeypatch.setattr(verdict_cache, "ALIKE", 1)
     monkeypatch.setattr(verdict_cache, "LONGEST", 100)
-    rule = Counted()
-    default = memoized_default(rule)
-    for text in ("1", "2", "3", "1", "x" * 200, "x" * 200):  # the third begins anew; long ones are not kept
-        default(labelled(text))
-    assert rule.asked == 6
+    asked: list[LabelSelector] = []
+    check = counting(asked)
+    one, two, three, long = map(labelled, ("1", "2", "3", "x" * 200))
+    for value, times in ((one, 1), (two, 2), (one, 2), (two, 2), (three, 3), (one, 4)):  # the third begins anew
+        check(value, "")
+        assert len(asked) == times
+    for times in (5, 6):  # long ones are not kept
+        check(long, "")
+        assert len(asked) == times
+
+
+def test_a_check_is_passed_by_what_is_equal_to_one_of_the_last_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict_cache, "ALIKE", 2)
+    asked = []
+
+    @passed
+    def check(selector: LabelSelector, path: str) -> list[FieldError]:
+        asked.append(selector)
+        return []
+
+    for text in ("1", "2", "3"):
+        check(labelled(text), "")
+    for text, times in (("3", 3), ("2", 3), ("1", 4)):
+        check(labelled(text), "")
+        assert len(asked) == times
 
 
 def test_what_is_wrong_is_said_anew_with_its_path() -> None:

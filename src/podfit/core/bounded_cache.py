@@ -6,9 +6,10 @@
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, TypeVar, TypeVarTuple, cast
+from typing import Any, Protocol, TypeVar, TypeVarTuple, cast
 
 T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 Text = TypeVar("Text", str, bytes)
 ENTRY = 200
@@ -44,28 +45,43 @@ def cached_where_short(entries: int, *, longest: int) -> Callable[[Callable[[Tex
     return decorate
 
 
+class Kept(Protocol[*Ts, R_co]):
+    """A function whose results are kept."""
+
+    def __call__(self, *args: *Ts) -> R_co:
+        """The result that is kept, or else a new one."""
+
+    def remember(self, result: Any, *args: *Ts) -> None:
+        """Keep a result that is known without the function."""
+
+
 def cached_within(
     total: int, *, weigh: Callable[[Any], int] | None = None
-) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
+) -> Callable[[Callable[[*Ts], T]], Kept[*Ts, T]]:
     """The results of the calls asked for last, as long as their weights are no more than `total` together. A result
     weighs what `weigh` says, or as much as the arguments are long; of more than half of the total it is not kept.
 
     Once the results that were asked for weigh half of the total, those that nobody has asked for since are forgotten.
     So to look one up is to look it up: nothing is put in order."""
 
-    def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
+    def decorate(function: Callable[[*Ts], T]) -> Kept[*Ts, T]:
         recent: dict[tuple[*Ts], tuple[T, int]] = {}
         earlier: dict[tuple[*Ts], tuple[T, int]] = {}
         size = 0  # of the recent ones; an entry that two threads make at once is counted twice
 
         @wraps(function)
         def call(*args: *Ts) -> T:
-            nonlocal recent, earlier, size
             if (found := recent.get(args)) is not None:
                 return found[0]
             if (found := earlier.get(args)) is None:
-                result = function(*args)
-                found = result, (length(*args) if weigh is None else weigh(result)) + ENTRY
+                return keep(function(*args), args)
+            return put(found, args)
+
+        def keep(result: T, args: tuple[*Ts]) -> T:
+            return put((result, (length(*args) if weigh is None else weigh(result)) + ENTRY), args)
+
+        def put(found: tuple[T, int], args: tuple[*Ts]) -> T:
+            nonlocal recent, earlier, size
             result, weight = found
             if weight > total // 2:
                 return result
@@ -75,7 +91,11 @@ def cached_within(
             size += weight
             return result
 
-        return call
+        def remember(result: T, *args: *Ts) -> None:
+            keep(result, args)
+
+        call.remember = remember  # type: ignore[attr-defined]
+        return cast(Kept[*Ts, T], call)
 
     return decorate
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.meta.alike import may_hold_amounts
 from podfit.api.meta.base import Object
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.structural.custom import is_custom
@@ -122,6 +123,22 @@ def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
 _decoded, _large = cached_within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
 
 
+def remember(info: ResourceInfo, record: Record, obj: Any) -> None:
+    """What was changed need not be decoded: the next who reads it gets the object, and with it parts that were judged.
+    Of what is new, much is never changed, and to keep it would cost more than it saves.
+
+    Not of kinds with amounts, of which sums may have another form than their text, but of pods, in which amounts are as
+    they were sent; nor of custom resources, which are documents that a client wrote.
+    """
+    if len(record.value) > SMALL or is_custom(info.type):
+        return
+    if may_hold_amounts(info.type) and (not isinstance(obj, Pod) or obj.spec.resources is not None):
+        return
+    written = replace(obj, metadata=replace(obj.metadata, resource_version=str(record.mod_revision)))
+    codec.share(unended(info, record), written)
+    _decoded.remember(written, info, record.value, record.mod_revision)
+
+
 def most_stored(kind: type[Object]) -> int:
     """How many values an object of the kind may have in the store."""
     if is_custom(kind) or kind is CustomResourceDefinition:
@@ -193,11 +210,13 @@ class Stored(Generic[T]):
             where = key(self._info, meta.namespace, meta.name)
             freeing = freeing or bool(meta.deletion_timestamp)
             encoding = self._encoded(obj)
-            return await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
+            record = await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
         except CompanionConflict:
             raise _superseded() from None
         except RevisionConflict as error:
             raise self._changed(meta.name, error) from None
+        remember(self._info, record, obj)
+        return record
 
     async def delete(self, namespace: str, name: str, *, expected: int) -> Record:
         try:

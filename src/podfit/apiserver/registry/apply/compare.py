@@ -30,11 +30,12 @@ def changed(before: Any, after: Any, shape: Shape) -> Tree:
 
 def compared(before: Any, after: Any, shape: Shape) -> tuple[Tree, bool]:
     """What `after` has that `before` has not or has otherwise, and whether anything that was there is gone."""
-    tree, gone = _compared(before, after, shape)
+    tree, gone = part_compared(before, after, shape)
     return tree or {}, gone
 
 
-def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
+def part_compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
+    """As `compared`, of a part: None where nothing came or changed, as an empty set is the part itself."""
     if before == after:
         return None, False
     kind = struct_of(shape) if isinstance(before, dict) and isinstance(after, dict) else None
@@ -48,10 +49,10 @@ def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]
     gone = any(name not in inside for name in known)
     for name, (value, inner) in inside.items():
         if name in known:
-            found, without = _compared(known[name][0], value, inner)
+            found, without = part_compared(known[name][0], value, inner)
             gone = gone or without
         else:
-            found = _added(value, inner) if isinstance(value, CONTAINERS) else {}
+            found = added(value, inner) if isinstance(value, CONTAINERS) else {}
         if found is not None:
             tree[name] = found
     return tree or None, gone
@@ -67,18 +68,18 @@ def _members_compared(before: Document, after: Document, kind: Kind) -> tuple[Tr
         if name in before:
             known_value = before[name]
             if divided or isinstance(known_value, CONTAINERS):
-                found, without = _compared(known_value, value, known.get(name))
+                found, without = part_compared(known_value, value, known.get(name))
                 gone = gone or without
             else:
                 found = {} if value != known_value else None
         else:
-            found = _added(value, known.get(name)) if divided else {}
+            found = added(value, known.get(name)) if divided else {}
         if found is not None:
             tree[f"f:{name}"] = found
     return tree or None, gone
 
 
-def _added(value: Any, shape: Shape) -> Tree:
+def added(value: Any, shape: Shape) -> Tree:
     """What is new with a value that was not there before."""
     if not value:
         return {}
@@ -87,13 +88,13 @@ def _added(value: Any, shape: Shape) -> Tree:
     if kind is not None:
         known = members(kind)
         for member, part in value.items():
-            tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, CONTAINERS) else {}
+            tree[f"f:{member}"] = added(part, known.get(member)) if isinstance(part, CONTAINERS) else {}
         return tree
     inside = parts(value, shape)
     if not inside:
         return {}
     for name, (part, inner) in inside.items():
-        tree[name] = _added(part, inner) if isinstance(part, CONTAINERS) else {}
+        tree[name] = added(part, inner) if isinstance(part, CONTAINERS) else {}
     return tree
 
 

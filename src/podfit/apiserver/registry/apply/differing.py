@@ -1,4 +1,4 @@
-"""Two versions of an object without what is the same in both, so that only the rest becomes documents to compare.
+"""What a write changes, from two versions of an object; only what differs in them becomes documents.
 
 A write changes a few fields of an object with a hundred. Structs say quicker than documents what is equal: the same
 value is the same object, and equal values of most kinds are told in C. Quantities are compared as they are written:
@@ -6,27 +6,107 @@ value is the same object, and equal values of most kinds are told in C. Quantiti
 """
 
 from collections.abc import Hashable
-from functools import cache, lru_cache
-from typing import Any, ForwardRef, NamedTuple, TypeAlias, TypeVar, cast, get_args
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
+import msgspec
 from msgspec.structs import astuple, replace
 
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.meta import codec
+from podfit.api.meta.alike import may_hold_amounts, written_otherwise
 from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import is_custom
-from podfit.core.quantity import Quantity
+from podfit.apiserver.registry.apply.compare import added, part_compared
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, item_name, struct_of
+from podfit.apiserver.registry.apply.sets import Tree
 
 S = TypeVar("S", bound=Struct)
 Items: TypeAlias = tuple[Any, ...]
 
 
+WRITTEN = ((PodSpec, "containers"),)
+"""Upstream writes the containers of a pod, or of a template, even when there are none."""
+
+
 class _Part(NamedTuple):
-    """A member: which of its items' attributes tell them apart, if any do, and whether amounts are inside."""
+    """A member: which of its items' attributes tell them apart, if any do, whether amounts are inside, and what it
+    holds, or what makes it, where it is not written. A custom resource has no schema of its members here."""
 
     attribute: str
     keys: tuple[str, ...]
     amounts: bool
+    name: str
+    schema: Member | None
+    unwritten: Any
+    factory: Any
+
+    def writes(self, value: object) -> bool:
+        """As the encoder decides it: what is the default itself is left out, and an empty dict where one is made."""
+        if self.factory is dict:
+            return bool(value)
+        return value is not self.unwritten
+
+
+def changes(old: S, new: S) -> tuple[Tree, bool]:
+    """As `compared` says it of their documents: what `new` has that `old` has not or has otherwise, and whether
+    anything that was there is gone. Not for custom resources, whose contents are documents."""
+    tree, gone = _changes(old, new)
+    return tree or {}, gone
+
+
+def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
+    tree: Tree = {}
+    gone = False
+    declared = _parts(cast(Hashable, type(old)))
+    for part, before, after in zip(declared, astuple(old), astuple(new), strict=True):
+        if before is after or (before == after and not (part.amounts and written_otherwise(before, after))):
+            continue
+        if not part.writes(after):
+            gone = gone or part.writes(before)
+            continue
+        if part.writes(before):
+            changed, lost = _member_changes(part, before, after)
+            gone = gone or lost
+        else:
+            document = codec.document_of(after)
+            changed = added(document, part.schema) if isinstance(document, CONTAINERS) else {}
+        if changed is not None:
+            tree[f"f:{part.name}"] = changed
+    return tree or None, gone
+
+
+def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, bool]:
+    if isinstance(before, Struct) and isinstance(after, Struct) and struct_of(part.schema) is not None:
+        return _changes(before, after)
+    if part.keys and _alike(before, after, part.keys):
+        return _item_changes(part, before, after)
+    one, other = codec.document_of(before), codec.document_of(after)
+    if isinstance(one, CONTAINERS) or isinstance(other, CONTAINERS):
+        return part_compared(one, other, part.schema)
+    return ({} if one != other else None), False
+
+
+def _item_changes(part: _Part, before: Items, after: Items) -> tuple[Tree | None, bool]:
+    """Of lists whose items are the same ones."""
+    tree: Tree = {}
+    gone = False
+    assert part.schema is not None
+    for mine, other in zip(before, after, strict=True):
+        if mine is other or (mine == other and not written_otherwise(mine, other)):
+            continue
+        if struct_of(part.schema.item) is None:
+            changed: Tree | None = {}
+        else:
+            changed, lost = _changes(mine, other)
+            gone = gone or lost
+        if changed is not None:
+            named = zip(part.schema.listing.keys, part.keys, strict=True)
+            keys = {name: value for name, key in named if (value := getattr(mine, key))}  # an empty one is not written
+            tree[item_name(keys, part.schema)] = changed
+    return tree or None, gone
 
 
 def differing(old: S, new: S) -> tuple[S, S]:
@@ -34,8 +114,9 @@ def differing(old: S, new: S) -> tuple[S, S]:
     left: Document = {}
     right: Document = {}
     declared = _parts(cast(Hashable, type(old)))
-    for (name, keys, amounts), before, after in zip(declared, astuple(old), astuple(new), strict=True):
-        if before is after or (before == after and not (amounts and _written_otherwise(before, after))):
+    for part, before, after in zip(declared, astuple(old), astuple(new), strict=True):
+        name, keys, amounts = part.attribute, part.keys, part.amounts
+        if before is after or (before == after and not (amounts and written_otherwise(before, after))):
             continue
         if isinstance(before, Struct) and isinstance(after, Struct):
             before, after = differing(before, after)
@@ -51,7 +132,7 @@ def _items(before: Items, after: Items, keys: tuple[str, ...]) -> tuple[Items, I
     left: list[Any] = []
     right: list[Any] = []
     for mine, other in zip(before, after, strict=True):
-        if mine is other or (mine == other and not _written_otherwise(mine, other)):
+        if mine is other or (mine == other and not written_otherwise(mine, other)):
             continue
         named = {key: getattr(mine, key) for key in keys}
         one, two = differing(mine, other)
@@ -60,38 +141,29 @@ def _items(before: Items, after: Items, keys: tuple[str, ...]) -> tuple[Items, I
     return tuple(left), tuple(right)
 
 
-def _alike(before: Items, after: Items, keys: tuple[str, ...]) -> bool:
+def _alike(before: Items | None, after: Items | None, keys: tuple[str, ...]) -> bool:
     """Whether both are the same items in the same order, each with keys of its own."""
-    if len(before) != len(after):
+    if before is None or after is None or len(before) != len(after):
         return False
     names = [tuple([getattr(item, key) for key in keys]) for item in before]
     return names == [tuple([getattr(item, key) for key in keys]) for item in after] and len(set(names)) == len(names)
 
 
-def _written_otherwise(before: Any, after: Any) -> bool:
-    """Whether amounts that are equal are written in two ways."""
-    if before is after:
-        return False
-    if isinstance(before, Quantity):
-        return before.format is not after.format
-    if isinstance(before, dict):
-        return any(_written_otherwise(value, after[name]) for name, value in before.items())
-    if isinstance(before, tuple):
-        return any(_written_otherwise(one, other) for one, other in zip(before, after, strict=True))
-    if isinstance(before, Struct):
-        inside = [part.attribute for part in _parts(cast(Hashable, type(before))) if part.amounts]
-        return any(_written_otherwise(getattr(before, field), getattr(after, field)) for field in inside)
-    return False
-
-
 @lru_cache(maxsize=1024)  # declared kinds come and go
 def _parts(kind: type[Struct]) -> tuple[_Part, ...]:
     """Of a custom resource only the whole members."""
-    if is_custom(kind):
-        return tuple(_Part(name, (), False) for name in kind.__struct_fields__)
-    known = {member.attribute: member for member in members(kind).values()}
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    known = {} if is_custom(kind) else {member.attribute: (name, member) for name, member in members(kind).items()}
     hints = {name: hint for base in kind.__mro__ for name, hint in vars(base).get("__annotations__", {}).items()}
-    return tuple(_Part(name, _keys(known[name]), _amounts(hints[name])) for name in kind.__struct_fields__)
+    parts = []
+    for attribute in kind.__struct_fields__:
+        name, member = known.get(attribute, (attribute, None))
+        field = fields[attribute]
+        keys = _keys(member) if member is not None else ()
+        amounts = bool(known) and may_hold_amounts(hints[attribute])
+        unwritten = None if (kind, attribute) in WRITTEN else field.default
+        parts.append(_Part(attribute, keys, amounts, name, member, unwritten, field.default_factory))
+    return tuple(parts)
 
 
 def _keys(member: Member) -> tuple[str, ...]:
@@ -100,16 +172,3 @@ def _keys(member: Member) -> tuple[str, ...]:
         return ()
     inside = members(member.item)
     return tuple(inside[name].attribute for name in member.listing.keys)
-
-
-@cache
-def _holds_amounts(kind: type[Struct]) -> bool:
-    """As the annotations say it, unevaluated: most kinds of an object are asked for at its first write."""
-    return any(_amounts(hint) for base in kind.__mro__ for hint in vars(base).get("__annotations__", {}).values())
-
-
-def _amounts(hint: object) -> bool:
-    """Whether such a value holds a quantity, or a kind that is not known yet."""
-    if isinstance(hint, type) and issubclass(hint, Struct):
-        return _holds_amounts(hint)
-    return hint is Quantity or isinstance(hint, str | ForwardRef) or any(map(_amounts, get_args(hint)))

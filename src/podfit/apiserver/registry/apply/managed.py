@@ -9,18 +9,19 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta import codec
+from podfit.api.meta.alike import Recent
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.member import Kind
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import members
 from podfit.api.meta.v1.types import ManagedFieldsEntry
+from podfit.api.structural.custom import is_custom
 from podfit.apiserver.registry.apply.compare import changed, compared, surviving
-from podfit.apiserver.registry.apply.differing import differing
+from podfit.apiserver.registry.apply.differing import changes, differing
 from podfit.apiserver.registry.apply.sets import (
     Tree,
     contains,
@@ -40,6 +41,7 @@ UPDATE, APPLY = "Update", "Apply"
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
 LONGEST_KEPT = 4096
+MOST_RECENT = 4  # of each kind
 _FIELDS = "FieldsV1"
 _UNTRACKED = ("f:apiVersion", "f:kind")
 _UNTRACKED_META = (
@@ -81,9 +83,12 @@ def tracked(
         return _managed_by(new, in_order(_settled(given(entries) or (), created, writer)))
     if not entries:
         return new
-    before, after = _apart(old, new)
-    written, lost = compared(before, after, info.type)
+    if is_custom(info.type):
+        written, lost = compared(*_apart(old, new), info.type)
+    else:
+        written, lost = changes(*_unmanaged(old, new))
     if lost:
+        before, after = _apart(old, new)
         entries = tuple(
             replace(entry, fields_v1=surviving(entry.fields_v1 or {}, before, after, info.type)) for entry in entries
         )
@@ -148,23 +153,40 @@ def given(entries: Entries) -> Entries | None:
 
 def _fields_of_new(info: ResourceInfo, new: Object) -> Tree:
     """What the client that makes an object owns of it: not its name, and not the status, which is not the client's."""
-    anonymous = replace(new.metadata, name="", namespace="", uid="", creation_timestamp=None)
-    text = codec.encode(replace(new, metadata=anonymous))
-    return (_written_of if len(text) <= LONGEST_KEPT else _written_of.__wrapped__)(info, text)
+    meta = replace(new.metadata, name="", namespace="", uid="", creation_timestamp=None)
+    anonymous = replace(new, metadata=meta)
+    if is_custom(info.type):
+        return _of_new(info, everything(info, codec.to_dict(anonymous)))
+    recent = _recent(info)
+    if (found := recent.find(anonymous)) is not None:
+        return found[1]
+    tree = _of_new(info, tracked_part(changes(info.type(), anonymous)[0]))
+    if len(codec.encode(anonymous)) <= LONGEST_KEPT:
+        recent.keep(anonymous, tree)
+    return tree
 
 
-@lru_cache(maxsize=256)  # of at most LONGEST_KEPT bytes each
-def _written_of(info: ResourceInfo, text: bytes) -> Tree:
-    """Kept by what is written, as pods of one template differ in their names alone. Nobody changes a tree."""
-    written = tracked_part(changed(_blank(info), msgspec.json.decode(text), info.type))
+def _of_new(info: ResourceInfo, written: Tree) -> Tree:
     return sorted_tree({name: inner for name, inner in written.items() if name != "f:status" or not info.has_status})
+
+
+@lru_cache(maxsize=256)  # declared kinds come and go
+def _recent(_info: ResourceInfo) -> Recent[Object, Tree]:
+    """The fields of the last new objects: pods of one template differ in their names alone. Nobody changes a tree."""
+    return Recent(MOST_RECENT)  # which fields there are does not depend on how an amount is written
 
 
 def _apart(old: Object, new: Object) -> tuple[Any, Any]:
     """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
-    unmanaged = (replace(version, metadata=replace(version.metadata, managed_fields=())) for version in (old, new))
-    before, after = map(codec.to_dict, differing(*unmanaged))
+    before, after = map(codec.to_dict, differing(*_unmanaged(old, new)))
     return before, after
+
+
+def _unmanaged(old: Object, new: Object) -> tuple[Object, Object]:
+    if old.metadata.managed_fields is new.metadata.managed_fields:
+        return old, new
+    one, other = (replace(version, metadata=replace(version.metadata, managed_fields=())) for version in (old, new))
+    return one, other
 
 
 @lru_cache(maxsize=1024)  # declared kinds come and go

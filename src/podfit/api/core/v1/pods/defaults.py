@@ -19,7 +19,6 @@ from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec, PodStatus
 from podfit.api.core.v1.pods.volume_defaults import default_volume, field_ref, pull_policy
 from podfit.api.meta.defaulting import change, completed, fill, inside, rounded
-from podfit.api.meta.verdict_cache import memoized_default
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable
@@ -43,7 +42,6 @@ def default_template(template: PodTemplateSpec) -> PodTemplateSpec:
     return inside(template, spec=default_template_spec)
 
 
-@memoized_default
 def default_template_spec(spec: PodSpec) -> PodSpec:
     """Of a pod to be: what follows from the others of its fields is left to the pod's own creation."""
     account = spec.service_account_name or spec.service_account

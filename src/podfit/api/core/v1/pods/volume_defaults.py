@@ -30,7 +30,6 @@ from podfit.api.core.v1.storage_sources import (
     ScaleIOVolumeSource,
 )
 from podfit.api.meta.defaulting import change, fill, inside, rounded
-from podfit.api.meta.verdict_cache import memoized_default
 from podfit.core.quantity import ZERO
 
 _FILE_MODE = 0o644
@@ -77,7 +76,6 @@ def field_ref(ref: ObjectFieldSelector) -> ObjectFieldSelector:
     return fill(ref, api_version="v1")
 
 
-@memoized_default
 def default_volume(volume: Volume) -> Volume:
     if change(volume, name="") == _NO_SOURCE:
         return change(volume, empty_dir=EmptyDirVolumeSource())
