@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.cgroup.container_resources import Machine, effective
+from podfit.decide.node.drive import at_once, drive
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.lifecycle import effects as do
@@ -71,6 +72,7 @@ class LifeWorld:
         self.resized: dict[int, str] = {}
         """The error, if any, of each resize that had something to do, by its place among the effects."""
         self.killed_at: int | None = None
+        self._first = 0  # of the effects of this turn
         self.wakes: do.WakeUp | None = None
         self.due = True
         self.life = self._begin()
@@ -79,23 +81,24 @@ class LifeWorld:
 
     def turn(self) -> list[Effect]:
         """What was carried out in it."""
-        self.due, first = False, len(self.effects)
-        event: on.Event = on.TurnBegan(self.status)
-        for _ in range(MOST_EFFECTS):
-            self.life, effects = step(self.life, event, at=self._moment())
-            event = on.CarriedOut()
-            for effect in effects:
-                self._note(effect)
-                if isinstance(effect, do.WakeUp):
-                    self.wakes = effect
-                    return self.effects[first:]
-                try:
-                    event = self._carry_out(effect) or event
-                except _Broken as error:
-                    event = on.TurnFailed(str(error), sandbox=isinstance(effect, do.RunSandbox))
-                    break
-                self._may_be_killed()
-        raise AssertionError("the turn has no end")
+        self.due, self._first = False, len(self.effects)
+        try:
+            at_once(drive(self, self, on.TurnBegan(self.status)))
+        except _Broken as error:
+            sandbox = isinstance(self.effects[-1], do.RunSandbox)
+            at_once(drive(self, self, on.TurnFailed(str(error), sandbox=sandbox)))
+        return self.effects[self._first :]
+
+    async def take(self, event: on.Event) -> tuple[Effect, ...]:
+        self.life, effects = step(self.life, event, at=self._moment())
+        return effects
+
+    async def carry_out(self, effect: Effect) -> tuple[on.Event, ...]:
+        self._note(effect)
+        assert len(self.effects) - self._first < MOST_EFFECTS, "the turn has no end"
+        answer = self._carry_out(effect)
+        self._may_be_killed()
+        return () if answer is None else (answer,)
 
     def settle(self, seconds: float = 60.0, turns: int = 200) -> None:
         """Turns, and time that passes between them, until none is due within so many seconds but the usual one."""
@@ -184,6 +187,10 @@ class LifeWorld:
 
     def _carry_out(self, effect: Effect) -> on.Event | None:  # noqa: C901  (a list of effects)
         match effect:
+            case do.WakeUp():
+                self.wakes = effect
+            case do.Continue():
+                return on.CarriedOut()
             case do.Look():
                 self._may_fail("list")
                 return on.Looked(self._facts())

@@ -1,6 +1,6 @@
 """The pod worker: one task for each pod, which feeds its machine (`decide.pod.lifecycle`) and decides nothing.
 
-    update, wake ──▶ dirty ──▶ turn: step ⇄ PodWorld.carry_out ──▶ wait for the next reason, or for a timer
+    update, wake ──▶ dirty ──▶ turn: drive(machine, world) ──▶ wait for the next reason, or for a timer
                                  ▲ interrupted when the pod is to end, or to end sooner
 
 However often a pod is woken during a turn, one turn follows.
@@ -17,16 +17,17 @@ from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.randomness import fraction
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
+from podfit.decide.node.drive import drive
 from podfit.decide.pod.lifecycle.backoff import RETRY_SECONDS
-from podfit.decide.pod.lifecycle.effects import Interrupt, RunSandbox, TakeTurn, WakeUp, WriteStatus
+from podfit.decide.pod.lifecycle.effects import Effect, Interrupt, RunSandbox, TakeTurn, WakeUp, WriteStatus
 from podfit.decide.pod.lifecycle.events import (
-    CarriedOut,
     EndWanted,
     Event,
     ObjectGone,
     Outside,
     PodChanged,
     Rejected,
+    TurnBegan,
     TurnFailed,
 )
 from podfit.decide.pod.lifecycle.facts import Failure, PodFacts
@@ -184,36 +185,34 @@ class PodWorker:
         if self._life.ending:
             self._forget_early()
         early, self._early = self._early, None
-        event: Event = self._world.began(early)
         try:
-            while True:
-                event, wait = await self._do(event)
-                if wait is not None:
-                    break
+            failure = await self._driven(self._world.began(early))
         except Exception:
             log.exception("pod turn failed pod=%s", labels.ref(self.pod))
             return self._context.jittered(RETRY_SECONDS)
-        seconds = self._seconds(wait)
-        if isinstance(event, TurnFailed):
+        seconds = self._seconds(self._world.wait)
+        if failure is not None:
             text = "pod turn failed pod=%s retry_seconds=%.1f error=%s"
-            log.warning(text, labels.ref(self.pod), seconds, event.error)
+            log.warning(text, labels.ref(self.pod), seconds, failure.error)
         return seconds
 
-    async def _do(self, event: Event) -> tuple[Event, WakeUp | None]:
-        """One step of the machine, carried out: the next event, or that the turn is over."""
+    async def _driven(self, began: TurnBegan) -> TurnFailed | None:
+        """Until the machine wants no more of this turn."""
+        try:
+            await drive(self, self._world, began)
+        except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
+            outage, sandbox = isinstance(error, Unavailable), isinstance(self._world.doing, RunSandbox)
+            failure = TurnFailed(str(error), outage=outage, sandbox=sandbox)
+            await drive(self, self._world, failure)
+            return failure
+        return None
+
+    async def take(self, event: Event) -> tuple[Effect, ...]:
+        """One step of the machine."""
         self._life, effects = step(self._life, event, at=self._moment())
         if self._life.ending:
             self._context.event_delay.end(self.pod.metadata.uid)
-        answer: Event | None = None
-        for effect in effects:
-            if isinstance(effect, WakeUp):
-                return event, effect
-            try:
-                answer = await self._world.carry_out(effect)
-            except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
-                outage, sandbox = isinstance(error, Unavailable), isinstance(effect, RunSandbox)
-                return TurnFailed(str(error), outage=outage, sandbox=sandbox), None
-        return answer or CarriedOut(), None
+        return effects
 
     def _moment(self) -> Moment:
         return Moment(self._context.clock.now(), self._context.clock.monotonic())

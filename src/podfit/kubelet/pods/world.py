@@ -47,6 +47,10 @@ class PodWorld:
         self._context, self._life = context, life
         self._uid = life().pod.metadata.uid
         self._volumes: Paths = {}
+        self.doing: Effect = do.WakeUp()
+        """What was begun last."""
+        self.wait = do.WakeUp()
+        """How the last turn ended."""
         self._looking: Awaitable[PodFacts] | None = None
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
         self._unchanged = Unchanged(context, writer, life)
@@ -75,12 +79,21 @@ class PodWorld:
             self._context.metrics.start.observe(self._context.clock.monotonic() - self._first_seen)
             self._first_seen = None
 
-    async def carry_out(self, effect: Effect) -> Event | None:  # noqa: C901  (a list of what can be asked)
+    async def carry_out(self, effect: Effect) -> tuple[Event, ...]:
         """The event that answers it, if it has one. Raises CRIError, CgroupError, CheckpointError, ApiError, OSError:
         the turn has failed.
         """
+        self.doing = effect
+        answer = await self._do(effect)
+        return () if answer is None else (answer,)
+
+    async def _do(self, effect: Effect) -> Event | None:  # noqa: C901  (a list of what can be asked)
         context, pod = self._context, self._life().pod
         match effect:
+            case do.WakeUp():
+                self.wait = effect
+            case do.Continue():
+                return on.CarriedOut()
             case do.Look(probes):
                 return await self._look() if probes else on.Looked(await observe(context.runtime, self._uid))
             case do.Gather(facts):

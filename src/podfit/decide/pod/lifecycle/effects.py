@@ -1,7 +1,7 @@
 """What the machine asks for in a pod's life. The kubelet carries effects out in their order.
 
-The last effect of a step may have an answer, which is the next event; where none has, that event is `CarriedOut`.
-`Interrupt` and `TakeTurn` answer what comes from outside a turn; `WakeUp` ends a turn.
+The last effect of a step has an answer, which is the next event, or it is `WakeUp`, which ends the turn. `Interrupt`
+and `TakeTurn` follow from what comes from outside a turn.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,10 @@ class WakeUp(msgspec.Struct, frozen=True):
     exactly: float | None = None
     about: float | None = None
     shortened: float | None = None
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """The effects before it were carried out. Answer: `CarriedOut`."""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -181,6 +185,7 @@ Outside = Interrupt | TakeTurn | WriteStatus
 Effect = (
     Outside
     | WakeUp
+    | Continue
     | Look
     | Gather
     | Reconcile

@@ -28,21 +28,23 @@ def finish(life: PodLife) -> Step:
 
 def stop(life: PodLife) -> Step:
     stops = stop_all(life.pod, life.turn.facts, grace_of(life.pod, life.failure, gone=life.gone))
-    return life, (stops, do.ForgetProbes())
+    return life, (stops, do.ForgetProbes(), do.Continue())
 
 
 def stop_sandboxes(life: PodLife) -> Step:
-    return life, (do.StopSandboxes(_sandboxes(life)),)
+    return life, (do.StopSandboxes(_sandboxes(life)), do.Continue())
 
 
 def clean(life: PodLife) -> Step:
-    return life, (do.RemoveVolumes(), do.RemoveCgroup())
+    return life, (do.RemoveVolumes(), do.RemoveCgroup(), do.Continue())
 
 
 def delete(life: PodLife) -> Step:
     sandboxes = _sandboxes(life)
     removed = (do.StopSandboxes(sandboxes), do.RemoveSandboxes(sandboxes), do.ForgetFiles())
-    return life, removed if life.gone else (do.AwaitWritten(), *removed, do.DeleteObject())
+    if life.gone:
+        return life, (*removed, do.Continue())
+    return life, (do.AwaitWritten(), *removed, do.DeleteObject(), do.Continue())
 
 
 def carried_out(life: PodLife) -> Step:

@@ -50,7 +50,7 @@ class TurnFailed(msgspec.Struct, frozen=True):
 
 
 class CarriedOut(msgspec.Struct, frozen=True):
-    """All effects of the step were, and none of them had an answer."""
+    """All effects of the step were."""
 
 
 class Looked(msgspec.Struct, frozen=True):
