@@ -40,14 +40,14 @@ def test_a_kill_after_every_effect_of_many_lives(figure: Callable[[str, object],
     """Random pods and lives; the kubelet is killed after each effect in turn, and the outcome is that of no kill."""
     kills = 0
 
-    @settings(max_examples=400, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True)
     @given(words=pods(), commands=st.lists(MEANWHILE, max_size=6), end=st.booleans())
     def lives(words: str, commands: list[Command], end: bool) -> None:
         nonlocal kills
         kills += check_kills(words, [*commands, *([("delete", 0, 1)] if end else [])])
 
     lives()
-    figure("lives", 400)
+    figure("lives", 60)
     figure("kills", kills)
 
 

@@ -154,7 +154,8 @@ class PodWorld:
         context, life = self._context, self._life
         running = [container.name for container in facts.running]
         seen = await context.allocation.begin_sync(lambda: life().pod, running)
-        cgroup = context.actuator.cgroups.exists(seen.pod)
+        values = context.actuator.cgroups.values(seen.pod)
+        cgroup = values is not None or context.actuator.cgroups.exists(seen.pod)  # it may be there and not be readable
         if running and not cgroup:
             log.warning("pod cgroup is missing, containers start anew pod=%s", labels.ref(seen.pod))
         return on.Gathered(
@@ -170,7 +171,7 @@ class PodWorld:
                 runtime_name=context.runtime_name,
                 resize_conditions=seen.conditions,
                 actuated=context.actuator.actuated(self._uid) or PodResources(),
-                pod_values=context.actuator.cgroups.values(seen.pod),
+                pod_values=values,
             ),
         )
 
