@@ -32,6 +32,7 @@ CLOCKS = {
     "e2e/test_floods.py": "a figure that it tells",
     "e2e/test_hostile_connections.py": "until when memory has to be given back",
     "e2e/test_java.py": "a figure that it tells",
+    "e2e/test_many_sessions.py": "so long another user asks, and figures that it tells",
     "e2e/test_postgresql.py": "a figure that it tells",
     "e2e/test_scale.py": "figures that it tells",
     "e2e/test_shared_etcd.py": "a figure that it tells",

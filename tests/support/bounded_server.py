@@ -28,6 +28,8 @@ from support.turns import TICK_SECONDS, Turns
 
 RECORD = struct.Struct("<qqdq")
 """The round that was asked for, the round that is measured, the worst turn in seconds, how often was looked."""
+ANSWER, ANSWER_AT = struct.Struct("<qdq"), 8
+"""All but the first, which is the other process's: written back, it would undo what was asked for meanwhile."""
 CLOCK = struct.Struct("<d")  # seconds by which the time of day is set
 SIZE, WHERE, CLOCK_AT = 16 * 1024, 64, 32
 SUSPICIOUS_SECONDS = 0.06
@@ -52,7 +54,7 @@ class Told(Turns):
             self.reset()
             self.say_where("")
         self._looks += 1
-        RECORD.pack_into(self._shared, 0, asked, self._round, self.worst, self._looks)
+        ANSWER.pack_into(self._shared, ANSWER_AT, self._round, self.worst, self._looks)
 
     def say_where(self, text: str) -> None:
         self._shared[WHERE:SIZE] = text.encode()[-(SIZE - WHERE) :].ljust(SIZE - WHERE, b"\0")

@@ -417,7 +417,7 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
     "decide.workload.job.policies:match_success": (Shape("indexes", MOST_BUILT_IN, _successes),),
     "decide.workload.services.pods:selects": (Shape("labels", MOST_BUILT_IN, _service),),
     "kubelet.runtime.logs:parse": blobs(logs.parse, 1 << 20, "2020 stdout F …a…", "… …"),
-    "metrics.samples:read": (
+    "metrics.scraper:read": (
         Shape("samples", 2 << 20, lambda n: (lambda body: lambda: samples.read("n", body, 1.0))(_kubelet_metrics(n))),
         Shape(
             "labels",
@@ -435,8 +435,7 @@ MEASURED = "sizes are measured by "
 ELSEWHERE: Mapping[str, str] = {
     "api.events.v1.types:from_core": "a constant number of fields of a typed object",
     "api.meta.codec:_CustomDecoder.decode": "as codec:decode, of a custom kind: apiserver/test_document_bounds.py",
-    "apiserver.extensions.webhooks.conditions:matched": MEASURED
-    + "e2e/test_attack_courses.py, conditions of a webhook",
+    "apiserver.extensions.webhooks.admission:matched": MEASURED + "e2e/test_attack_courses.py, conditions of a webhook",
     "apiserver.handlers.read:matching": MEASURED + "apiserver/test_list_turns.py",
     "apiserver.handlers.selection:Selection.matches": MEASURED + "apiserver/test_list_turns.py",
     "apiserver.registry.encryption:read_rules": OPERATOR,
@@ -446,7 +445,7 @@ ELSEWHERE: Mapping[str, str] = {
     "apiserver.request.bodies:read_options": "as read_object, of options",
     "apiserver.request.legacy_options:Legacy.parse": OPERATOR,
     "apiserver.request.protobuf.wire:read": MEASURED + "apiserver/test_protobuf_bounds.py",
-    "client.decoding:decoded": "codec:decode of an answer",
+    "client.rest:decoded": "codec:decode of an answer",
     "client.kubeconfig:parsed": OPERATOR,
     "client.kubeconfig:read_document": OPERATOR,
     "controllers.served_kinds:Served.decoded_as": "codec:decode of an object that the API server has taken",
