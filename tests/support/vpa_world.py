@@ -61,7 +61,7 @@ class MetricsServer:
             raise ConnectionRefusedError("connection refused")
         items = [self._item(name, containers) for name, containers in self.used.items()]
         body: dict[str, Any] = {"kind": "PodMetricsList", "metadata": {}, "items": items}
-        if request.path != PODS:
+        if request.path not in (PODS, f"/apis/{GROUP}/v1beta1/namespaces/{NAMESPACE}/pods"):
             body = {"kind": "APIResourceList", "groupVersion": f"{GROUP}/v1beta1", "resources": []}
         return Response(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
