@@ -17,6 +17,7 @@ from answers.conversation import METRICS, PODS, Conversation
 from answers.conversation import pod as told_pod
 from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
 from answers.test_why_vpa import cluster, recommended, vpa
+from answers.workshop import OWNER
 from cli.test_questions import kubeconfig
 from support.page_examples import FORMS, Command, Form, Shell, amiss, fits, without_left_out
 from support.up import Up
@@ -197,6 +198,7 @@ def shop() -> Conversation:
     web, api = told_pod("web-1", allocated="250m", conditions=[WAITS]), told_pod("api-1")
     for pod in (web, api):
         pod["metadata"]["labels"] = {"app": pod["metadata"]["name"][:-2]}
+    web["metadata"]["ownerReferences"] = [OWNER]
     conversation = Conversation(36, web, api)
     throttled = [quota(200, 50), quota(200, 0)]
     conversation.documents |= {
@@ -206,7 +208,10 @@ def shop() -> Conversation:
             text.replace('pod="web"', f'pod="{name}"') for text, name in zip(throttled, ("web-1", "api-1"), strict=True)
         ),
         VPAS: {"items": [with_vpa()]},
-        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+        DEPLOYMENT: {
+            "metadata": {"name": "web", "namespace": "shop", "uid": OWNER["uid"]},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        },
     }
     return conversation
 
