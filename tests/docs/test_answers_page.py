@@ -23,7 +23,10 @@ from support.page_examples import FORMS, Command, Form, Shell, amiss, fits, with
 from support.up import Up
 
 PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()
-AGE = re.compile(r"(?<=deferred for )\S+|(?<=deferred)   \S+ +|(?<=after )[0-9.]+(?= s)|(?<=updated   )\S+(?= ago)")
+AGE = re.compile(
+    r"(?<=deferred for )\S+|(?<=deferred)   \S+ +|(?<=after )[0-9.]+(?= s)"
+    r"|(?<=updated   )\S+(?= ago)|(?<=wished at )\S+(?=,)"
+)
 """What differs from run to run."""
 PLAN = "podfit plan pod/web --cpu 700m --memory 128Mi"
 WHY, WHY_ALL = "podfit why pod/web", "podfit why -A"
@@ -32,6 +35,7 @@ RESIZE = "podfit resize deployment/web --cpu 700m --wait --timeout 2"
 TEMPLATE = "podfit resize deployment/web --cpu 700m --also-template"
 EXPORT, EXPORTED = "podfit export deployment/web > overlays/prod/sizes.yaml", "cat overlays/prod/sizes.yaml"
 REMOVABLE = "podfit why node/simulated-1 --removable"
+WHY_HPA, AVERAGES = "podfit why hpa/web", "podfit plan hpa/web --to-average-value"
 DRIFT = "kustomize build overlays/prod | podfit export deployment/web --drift -f -"
 RECOMMENDED_AT = "2026-11-22T00:50:00Z"
 NO_CPU = "Node didn't have enough resource: cpu, requested: 700, used: 3500, capacity: 4000"
@@ -46,7 +50,7 @@ def example(command: str) -> Command:
 
 
 def test_every_example_is_typed() -> None:
-    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT, REMOVABLE}
+    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT, REMOVABLE, WHY_HPA, AVERAGES}
     assert set(re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)) == typed
 
 
@@ -74,9 +78,9 @@ def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[st
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
-def workload(kind: str, name: str, *, replicas: int = 0) -> dict[str, Any]:
+def workload(kind: str, name: str, *, replicas: int = 0, cpu: str = "500m") -> dict[str, Any]:
     labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": pod("web", "500m")["spec"]}
+    template = {"metadata": {"labels": labels}, "spec": pod("web", cpu)["spec"]}
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
@@ -124,10 +128,11 @@ class Node:
     def has(self, *objects: dict[str, Any]) -> None:
         self.up.apply(*objects)
         names = [f"pod/{document['metadata']['name']}" for document in objects if document["kind"] == "Pod"]
-        self.up.ok("wait", "--for=condition=Ready", *names)
+        if names:
+            self.up.ok("wait", "--for=condition=Ready", *names)
 
     def clear(self) -> None:
-        self.up.ok("delete", "pod,deployment,replicaset", "--all", "--grace-period=1")
+        self.up.ok("delete", "pod,deployment,replicaset,hpa", "--all", "--grace-period=1")
 
     def resized(self, name: str, cpu: str) -> None:
         resources = {"requests": {"cpu": cpu}}
@@ -156,6 +161,28 @@ def test_plan(node: Node, shell: Shell) -> None:
 def test_why_a_node_could_not_go(node: Node, shell: Shell) -> None:
     node.has(pod("web", "500m", limited=True))
     shows(shell, REMOVABLE, code=1)
+
+
+@pytest.mark.kubectl
+def test_what_an_hpa_does_next(node: Node, shell: Shell) -> None:
+    node.has(workload("Deployment", "web", replicas=3, cpu="200m"))
+    node.up.ok("rollout", "status", "deployment/web")
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+    }
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    node.up.apply(
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 6, "metrics": [metric]},
+        }
+    )
+    node.up.ok("wait", "--for=condition=ScalingActive", "--timeout=90s", "hpa/web")
+    shows(shell, WHY_HPA)
+    shows(shell, AVERAGES)
 
 
 @pytest.mark.kubectl
