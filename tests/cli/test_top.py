@@ -55,9 +55,12 @@ async def test_recommendations_have_columns_where_there_are_vpas(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     conversation = shop()
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    conversation.documents[PODS]["items"][0]["metadata"]["ownerReferences"] = [owner]
+    meta, selector = {"name": "web", "namespace": "shop", "uid": "d"}, {"matchLabels": {"app": "web"}}
     conversation.documents |= {
         VPAS: {"items": [with_vpa()]},
-        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+        DEPLOYMENT: {"metadata": meta, "spec": {"selector": selector}},
     }
     assert await ask(tmp_path, conversation, "top") == 0
     header, api, web = capsys.readouterr().out.splitlines()
