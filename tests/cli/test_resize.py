@@ -52,7 +52,12 @@ async def test_a_rollout_is_begun_only_when_that_was_allowed(
     shop = Workshop()
     document = {
         "metadata": {"name": "web"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template()},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(),
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        },
     }
     shop.add("statefulsets", document)
     arguments = ["resize", "sts/web", "--cpu", "700m", "--also-template"]
