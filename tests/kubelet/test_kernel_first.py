@@ -199,3 +199,20 @@ async def test_another_runtime_class_goes_by_the_runtime_alone(node: FaultyNode)
     node.give("web", "2")
     await node.rest()
     assert kernel(node) == SMALL
+
+
+async def test_containers_that_hold_what_was_actuated_are_not_read_again(
+    node: FaultyNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a pod that was never resized."""
+    await node.settle()
+    path, read, real = _path(node), list[str](), node.cgroups.read_memory
+
+    def reading(path: str) -> int | None:
+        read.append(path)
+        return int(amount) if (amount := real(path)) is not None else None
+
+    monkeypatch.setattr(node.cgroups, "read_memory", reading)
+    await node.advance(120)
+    assert node.cgroups.layout.pod(node.uid("web"), "Burstable") in read, "there were syncs"
+    assert path not in read

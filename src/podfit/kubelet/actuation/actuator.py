@@ -176,11 +176,14 @@ class Actuator:
                     self._put_back(pod, live, [step for step in grown if not step.agreed(done)])
                 return len(done), ActuationEnded(pod, str(error), outage=isinstance(error, Unavailable))
             done.append(step)
-        self._agreed.add(pod.metadata.uid)
         return len(done), ActuationEnded(pod)
 
     def observe(self, seconds: float, *, success: bool) -> None:
         self._duration.labels("true" if success else "false").observe(seconds * 1000)
+
+    def agree(self, pod: Pod) -> None:
+        """Runtime, kernel and record are at one about the pod: its containers' cgroups need no reading any more."""
+        self._agreed.add(pod.metadata.uid)
 
     async def _do(self, pod: Pod, live: LivePod, step: Step, grown: list[GrowContainer]) -> None:
         match step:
@@ -287,6 +290,8 @@ class Actuation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._hold.__aexit__(kind, error, trace)
+        if kind is None and self.again is None:
+            self._actuator.agree(self._pod)
         if self._began is not None and kind is None:
             self._actuator.observe(self._actuator.clock.monotonic() - self._began, success=self.again is None)
 
