@@ -29,8 +29,8 @@ from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.horizontal.keep_point import SCALE
-from podfit.decide.autoscaling.horizontal.model import Memory, Sample, Settings
-from podfit.decide.autoscaling.horizontal.passing import View, finish, propose
+from podfit.decide.autoscaling.horizontal.model import Memory, Sample, Settings, View
+from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import held_resources, kept_points, within_points, without_held
 from podfit.decide.autoscaling.status import VpaInputs, status
 

@@ -29,11 +29,9 @@ from podfit.core.errors import ApiError
 from podfit.core.selectors import Matcher, Selector, SelectorError
 from podfit.decide.autoscaling.horizontal.claims import Claims, demanded_label
 from podfit.decide.autoscaling.horizontal.lasting import restored
-from podfit.decide.autoscaling.horizontal.model import Memory, Settings
+from podfit.decide.autoscaling.horizontal.model import Memory, Outcome, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import (
     WARNING,
-    Outcome,
-    View,
     finish,
     group_problem,
     lost,

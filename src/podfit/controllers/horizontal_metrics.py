@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from podfit.controllers.base import Key
-from podfit.decide.autoscaling.horizontal.passing import Outcome
+from podfit.decide.autoscaling.horizontal.model import Outcome
 from podfit.net.metrics import Metrics
 
 _PREFIX = "horizontal_pod_autoscaler_controller_"

@@ -18,6 +18,7 @@ from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_ch
 from podfit.decide.autoscaling.horizontal.metrics import Failure, compute
 from podfit.decide.autoscaling.horizontal.model import (
     Memory,
+    Outcome,
     Reading,
     Recommendation,
     Sample,
@@ -26,16 +27,9 @@ from podfit.decide.autoscaling.horizontal.model import (
     Tolerance,
     Unmeasured,
     Unread,
-)
-from podfit.decide.autoscaling.horizontal.passing import (
-    Outcome,
     View,
-    finish,
-    group_problem,
-    lost,
-    propose,
-    reads_metrics,
 )
+from podfit.decide.autoscaling.horizontal.passing import finish, group_problem, lost, propose, reads_metrics
 from podfit.decide.autoscaling.horizontal.pods import sort_pods
 from podfit.decide.autoscaling.horizontal.replicas import (
     Proposal,

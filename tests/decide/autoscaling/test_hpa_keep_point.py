@@ -10,8 +10,8 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
 from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchors, effective, request_bounds
-from podfit.decide.autoscaling.horizontal.model import Sample, Settings
-from podfit.decide.autoscaling.horizontal.passing import View, finish, propose
+from podfit.decide.autoscaling.horizontal.model import Sample, Settings, View
+from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import POINT, kept_points, within_points
 
 SETTINGS = Settings(upstream_compatible=False)

@@ -33,11 +33,9 @@ from podfit.decide.autoscaling.horizontal.conditions import ABLE, LIMITED, TRUE,
 from podfit.decide.autoscaling.horizontal.lasting import REFRESH, restored
 from podfit.decide.autoscaling.horizontal.limits import DOWN_HELD, UP_HELD
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure
-from podfit.decide.autoscaling.horizontal.model import Memory, Reading, Settings
+from podfit.decide.autoscaling.horizontal.model import Memory, Outcome, Reading, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import (
-    Outcome,
     Plan,
-    View,
     finish,
     group_problem,
     lost,

@@ -1,10 +1,13 @@
-"""What a pass over an autoscaler is told, and what it remembers from one pass to the next."""
+"""What a pass over an autoscaler is told, what it remembers from one pass to the next, and what comes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
 
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
 MOST = 2**31 - 1
@@ -97,6 +100,43 @@ class Memory(msgspec.Struct, frozen=True):
     good: tuple[Good, ...] = ()
     told: frozenset[Event] = frozenset()
     """Warnings of the last pass."""
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """`replicas` and `reported` are those of the scale's spec and status; `pods` what its selector selects. `rivals`
+    are the autoscalers that select one of these pods, where there are several. `selector_error`: why there is none.
+    `vpas` may be of other targets as well."""
+
+    autoscaler: HorizontalPodAutoscaler
+    replicas: int
+    reported: int
+    selector: str
+    selector_error: str = ""
+    pods: Sequence[Pod] = ()
+    rivals: Sequence[str] = ()
+    vpas: Sequence[VerticalPodAutoscaler] = ()
+    memory: Memory = Memory()
+    settings: Settings = Settings()
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """For the controller's metrics; `type` is empty for the whole pass."""
+
+    action: str
+    error: str
+    type: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """`desired` is None where nothing came of the pass. `annotations` are to be written with the status."""
+
+    status: HorizontalPodAutoscalerStatus
+    events: tuple[Event, ...]
+    memory: Memory
+    observed: tuple[Observed, ...]
+    desired: int | None = None
+    error: str = ""
+    annotations: Mapping[str, str] = {}
 
 
 class Unmeasured(Exception):

@@ -4,7 +4,7 @@ lost(…)                       its scale could not be read
 reads_metrics(view) ─▶ read ─▶ propose(view, readings, now) ─▶ scale ─▶ finish(plan, now, failure)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -15,8 +15,6 @@ from podfit.api.autoscaling.v2.types import (
     MetricSpec,
     MetricStatus,
 )
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.conditions import (
     ABLE,
     ACTIVE,
@@ -34,7 +32,17 @@ from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, k
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
 from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
-from podfit.decide.autoscaling.horizontal.model import Event, Memory, Reading, Recommendation, Settings, Tolerance
+from podfit.decide.autoscaling.horizontal.model import (
+    Event,
+    Memory,
+    Observed,
+    Outcome,
+    Reading,
+    Recommendation,
+    Settings,
+    Tolerance,
+    View,
+)
 from podfit.decide.autoscaling.horizontal.replicas import Target
 from podfit.decide.autoscaling.horizontal.vertical import SHARED, sized_too
 
@@ -44,43 +52,6 @@ NONE, UP, DOWN = "none", "scale_up", "scale_down"
 INTERNAL, SPEC = "internal", "spec"
 _OF_ALL = ("Object", "External")
 """Metrics that are there while nothing runs."""
-
-
-class View(msgspec.Struct, frozen=True, kw_only=True):
-    """`replicas` and `reported` are those of the scale's spec and status; `pods` what its selector selects. `rivals`
-    are the autoscalers that select one of these pods, where there are several. `selector_error`: why there is none.
-    `vpas` may be of other targets as well."""
-
-    autoscaler: HorizontalPodAutoscaler
-    replicas: int
-    reported: int
-    selector: str
-    selector_error: str = ""
-    pods: Sequence[Pod] = ()
-    rivals: Sequence[str] = ()
-    vpas: Sequence[VerticalPodAutoscaler] = ()
-    memory: Memory = Memory()
-    settings: Settings = Settings()
-
-
-class Observed(msgspec.Struct, frozen=True):
-    """For the controller's metrics; `type` is empty for the whole pass."""
-
-    action: str
-    error: str
-    type: str = ""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """`desired` is None where nothing came of the pass. `annotations` are to be written with the status."""
-
-    status: HorizontalPodAutoscalerStatus
-    events: tuple[Event, ...]
-    memory: Memory
-    observed: tuple[Observed, ...]
-    desired: int | None = None
-    error: str = ""
-    annotations: Mapping[str, str] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
