@@ -17,9 +17,10 @@ from actions.shop import NAMESPACE, Shop, promise
 from podfit.actions.resize_pods import Options, Outcome, difference, may_begin
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import Amount, RequestError
 from podfit.answers.plan.plan import PodRequest
 from podfit.answers.plan.read_plan import Planned
-from podfit.answers.plan.resize_request import Amount, RequestError, ResizeRequest, apply, can_undo, from_template
+from podfit.answers.plan.resize_request import ResizeRequest, apply, can_undo, from_template
 from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, NOT_KNOWN, PROTECTED, REFUSED, UNCHANGED, PodPlan
 from podfit.answers.plan.several_targets import merged
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition

@@ -7,9 +7,10 @@ from kubelet.harness import Node
 from podfit.actions.resize_pods import Options, Outcome, carry_out
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import Amount
 from podfit.answers.plan.plan import plan_requests, requests_of
 from podfit.answers.plan.read_plan import Planned
-from podfit.answers.plan.resize_request import Amount, ResizeRequest
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.several_targets import merged
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert

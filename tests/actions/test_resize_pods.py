@@ -13,8 +13,9 @@ from kubelet.harness import Node
 from podfit.actions.resize_pods import LOOK_SECONDS, Options, carry_out, difference
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import Amount, RequestError
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import BEFORE, Amount, RequestError, ResizeRequest, apply
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply
 from podfit.answers.plan.result import ERROR, FITS, UNCHANGED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert

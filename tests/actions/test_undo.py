@@ -4,7 +4,8 @@ import pytest
 
 from actions.shop import NAMESPACE, Shop, cpu, promise
 from podfit.actions.resize_pods import Options
-from podfit.answers.plan.resize_request import Amount, RequestError, ResizeRequest, apply, from_template
+from podfit.answers.plan.amounts import Amount, RequestError
+from podfit.answers.plan.resize_request import ResizeRequest, apply, from_template
 from podfit.answers.plan.result import FITS, REFUSED
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod

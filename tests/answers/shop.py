@@ -11,8 +11,9 @@ from typing import Any, Protocol, TypeVar
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
 from podfit.answers.node.live_node import live_node
+from podfit.answers.plan.amounts import Amount
 from podfit.answers.plan.plan import PodRequest, plan_requests
-from podfit.answers.plan.resize_request import Amount, ResizeRequest, apply
+from podfit.answers.plan.resize_request import ResizeRequest, apply
 from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
 from podfit.answers.plan.several_targets import merged
 from podfit.api.core.v1.events.types import Event

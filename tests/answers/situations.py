@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.plan.amounts import Amount, RequestError
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import Amount, RequestError, ResizeRequest, apply
+from podfit.answers.plan.resize_request import ResizeRequest, apply
 from podfit.answers.plan.result import (
     CRASH,
     DEFERRED,

@@ -6,8 +6,9 @@ from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.facts.ages import age_of
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, ERROR, FITS, INFEASIBLE, NOT_KNOWN, REFUSED, Plan
 from podfit.answers.why.node import why_node
 from podfit.answers.why.pods import why_pod

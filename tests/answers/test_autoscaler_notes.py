@@ -8,8 +8,9 @@ from answers.conversation import LEASES, Conversation, lease, pod
 from answers.test_why_vpa import recommended, vpa
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import Plan
 
 APPS = "/apis/apps/v1/namespaces/shop"

@@ -12,7 +12,8 @@ from podfit.answers.export import Form, document, export
 from podfit.answers.facts.ages import Age
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target
-from podfit.answers.plan.resize_request import RequestError, manifest_of
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.resize_request import manifest_of
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.codec import convert

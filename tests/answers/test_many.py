@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import pytest
 
 from answers.shop import Shop, classes, play
+from podfit.answers.plan.amounts import Amount
 from podfit.answers.plan.plan import PodRequest, plan_requests
-from podfit.answers.plan.resize_request import Amount, ResizeRequest
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.codec import convert

@@ -8,8 +8,9 @@ from answers.conversation import METRICS, Conversation, pod
 from answers.test_why_node import unscheduled
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import NODE, POD, Target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import (
     CRASH,
     DEFERRED,

@@ -14,8 +14,9 @@ from kubelet.harness import IDENTITY, MACHINE, NO_MANAGERS, Node
 from kubelet.test_static_policies import STATIC
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, apply, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest, apply
 from podfit.answers.plan.result import DEFERRED, INFEASIBLE, Plan
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert

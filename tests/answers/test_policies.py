@@ -8,8 +8,9 @@ from answers.conversation import CONFIGZ, NODE, Conversation, configz, pod
 from podfit.answers.facts.settings import Policies, policies_of
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, Plan
 from podfit.answers.why.pods import why_pod
 from podfit.core.features import FeatureGates

@@ -1,18 +1,12 @@
 """What --cpu and --memory mean for a container, by what it has now."""
 
+import re
+
 import msgspec
 import pytest
 
-from podfit.answers.plan.resize_request import (
-    BEFORE,
-    RequestError,
-    ResizeRequest,
-    apply,
-    from_template,
-    parse_amount,
-    remembered,
-    with_template,
-)
+from podfit.answers.plan.amounts import RequestError, parse_amount
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply, from_template, remembered, with_template
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.codec import convert
@@ -38,6 +32,11 @@ def container(name: str = "app", **resources: dict[str, str]) -> dict[str, objec
         ("", "", "500m", ("500m", "None")),
         ("250m", "1", "500m:600m", ("500m", "600m")),
         ("250m", "1", ":2", ("250m", "2")),
+        ("250m", "1", "+20%", ("300m", "1200m")),
+        ("333m", "", "-10%", ("300m", "None")),
+        ("250m", "1", "+50m:-500m", ("300m", "500m")),
+        ("250m", "1", ":+50%", ("250m", "1500m")),
+        ("250m", "250m", "-50m", ("200m", "200m")),
     ],
 )
 def test_a_limit_keeps_its_proportion(requests: str, limits: str, asked: str, after: tuple[str, str]) -> None:
@@ -50,6 +49,29 @@ def test_memory_in_proportion_is_what_a_person_would_write() -> None:
     had = container(requests={"memory": "300Mi"}, limits={"memory": "1Gi"})
     new = apply(ResizeRequest({"memory": parse_amount("--memory", "100Mi")}), pod(had)).spec.containers[0].resources
     assert str(new.limits["memory"]) == "341Mi"
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "after"),
+    [("256Mi", "+20%", "308Mi"), ("256Mi", "-64Mi", "192Mi"), ("1G", "+1%", "1010M"), ("1000", "+0.5Ki", "1512")],
+)
+def test_a_share_of_memory_is_rounded_up_to_what_a_person_would_write(before: str, asked: str, after: str) -> None:
+    had = container(requests={"memory": before})
+    new = apply(ResizeRequest({"memory": parse_amount("--memory", asked)}), pod(had)).spec.containers[0].resources
+    assert str(new.requests["memory"]) == after
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("-250m", "-250m leaves nothing of the cpu request, which is 250m"),
+        ("-100%", "-100% leaves nothing of the cpu request"),
+        (":+10%", "+10% of what? There is no cpu limit yet"),
+    ],
+)
+def test_more_of_nothing_and_less_than_nothing_are_refused(asked: str, told: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(told)):
+        apply(ResizeRequest({"cpu": parse_amount("--cpu", asked)}), pod(container(requests={"cpu": "250m"})))
 
 
 def test_the_proportion_is_the_templates_and_what_was_recorded_goes_before_it() -> None:

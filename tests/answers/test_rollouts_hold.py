@@ -14,7 +14,8 @@ import pytest
 from podfit.actions.change_template import retemplate
 from podfit.actions.resize_pods import Options
 from podfit.answers.facts.target import WORKLOADS, parse_target
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.amounts import parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, read_workload, template_plan
 from podfit.api.core.v1.pods.types import Pod
 from podfit.testing.cluster import Cluster

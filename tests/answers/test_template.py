@@ -10,7 +10,8 @@ from answers.workshop import APPS, OWNER, SIZES, Workshop, template
 from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome
 from podfit.answers.facts.target import WORKLOADS, parse_target
-from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, parse_amount
+from podfit.answers.plan.amounts import parse_amount
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest
 from podfit.answers.plan.template import (
     REFUSED,
     ROLLS_OUT,

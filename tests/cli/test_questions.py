@@ -70,7 +70,7 @@ async def test_answers_and_their_exit_codes(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["plan", "pod/web", "--memory", "-1"], 2, 'invalid value "-1" for --memory: it must not be negative'),
+        (["plan", "pod/web", "--memory", "-1Gi"], 2, "-1Gi leaves nothing of the memory request"),
         (["plan", "pod/web"], 2, "one of --cpu, --memory, -f, --from-vpa and --undo is required"),
         (["plan", "pod/web", "--cpu", "fast"], 2, 'invalid value "fast" for --cpu'),
         (["plan", "web", "--cpu", "1"], 2, '"web" is not one of pod/NAME'),

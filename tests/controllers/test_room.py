@@ -15,8 +15,9 @@ from podfit.answers.facts.budgets import read_budgets
 from podfit.answers.facts.settings import Room, read_room
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
+from podfit.answers.plan.amounts import parse_amount
 from podfit.answers.plan.plan import plan
-from podfit.answers.plan.resize_request import ResizeRequest, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, PodPlan
 from podfit.answers.why.pods import PodWhy, why_pod
 from podfit.api.core.v1.events.types import Event

@@ -11,7 +11,8 @@ from podfit.answers.export import held_by, running
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.facts.target import Target
-from podfit.answers.plan.resize_request import NOTHING, RequestError
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.resize_request import NOTHING
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod, PodSpec

@@ -209,7 +209,7 @@ def _dispatch(arguments: list[str]) -> int:
 def _explain(error: Exception, arguments: list[str]) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
     from podfit.answers.facts.target import TargetError
-    from podfit.answers.plan.resize_request import OptionError, RequestError
+    from podfit.answers.plan.amounts import OptionError, RequestError
     from podfit.cli import error_messages, render, usage
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.core.errors import ApiError

@@ -49,7 +49,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             "Request and limit; the kind and the name apart, as in kubectl.",
             "podfit plan pod web --cpu 500m:1 --memory 256Mi",
         ),
-        Example("Every pod of a workload.", "podfit plan deployment/shop --cpu 250m"),
+        Example("Every pod of a workload, a fifth more.", "podfit plan deployment/shop --cpu +20%"),
         Example("The sizes of a manifest.", "podfit plan pod/web -f pods.yaml"),
     ),
     "resize": (

@@ -10,8 +10,8 @@ from podfit.answers.drift import drift as compared
 from podfit.answers.export import Form, document, export, with_sizes
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, parse_target
+from podfit.answers.plan.amounts import OptionError
 from podfit.answers.plan.recommended_request import RecommendingVpa
-from podfit.answers.plan.resize_request import OptionError
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, spec_in

@@ -10,7 +10,8 @@ import yaml
 from cyclopts import Parameter
 
 from podfit.answers.facts.target import Target
-from podfit.answers.plan.resize_request import RequestError, manifest_of
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.resize_request import manifest_of
 from podfit.api.core.v1.pods.types import PodSpec
 
 MOST = 8 << 20

@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
 from podfit.answers.facts.target import HPA, POD, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.plan.amounts import OptionError, RequestError
 from podfit.answers.plan.changes import Change, ResourceChange
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
-from podfit.answers.plan.resize_request import OptionError, RequestError
 from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
 from podfit.answers.plan.several_targets import plan_several, sized_in
 from podfit.answers.plan.template import TemplatePlan

@@ -18,9 +18,9 @@ from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, ma
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
 from podfit.answers.facts.target import POD, WORKLOADS, parse_target
+from podfit.answers.plan.amounts import OptionError
 from podfit.answers.plan.changes import ResourceChange
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
-from podfit.answers.plan.resize_request import OptionError
 from podfit.answers.plan.result import DEFERRED, Plan, PodPlan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands

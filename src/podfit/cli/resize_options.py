@@ -7,15 +7,18 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import Parameter
 
 from podfit.answers.facts.target import Target
-from podfit.answers.plan.resize_request import OptionError, RequestError, ResizeRequest, from_template, parse_amount
+from podfit.answers.plan.amounts import OptionError, RequestError, parse_amount
+from podfit.answers.plan.resize_request import ResizeRequest, from_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, display_name, documents_of
 
-_AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."
-Cpu: TypeAlias = Annotated[str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("500m", "500m:1", ":1"))]
+_AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit); {} of what it has."
+Cpu: TypeAlias = Annotated[
+    str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("500m", "500m:1", ":1", "+20%, -100m"))
+]
 Memory: TypeAlias = Annotated[
-    str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))
+    str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi", "+20%, -64Mi"))
 ]
 ContainerName: TypeAlias = Annotated[
     str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")

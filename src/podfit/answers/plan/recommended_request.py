@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.facts.target import Target
-from podfit.answers.plan.resize_request import RequestError, ResizeRequest
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.containers import ResourceRequirements

@@ -1,8 +1,6 @@
 """The resize request: new CPU and memory for one container or the pod as a whole, or the sizes of a manifest.
 
-500m        the request; a limit keeps the proportion that it was given, so what was Guaranteed stays so
-500m:1      request and limit
-:1          the limit alone
+How amounts are written is in `amounts`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,12 +9,12 @@ from typing import Any
 import msgspec
 
 from podfit.answers.facts.target import Target
+from podfit.answers.plan.amounts import Amount, RequestError, resolved
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
-from podfit.core.nearest_quantity import nearest
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, only
 from podfit.decide.node.room.annotation import gave
@@ -25,21 +23,6 @@ from podfit.decide.resize.proportion import largest_ratio, limit_for
 BEFORE = "podfit.dev/resized-from"
 """What a pod had been granted before podfit resized it the first time."""
 NOTHING = ResourceRequirements()
-LONGEST = 40
-"""Characters of a wrong value that a message repeats."""
-
-
-class RequestError(ValueError):
-    """A request that cannot be understood, or that fits no container of this pod."""
-
-
-class OptionError(RequestError):
-    """Options that say nothing, contradict each other, or hold no amount: the verb's help says how it is right."""
-
-
-class Amount(msgspec.Struct, frozen=True):
-    request: Quantity | None = None
-    limit: Quantity | None = None
 
 
 class ResizeRequest(msgspec.Struct, frozen=True):
@@ -71,38 +54,6 @@ def remembered(pod: Pod) -> str:
     """The pod's resources for the annotation that --undo reads."""
     named = {container.name: container.resources for container in all_containers(pod.spec)}
     return codec.encode(_Remembered(named, pod.spec.resources)).decode()
-
-
-def parse_amount(option: str, text: str) -> Amount:
-    """Raises OptionError that quotes the option."""
-    requested, colon, limit = text.partition(":")
-    if (not requested and not limit) or (colon and not limit):
-        raise OptionError(f"invalid value {text!r} for {option}: write 500m, 500m:1 (request:limit) or :1 (limit)")
-    return Amount(_quantity(option, requested), _quantity(option, limit))
-
-
-def _quantity(option: str, text: str) -> Quantity | None:
-    if not text:
-        return None
-    try:
-        found = Quantity.parse(text)
-    except ValueError as error:
-        near = [amount for amount in nearest(text, memory=option == "--memory") if _is_quantity(amount)]
-        usual = "256Mi, 256Mi:1Gi" if option == "--memory" else "500m, 500m:1"
-        meant = f"did you mean {' or '.join(near)}?" if near else f"write it such as {usual} (request:limit)"
-        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-        raise OptionError(f'invalid value "{shown}" for {option}: not a quantity; {meant}') from error
-    if found < ZERO:
-        raise OptionError(f'invalid value "{text}" for {option}: it must not be negative')
-    return found
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 def with_template(
@@ -291,13 +242,13 @@ def _changed(
     for name, amount in amounts.items():
         before, limit = requests.get(name), limits.get(name)
         if amount.request is not None:
-            requests[name] = amount.request
+            requests[name] = resolved(amount.request, before, f"{name} request")
             if limit is not None and amount.limit is None:
                 pairs = [(one.requests.get(name, ZERO), one.limits[name]) for one in said if name in one.limits]
                 now = (before or ZERO, limit)
-                limits[name] = limit_for(amount.request, now, pairs, memory=name == "memory", ratio=ratios[name])
+                limits[name] = limit_for(requests[name], now, pairs, memory=name == "memory", ratio=ratios[name])
         if amount.limit is not None:
-            limits[name] = amount.limit
+            limits[name] = resolved(amount.limit, limit, f"{name} limit")
     return msgspec.structs.replace(resources, requests=requests, limits=limits)
 
 

@@ -13,9 +13,10 @@ from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.budgets import Budgets
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target
+from podfit.answers.plan.amounts import RequestError
 from podfit.answers.plan.plan import PodRequest, plan_requests, requests_of
 from podfit.answers.plan.read_plan import Planned
-from podfit.answers.plan.resize_request import RequestError, ResizeRequest, from_template, manifest_of
+from podfit.answers.plan.resize_request import ResizeRequest, from_template, manifest_of
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client

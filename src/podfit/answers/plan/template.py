@@ -20,8 +20,9 @@ from msgspec.structs import replace
 
 from podfit.answers.facts.commands import HERE, Commands
 from podfit.answers.facts.target import WORKLOADS, Target, query_of
+from podfit.answers.plan.amounts import RequestError
 from podfit.answers.plan.changes import Change, ResourceChange, changes, resizing
-from podfit.answers.plan.resize_request import BEFORE, RequestError, ResizeRequest, apply_to_template
+from podfit.answers.plan.resize_request import BEFORE, ResizeRequest, apply_to_template
 from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
