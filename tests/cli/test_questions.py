@@ -67,6 +67,25 @@ async def test_answers_and_their_exit_codes(
     assert {method for method, _ in conversation.asked} == {"GET"}
 
 
+async def test_a_plan_names_what_does_not_follow_the_resize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A heap of its own stays what it is; what is read at the start is right again where the container restarts."""
+    web = pod(policy="RestartContainer")
+    web["spec"]["containers"][0] |= {
+        "env": [
+            {"name": "JAVA_TOOL_OPTIONS", "value": "-Xmx200m"},
+            {"name": "BYTES", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
+            {"name": "CORES", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        ]
+    }
+    conversation = Conversation(36, web)
+    heap = '"app" does not follow its memory: -Xmx200m in JAVA_TOOL_OPTIONS is the largest Java heap'
+    cores = '"app" does not follow its cpu until it restarts: CORES has the limit of the time when it started'
+    for arguments, told in ((("--memory", "512Mi"), heap), (("--cpu", "700m"), cores)):
+        assert await ask(tmp_path, conversation, "plan", "pod/web", *arguments, "-o", "json") == 0
+        lines = msgspec.json.decode(capsys.readouterr().out)["notes"]
+        assert [line for line in lines if "does not follow" in line] == [told]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [

@@ -18,6 +18,7 @@ from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.owners import controller_of
 from podfit.apiserver.extensions.webhooks.rules import Target, WebhookLabels, has_rule, is_selected
 from podfit.core.quantity import ZERO
+from podfit.decide.pod.fixed_at_start import fixed_at_start
 from podfit.decide.resize.checks import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 
@@ -40,6 +41,7 @@ def notes(
         f"{text} stay as they are: a resize removes none" for pod, request in asked for text in _left(request, pod)
     )
     yield from dict.fromkeys(text for pod in pods for text in _for_good(pod))
+    yield from dict.fromkeys(text for text in _not_following(pods, snapshot.pods))
     changes = [(pod, request) for pod, request in asked if not request.undo]
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
@@ -74,6 +76,18 @@ def _for_good(pod: PodPlan) -> Iterator[str]:
         whose = f'of "{container}"' if container else "of the pod"
         text = f"{resource} {' and '.join(sides)} {whose} {'is' if len(sides) == 1 else 'are'} new"
         yield f"{text}: no resize can remove what was once set, so --undo leaves it"
+
+
+def _not_following(planned: Sequence[PodPlan], pods: Sequence[Pod]) -> Iterator[str]:
+    """Settings of processes that stay what they are when the container's size becomes another one."""
+    by_name = {(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}
+    for plan in (plan for plan in planned if plan.sendable):
+        changed = {(change.container, change.resource, change.side) for change in plan.changes}
+        restarted = {restart.container for restart in plan.restarts}
+        for setting in fixed_at_start(by_name[plan.namespace, plan.pod].spec):
+            stays = setting.lasting or setting.container not in restarted
+            if stays and any((setting.sized, setting.resource, side) in changed for side in setting.sides):
+                yield str(setting)
 
 
 def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
