@@ -51,6 +51,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ),
         Example("Every pod of a workload, a fifth more.", "podfit plan deployment/shop --cpu +20%"),
         Example("The sizes of a manifest.", "podfit plan pod/web -f pods.yaml"),
+        Example("The largest size that it can have now.", "podfit plan pod/web --fit"),
     ),
     "resize": (
         Example("Until the node has done it.", "podfit resize pod/web --cpu 700m --wait"),

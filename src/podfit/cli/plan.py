@@ -18,6 +18,7 @@ from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
+from podfit.cli.plan_fit import plan_fit
 from podfit.cli.plan_hpa import plan_average_value
 from podfit.cli.resize_options import (
     AlsoTemplate,
@@ -50,12 +51,20 @@ def plan(
     to_average_value: Annotated[
         bool, Parameter(negative="", help="Of an HPA: what its shares of requests are as amounts, at today's requests.")
     ] = False,
+    fit: Annotated[
+        bool, Parameter(negative="", help="The largest size that the pods can have now, and who stands in the way.")
+    ] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
+    if fit:
+        if cpu or memory or filename or undo or from_vpa or also_template or to_average_value:
+            raise TargetError("--fit finds the size itself: give a target, and -c where there are several containers")
+        about = parse_target(target, POD, *WORKLOADS, name=name)
+        return plan_fit(about, container, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if to_average_value:
         if cpu or memory or container or filename or undo or from_vpa or also_template:
             raise TargetError("--to-average-value is about hpa/NAME alone, without a size")

@@ -111,22 +111,28 @@ def staying(request: ResizeRequest, pod: Pod) -> Iterator[str]:
 
 
 def _typed(request: ResizeRequest, pod: Pod) -> Pod:
-    name = request.container or _only(pod)
-    if not name:
-        said = [one[""] for one in _said(request, pod) if "" in one]
-        ratios = _ratios(request, pod, level=True)
-        level = _changed(pod.spec.resources or NOTHING, request.amounts, said, ratios)
-        return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=level))
-    known = [container.name for container in all_containers(pod.spec)]
-    if name not in known:
-        raise RequestError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
+    name = meant(request.container, pod)
     said = [one[name] for one in _said(request, pod) if name in one]
-    wanted = {
-        container.name: _changed(container.resources, request.amounts, said, _ratios(request, pod))
-        for container in all_containers(pod.spec)
-        if container.name == name
-    }
-    return _with_containers(pod, wanted)
+    changed = _changed(resources_of(name, pod), request.amounts, said, _ratios(request, pod, level=not name))
+    if not name:
+        return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=changed))
+    return _with_containers(pod, {name: changed})
+
+
+def meant(container: str, pod: Pod) -> str:
+    """The container that a request is about, empty for the pod as a whole. Raises RequestError when there is none."""
+    name = container or _only(pod)
+    known = [container.name for container in all_containers(pod.spec)]
+    if name and name not in known:
+        raise RequestError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
+    return name
+
+
+def resources_of(name: str, pod: Pod) -> ResourceRequirements:
+    """Of the container of this name, or of the pod as a whole when it is empty."""
+    if not name:
+        return pod.spec.resources or NOTHING
+    return next(container.resources for container in all_containers(pod.spec) if container.name == name)
 
 
 def _sizes(request: ResizeRequest, pod: Pod) -> _Remembered:
