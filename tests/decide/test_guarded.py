@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.decide.resize import guarded_shrink as guarded
-from podfit.decide.resize.guarded_shrink import Action, Lower, ReclaimStep, Shrink, Stop, UsageReading, margin
+from podfit.decide.resize.guarded_shrink import Action, Lower, ReclaimStep, Shrink, Stop, UsageReading, margin, targets
+from podfit.decide.resize.memory_shrink import Memory
 
 MI = 1 << 20
 LIMIT = 64 * MI
@@ -147,3 +148,14 @@ def test_what_is_all_cache_always_fits_in_the_end(limit: int, cache: int, share:
         assert isinstance(action, ReclaimStep), action
         kernel.set_high(action.high)
         at += guarded.PAUSE
+
+
+def test_containers_shrink_before_their_pod() -> None:
+    """What the pod's cgroup would reclaim first could be any container's."""
+    limits = Memory(96 * MI, {"c1": 64 * MI, "c2": None, "c3": 32 * MI})
+    assert [(target.who, target.limit) for target in targets(limits)] == [
+        ('container "c1"', 64 * MI),
+        ('container "c3"', 32 * MI),
+        ("pod", 96 * MI),
+    ]
+    assert targets(Memory(None, {"c1": None})) == ()

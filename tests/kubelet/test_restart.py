@@ -2,10 +2,13 @@
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
 from kubelet.harness import Node, container
+from kubelet.node_api import Document
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.runtime.configs import SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
 
@@ -201,3 +204,84 @@ async def test_a_runtime_that_returns_is_used_at_once(node: Node) -> None:
     node.runtime.fail.clear()
     await node.advance(0.5)
     await node.runs()
+
+
+# ------------------------------------------------------------------ what is stopped to be started anew
+
+
+RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+CALLS = ("stop_container", "remove_container", "create_container", "start_container", "update_container_resources")
+
+
+async def _killed_at(node: Node, place: int, *, done: bool, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """The kubelet is killed at this call of the runtime that changes something, before or after it is `done`. False
+    when there is none.
+    """
+    calls, reached = 0, asyncio.Event()
+    with monkeypatch.context() as patched:
+        for name in CALLS:
+            real = getattr(node.runtime, name)
+
+            async def call(*given: Any, real: Any = real, **named: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == place and not done:
+                    reached.set()
+                    await asyncio.Event().wait()
+                answer = await real(*given, **named)
+                if calls == place:
+                    reached.set()
+                    await asyncio.Event().wait()
+                return answer
+
+            patched.setattr(node.runtime, name, call)
+        node.api.change("web", containers=_restarting("200m"))
+        await node.rest()
+    if reached.is_set():
+        await node.crash()
+        await node.start()
+    return reached.is_set()
+
+
+def _restarting(cpu: str) -> list[Document]:
+    sized = container("c1", resources={"limits": {"cpu": cpu}}, restartPolicy="Never", resizePolicy=RESTARTS)
+    return [sized, container("c2")]
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("place", range(1, 5))
+async def test_a_resize_that_restarts_is_carried_on_after_a_kill_at_every_call(
+    node: Node, place: int, done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The container would not start again after an end of its own, and ends with exit code 0 when it is stopped."""
+    node.add(restartPolicy="OnFailure", containers=_restarting("100m"))
+    await node.runs()
+    killed = await _killed_at(node, place, done=done, monkeypatch=monkeypatch)
+    assert killed is (place <= 3), "stop, create, start"
+    await node.advance(15)
+    await node.until(lambda: "running" in node.state()["state"], f"c1 is {node.state()}")
+    resources = node.runtime.config("c1").resources
+    assert resources is not None
+    assert (resources.cpu_quota, node.state()["restartCount"]) == (20_000, 1)
+    assert node.state()["resources"]["limits"] == {"cpu": "200m"}
+    node.runtime.exit("c1", 1)
+    await node.advance(15)
+    assert node.state()["state"]["terminated"]["exitCode"] == 1, "of an end of its own nothing was noted"
+
+
+async def test_nothing_is_stopped_that_was_not_noted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full: after a kill nobody would know that the container is to start again."""
+    node.add(containers=_restarting("100m"))
+    await node.runs()
+    actuated = node.kubelet._share.checkpoints[1]
+
+    async def full(_changes: object) -> None:
+        raise CheckpointError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(actuated, "put", full)
+        node.api.change("web", containers=_restarting("200m"))
+        await node.advance(25)
+        assert "stop c1 30s" not in node.runtime.calls
+    await node.advance(15)
+    assert node.state()["restartCount"] == 1

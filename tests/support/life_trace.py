@@ -15,6 +15,7 @@ it wants none within a minute; `turn` at the end of a block has it take one. Com
     exit NAME CODE, lose NAME       a container ends; the runtime forgets it
     lose sandbox, lose cgroup
     unstarted NAME, unready NAME, unhealthy NAME; well      what probes say; all are well again
+    obedient NAME                   it ends with exit code 0 when it is stopped
     fail WHAT TEXT, mend            mount, sandbox, resize, image, list, `start-NAME`; nothing fails any more
     resize NAME cpu=1, restarting NAME cpu=1    allocated anew; the second restarts it, as its resize policy says
     delete GRACE, gone, end REASON  by the API, by force, by the node
@@ -32,11 +33,12 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container, ContainerRestartRule, ContainerRestartRuleOnExitCodes
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node.effects import NoteRestarts
 from podfit.decide.pod.lifecycle import effects as do
 from podfit.decide.pod.lifecycle import events as on
 from podfit.decide.pod.lifecycle.effects import Effect
 from podfit.decide.pod.lifecycle.facts import Failure
-from support.life_world import LifeWorld, shown
+from support.life_world import Killed, LifeWorld, shown
 from support.placed import RESTART_CPU, placed
 from support.pods import container, needs, pod
 
@@ -102,7 +104,10 @@ class LifeTrace:
         for command in commands:
             self._command(*command.split(" "))
         if self._one_turn:
-            self._world.turn()
+            try:
+                self._world.turn()
+            except Killed:
+                self._world.kill()
         else:
             self._world.settle()
         return "\n".join([*given, SEPARATOR, *self._told(first)])
@@ -137,6 +142,8 @@ class LifeTrace:
                 world.lose(who)
             case "unstarted" | "unready" | "unhealthy":
                 getattr(world, name).add(world.running(who).id if name == "unhealthy" else who)
+            case "obedient":
+                world.obedient.add(who)
             case "well":
                 for names in (world.unstarted, world.unready, world.unhealthy):
                     names.clear()
@@ -184,7 +191,7 @@ def _wake(effect: do.WakeUp) -> str:
     return "wait for news" if effect.shortened is None else f"wake up after {effect.shortened:g} s at most"
 
 
-def _line(effect: Effect) -> str:
+def _line(effect: Effect | NoteRestarts) -> str:  # noqa: C901  (a list of effects)
     """Empty where nothing changes by it."""
     match effect:
         case do.Emit():
@@ -201,6 +208,8 @@ def _line(effect: Effect) -> str:
             )
             reasons = dict.fromkeys(stop.message for group in groups for stop in group)
             return f"stop {order}: {'; '.join(reasons)}"
+        case NoteRestarts(instances=instances):
+            return f"note restarts: {' '.join(instances)}".rstrip(": ")
         case do.StartContainer(attempt=attempt):
             return f"start {effect.container.name} {attempt}"
         case do.RemoveContainers(containers):

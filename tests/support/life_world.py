@@ -15,8 +15,13 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.node.drive import at_once, drive
+from podfit.decide.node.effects import NoteRestarts, StopContainers
+from podfit.decide.node.events import ActuationDue
+from podfit.decide.node.machine import step as node_step
+from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.lifecycle import effects as do
@@ -38,7 +43,7 @@ from podfit.decide.pod.lifecycle.life import Moment, PodLife
 from podfit.decide.pod.lifecycle.machine import begin, step
 from podfit.decide.pod.lifecycle.turns import RESYNC_SECONDS
 from podfit.decide.pod.probing import ProbeKind
-from podfit.decide.resize.steps import restarts
+from podfit.decide.resize.verdict import NodeView
 from support.clock import EPOCH
 
 MACHINE = Machine(memory=8 << 30)
@@ -64,11 +69,15 @@ class LifeWorld:
         self.unstarted: set[str] = set()
         self.unready: set[str] = set()
         self.unhealthy: set[str] = set()  # ids of instances, the others by name
+        self.stopped: set[str] = set()
+        """Ids of instances that the kubelet stopped."""
+        self.obedient: set[str] = set()
+        """Names of containers that end with exit code 0 when they are stopped."""
         self.fails: dict[str, str] = {}
         """By `mount`, `sandbox`, `resize`, `start NAME`, `list`: with what text."""
         self.started: list[str] = []
         """Names of containers, each time that one was started."""
-        self.effects: list[Effect] = []
+        self.effects: list[Effect | NoteRestarts] = []
         self.resized: dict[int, str] = {}
         """The error, if any, of each resize that had something to do, by its place among the effects."""
         self.killed_at: int | None = None
@@ -79,7 +88,7 @@ class LifeWorld:
 
     # ------------------------------------------------------------------ the kubelet
 
-    def turn(self) -> list[Effect]:
+    def turn(self) -> list[Effect | NoteRestarts]:
         """What was carried out in it."""
         self.due, self._first = False, len(self.effects)
         try:
@@ -262,13 +271,14 @@ class LifeWorld:
                 self.exit(container.name, KILLED)
 
     def _stop(self, stop: do.Stop) -> None:
+        self.stopped.add(stop.id)
         instance = next((container for container in self._running() if container.id == stop.id), None)
         if instance is not None:
-            self.exit(instance.name, KILLED)
+            self.exit(instance.name, 0 if instance.name in self.obedient else KILLED)
 
     def _resize(self, effect: do.Resize) -> on.ResizeEnded:
-        ending = {stop.name for stop in effect.stops}
-        names = restarts(effect.pod, self.actuated, effect.containers.keys() - ending, MACHINE.gates)
+        place = len(self.effects) - 1
+        names = self._restarting(effect)
         stops = (*effect.stops, *(effect.restarts[name] for name in names))
         if stops:
             self._note(do.StopContainers(effect.pod, (stops,)))
@@ -283,11 +293,27 @@ class LifeWorld:
         }
         changed = any(self.actuated.containers.get(name) != resources for name, resources in wanted.items())
         if changed:
-            self.resized[len(self.effects) - 1] = self.fails.get("resize", "")
+            self.resized[place] = self.fails.get("resize", "")
         if changed and "resize" in self.fails:
             return on.ResizeEnded(again=10.0, replaced=names, open=True)
-        self.actuated = PodResources({**self.actuated.containers, **wanted})
+        self.actuated = replace(self.actuated, containers={**self.actuated.containers, **wanted})
         return on.ResizeEnded(changed=changed, replaced=names, open=changed)
+
+    def _restarting(self, effect: do.Resize) -> tuple[str, ...]:
+        """The containers that their resize restarts, by the node's machine; what it has noted before is carried out."""
+        uid, ending = effect.pod.metadata.uid, {stop.name for stop in effect.stops}
+        view = NodeView(allocatable={}, machine=MACHINE)
+        state = NodeState(view=view, actuated=SharedMap({uid: self.actuated}))
+        due = ActuationDue(effect.pod, effect.containers, None, ending, effect.again)
+        names: tuple[str, ...] = ()
+        for told in node_step(state, due, now=self._moment().now)[1]:
+            if isinstance(told, NoteRestarts):
+                self.effects.append(told)
+                self.actuated = replace(self.actuated, restarting=told.instances)
+                self._may_be_killed()
+            if isinstance(told, StopContainers):
+                names = told.restarting
+        return names
 
     def _start(self, effect: do.StartContainer) -> on.Event:
         container, name = effect.container, effect.container.name
@@ -346,6 +372,7 @@ class LifeWorld:
             tuple(container for container, _ in ordered),
             tuple((container.id, home) for container, home in ordered),
             health,
+            frozenset(self.actuated.restarting.values()),
         )
 
     def _inputs(self, facts: PodFacts) -> StatusInput:

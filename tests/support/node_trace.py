@@ -17,6 +17,8 @@ Blocks are separated by an empty line; `#` begins a comment. Commands, each one 
     actuated NAME                                            a sync found everything actuated, and said so
     failed NAME TEXT, done NAME                              how an actuation went
     due NAME [ending=c] [unreadable=TEXT], due NAME down     a sync is at what is allocated; the container runs, or not
+                                                             `again=c` ends too and starts anew
+    noted NAME                                               what was asked to be noted last is
     did NAME                                                 the steps that were asked for last are done, and noted
     used NAME 90Mi, used NAME anything                       what was measured of both; or that it is enough
     ended NAME, deleted NAME, removed NAME, ready, retry TRIGGER
@@ -119,6 +121,8 @@ class Trace:
                 yield on.ActuationEnded(self._desired[who], text)
             case "due":
                 yield self._due(self._desired[who], text)
+            case "noted":
+                yield self._noted(who)
             case "did":
                 yield from self._did(self._desired[who])
             case "used":
@@ -159,7 +163,8 @@ class Trace:
         uid, gates = desired.metadata.uid, self.state.view.gates
         now = self.state.allocated_pod(desired)
         record = {container.name: effective(now, container) for container in resizable(now, gates)}
-        yield on.Actuated(uid, PodResources(record, now.spec.resources))
+        before = self.state.actuated.get(uid, PodResources())
+        yield on.Actuated(uid, replace(before, containers=record, pod=now.spec.resources))
         yield on.SyncStarted(desired, tuple(record))
         statuses = tuple(
             ContainerStatus(
@@ -177,10 +182,16 @@ class Trace:
         cgroup = PodValues.of(pod_config(seen, machine))
         return on.ActuationDue(
             allocated,
-            () if text == "down" else ("c",),
+            {} if text == "down" else {"c": "i1"},
             on.Unreadable(unreadable) if unreadable else cgroup,
-            ("c",) if ending.startswith("ending=") else (),
+            ("c",) if ending.startswith(("ending=", "again=")) else (),
+            ("c",) if ending.startswith("again=") else (),
         )
+
+    def _noted(self, uid: str) -> on.Event:
+        asked = next(effect for effect in reversed(self._last) if isinstance(effect, do.NoteRestarts))
+        actuated = self.state.actuated.get(uid, PodResources())
+        return on.Actuated(uid, replace(actuated, restarting=asked.instances))
 
     def _did(self, desired: Pod) -> Iterator[on.Event]:
         asked = next(effect for effect in reversed(self._last) if isinstance(effect, do.Actuate))
@@ -248,6 +259,9 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
             return f"count {metric} {label}"
         case do.SyncAgain(uid=uid, seconds=seconds):
             return f"sync {uid} after {seconds:g} s"
+        case do.NoteRestarts(pod=shown, instances=instances):
+            noted = " ".join(f"{name}={instance}" for name, instance in instances.items())
+            return f"note restarts {shown.metadata.name} {noted}".rstrip()
         case do.StopContainers(pod=shown, ending=ending, restarting=restarting):
             return f"stop {shown.metadata.name} ending={','.join(ending)} restarting={','.join(restarting)}"
         case do.MeasureMemory(due=due, limits=limits):

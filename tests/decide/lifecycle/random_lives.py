@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.lifecycle import effects as do
 from podfit.decide.pod.lifecycle import events as on
 from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.facts import KILLED, ContainerState, ContainerStatus, Failure
+from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, Failure
 from support.life_trace import a_pod, resized
 from support.life_world import Killed, LifeWorld
 
@@ -36,7 +36,16 @@ def _commands(*names: str) -> st.SearchStrategy[Command]:
 
 
 MEANWHILE = _commands(
-    *["exit"] * 8, "lose sandbox", "lose cgroup", "unhealthy", "unready", "well", "resize", "restarting", "time"
+    *["exit"] * 8,
+    "lose sandbox",
+    "lose cgroup",
+    "unhealthy",
+    "unready",
+    "well",
+    "resize",
+    "restarting",
+    "time",
+    "obedient",
 )
 FAULTS = _commands("fail image", "fail start", "fail sandbox", "fail mount", "fail resize", "fail list", "mend", "mend")
 KILLS = _commands("kill", "kill within")
@@ -78,7 +87,7 @@ class Life(LifeWorld):
             for before in spec.init_containers:
                 assert self.passed(before), f"{before.name} comes before {container.name}"
         last = self.here(container.name)
-        if last is not None and last.state is ContainerState.EXITED and last.exit_code != KILLED:
+        if last is not None and last.state is ContainerState.EXITED and last.id not in self.stopped:
             assert self.comes_again(container, last.exit_code), f"{container.name} is not to come again"
 
     # ------------------------------------------------------------------ what must hold at rest
@@ -105,6 +114,7 @@ class Life(LifeWorld):
             assert last is not None, f"{container.name} should have begun"
             assert last.state is ContainerState.EXITED
             assert not self.comes_again(container, last.exit_code), f"{container.name} should run again"
+            assert last.id not in self.actuated.restarting.values(), f"{container.name} should have started anew"
         assert len(ended) < len(spec.containers), "a pod of which nothing will run again is over"
 
     def passed(self, container: Container) -> bool:
@@ -145,6 +155,8 @@ class Life(LifeWorld):
                 self.unhealthy.add(self.running(name).id)
             case "unready" if name:
                 self.unready.add(name)
+            case "obedient" if name:
+                self.obedient.add(name)
             case "well":
                 self.unready.clear()
             case "resize" | "restarting" if not self.life.ending:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from decide.lifecycle.random_lives import ENDS, FAULTS, KILLS, MEANWHILE, Command, Life, live, pods
 from podfit.api.core.v1.pods.phase import ENDED
-from support.life_trace import a_pod
 
 COURSES = st.lists(st.one_of(MEANWHILE, MEANWHILE, FAULTS, KILLS), min_size=3, max_size=25)
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a life is long, and a failure names the kill
@@ -52,22 +51,12 @@ def test_a_kill_after_every_effect_of_many_lives(figure: Callable[[str, object],
 
 
 def check_kills(words: str, commands: list[Command]) -> int:
-    """How many kills there were. Of a container that never restarts, and was stopped to be resized, nobody but the
-    kubelet that stopped it knows that it is to start again.
-    """
-    if not _restarts(words):
-        commands = [command for command in commands if command[0] != "restarting"]
+    """How many kills there were."""
     undisturbed = live(words, commands, eagerly=True)
     for place in range(1, len(undisturbed.effects) + 1):
         disturbed = live(words, commands, killed_at=place, eagerly=True)
         assert _outcome(disturbed) == _outcome(undisturbed), f"killed after effect {place}"
     return len(undisturbed.effects)
-
-
-def _restarts(words: str) -> bool:
-    """Whether the container that is resized comes again after a kill."""
-    pod = a_pod(words)
-    return (pod.spec.containers[0].restart_policy or pod.spec.restart_policy) != "Never"
 
 
 def _outcome(life: Life) -> tuple[object, ...]:

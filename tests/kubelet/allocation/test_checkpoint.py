@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
@@ -39,6 +40,15 @@ def test_what_is_written() -> None:
     )
     assert document["checksum"] == checksum(document["data"].encode())
     assert load(dump({"b": LARGE, "a": SMALL})) == {"a": SMALL, "b": LARGE}
+
+
+def test_what_is_stopped_to_be_started_anew_is_written_beside_upstreams_fields() -> None:
+    stopped = replace(SMALL, restarting={"c2": "i7", "c1": "i5"})
+    text = json.loads(dump({"a": stopped}))["data"]
+    assert text.endswith('"PodLevelResources":null,"RestartingContainers":{"c1":"i5","c2":"i7"}}}}')
+    assert load(dump({"a": stopped})) == {"a": stopped}
+    with pytest.raises(Damaged):
+        load(dump({"a": stopped}).replace(b'\\"i5\\"', b"5"))
 
 
 @pytest.mark.row("R-090")

@@ -93,7 +93,7 @@ class VirtualNode:
             machine = self.state.view.machine
             was = overlay(pod, self.state.actuated.get(uid), machine.gates)
             self._cgroups[uid] = PodValues.of(pod_config(was, machine))
-        return on.ActuationDue(pod, running, self._cgroups[uid])
+        return on.ActuationDue(pod, {name: name for name in running}, self._cgroups[uid])
 
     def _synced(self, uid: str) -> Iterable[Event]:
         """The look comes second: it tells the size of a pod of which nothing had to be changed."""

@@ -1,17 +1,20 @@
 """The actuation of a resize, from what runs to the last step: what restarts, what is changed in place, what is refused.
 
-    ActuationDue ──▶ StopContainers              what restarts is stopped first; then it is due again
+    ActuationDue ──▶ NoteRestarts                what starts anew is noted, so that it does even if the kubelet ends
+                     StopContainers              what restarts is stopped first; then it is due again
                  ──▶ MeasureMemory ──▶ MemoryMeasured ──▶ Actuate, or an error
                  ──▶ Actuate ──▶ Actuated for each step, ActuationEnded
 
 A sync asks in each of its rounds. Nearly always there is nothing to do, which is one event without an effect.
 """
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
-from podfit.decide.node.effects import Actuate, MeasureMemory, Record, StopContainers, SyncAgain
+from podfit.decide.node.effects import Actuate, MeasureMemory, NoteRestarts, Record, StopContainers, SyncAgain
 from podfit.decide.node.events import ActuationDue, MemoryMeasured, SyncStarted, Unreadable
 from podfit.decide.node.messages import details
 from podfit.decide.pod.allocated import PodResources
@@ -50,6 +53,7 @@ def due(draft: Draft, event: ActuationDue) -> None:
     pod, gates = event.pod, draft.state.view.gates
     staying = [name for name in event.running if name not in event.ending]
     restarting = resize.restarts(pod, _actuated(draft, pod), staying, gates)
+    _note(draft, event, {name: event.running[name] for name in (*event.again, *restarting)})
     if event.ending or restarting:
         draft.add(StopContainers(pod, event.ending, restarting))
         return
@@ -90,6 +94,15 @@ def ended(draft: Draft, pod: Pod, error: str = "", *, outage: bool = False) -> N
         text = details(state.allocated_pod(pod), generation=generation, error=error)
         draft.add(Record(pod, WARNING, "ResizeError", f"Pod resize error: {text}"))
     draft.add(SyncAgain(uid, OUTAGE_SECONDS if outage else RETRY_SECONDS))
+
+
+def _note(draft: Draft, event: ActuationDue, restarting: Mapping[str, str]) -> None:
+    """A note of an instance that runs, and is not to be stopped any more, would start it again after its own end."""
+    noted, running = _actuated(draft, event.pod).restarting, event.running
+    stays = {name for name, instance in noted.items() if name not in restarting and running.get(name) == instance}
+    if stays or any(noted.get(name) != instance for name, instance in restarting.items()):
+        ended = {name: instance for name, instance in noted.items() if name not in running}
+        draft.add(NoteRestarts(event.pod, {**ended, **restarting}))
 
 
 def _steps(draft: Draft, event: ActuationDue) -> tuple[Step, ...]:

@@ -113,6 +113,15 @@ class Requested(msgspec.Struct, frozen=True):
     new: Pod
 
 
+class NoteRestarts(msgspec.Struct, frozen=True):
+    """Note that these instances are stopped to be started anew, by the names of their containers, and send `Actuated`.
+    When the note survives the kubelet they may be stopped.
+    """
+
+    pod: Pod
+    instances: Mapping[str, str]
+
+
 class StopContainers(msgspec.Struct, frozen=True):
     """Stop these containers together, then send `ActuationDue` with what runs by then. Those that are `restarting` run
     on until then and are started again at their new size, as their resizePolicy wants it; `ending` is the event's.
@@ -159,6 +168,7 @@ Effect = (
     | WakeUp
     | Count
     | Requested
+    | NoteRestarts
     | StopContainers
     | MeasureMemory
     | Actuate

@@ -17,13 +17,18 @@ NOTHING = ResourceRequirements()
 
 
 class PodResources(msgspec.Struct, frozen=True):
-    """Resources by container name, and those of the pod as a whole when its spec has them."""
+    """Resources by container name, and those of the pod as a whole when its spec has them.
+
+    `restarting` are containers that the kubelet stops in order to start them anew, with the id of the instance that
+    ends. It is noted before the stop, so that the start does not depend on who remembers why the instance ended.
+    """
 
     containers: Mapping[str, ResourceRequirements] = msgspec.field(default_factory=dict)
     pod: ResourceRequirements | None = None
+    restarting: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def with_container(self, name: str, resources: ResourceRequirements) -> "PodResources":
-        return PodResources({**self.containers, name: resources}, self.pod)
+        return msgspec.structs.replace(self, containers={**self.containers, name: resources})
 
 
 def resizable(pod: Pod, gates: FeatureGates) -> Iterator[Container]:

@@ -14,6 +14,8 @@ Pure: the caller looks, acts and waits between two calls of `following`.
 import msgspec
 from msgspec.structs import replace
 
+from podfit.decide.resize.memory_shrink import Memory
+
 PAGE = 4096
 SMALLEST_MARGIN = 1 << 20
 SMALLEST_STEP = 1 << 20
@@ -33,6 +35,25 @@ ANNOTATION = "podfit.dev/memory-shrink"
 def asked_for(annotations: dict[str, str], default: str) -> bool:
     """The pod's own request, `guarded` or `checked`, goes before the node's."""
     return annotations.get(ANNOTATION, default) == GUARDED
+
+
+class ShrinkTarget(msgspec.Struct, frozen=True):
+    """A cgroup to be brought below `limit`: a container's by its name, or the pod's own (None)."""
+
+    container: str | None
+    limit: int
+
+    @property
+    def who(self) -> str:
+        return "pod" if self.container is None else f'container "{self.container}"'
+
+
+def targets(limits: Memory) -> tuple[ShrinkTarget, ...]:
+    """In the order in which they shrink: containers before the pod that they are part of, which could otherwise take
+    from any of them. The first that will not shrink ends it, and no limit is lowered.
+    """
+    named = (*limits.containers.items(), (None, limits.pod))
+    return tuple(ShrinkTarget(name, limit) for name, limit in named if limit is not None)
 
 
 def margin(limit: int) -> int:

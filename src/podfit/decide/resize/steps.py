@@ -202,7 +202,7 @@ def recorded(actuated: PodResources, done: Iterable[Step]) -> PodResources:
             case UpdateContainer(name=name, actuated=resources):
                 actuated = actuated.with_container(name, resources)
             case RecordPod(actuated=resources):
-                actuated = PodResources(actuated.containers, resources)
+                actuated = replace(actuated, pod=resources)
             case SetPod() | GrowContainer() | CheckMemory():
                 pass
     return actuated

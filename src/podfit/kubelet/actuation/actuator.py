@@ -19,7 +19,7 @@ from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, SandboxResources, sandbox_resources, sandbox_update
 from podfit.decide.managers.cpu import show
-from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, StopContainers, SyncAgain
+from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, NoteRestarts, StopContainers, SyncAgain
 from podfit.decide.node.events import ActuationDue, ActuationEnded, Event, MemoryMeasured, Unreadable
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
@@ -102,7 +102,7 @@ class Actuator:
             self.cgroups.refresh_tiers(active)
             self.cgroups.create(pod)
         if missing or record.pod is None:
-            await self._save(pod, PodResources(record.containers, pod.spec.resources or NOTHING))
+            await self._save(pod, replace(record, pod=pod.spec.resources or NOTHING))
         return missing
 
     async def before_create(self, pod: Pod, name: str) -> None:
@@ -128,14 +128,21 @@ class Actuator:
     # ------------------------------------------------------------------ resize
 
     def actuation(
-        self, pod: Pod, live: LivePod, *, node: NodeWorld, stop: Stop, ending: Collection[str] = ()
+        self,
+        pod: Pod,
+        live: LivePod,
+        *,
+        node: NodeWorld,
+        stop: Stop,
+        ending: Collection[str] = (),
+        again: Collection[str] = (),
     ) -> "Actuation":
         """The world in which what was allocated to the pod is made real, for one round of a sync, before containers
-        start. `ending` are names of running containers that are to stop in any case.
+        start. `ending` are names of running containers that are to stop in any case, `again` those that start anew.
         """
-        return Actuation(self, pod, live, node=node, stop=stop, ending=ending)
+        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again)
 
-    def due(self, pod: Pod, live: LivePod, ending: Collection[str]) -> ActuationDue:
+    def due(self, pod: Pod, live: LivePod, ending: Collection[str], again: Collection[str]) -> ActuationDue:
         """Usually there is nothing to do, which takes two small reads."""
         cgroup: PodValues | Unreadable | None
         try:
@@ -143,7 +150,7 @@ class Actuator:
         except CgroupError as error:
             cgroup = Unreadable(str(error))
         unsure = self._machine.kernel_first and pod.metadata.uid not in self._agreed
-        return ActuationDue(pod, live.containers, cgroup, ending, self._held(pod, live) if unsure else {})
+        return ActuationDue(pod, live.containers, cgroup, ending, again, self._held(pod, live) if unsure else {})
 
     def _held(self, pod: Pod, live: LivePod) -> dict[str, PodValues]:
         """What containers' cgroups hold, of those that can be read: another's runtime may keep them elsewhere."""
@@ -152,6 +159,10 @@ class Actuator:
             with contextlib.suppress(CgroupError):
                 held[name] = self.cgroups.container(pod, container_id)
         return held
+
+    async def note_restarts(self, pod: Pod, instances: Mapping[str, str]) -> None:
+        """Raises CheckpointError: then nothing may be stopped."""
+        await self._save(pod, replace(self._actuated(pod), restarting=instances))
 
     async def measured(
         self, due: ActuationDue, live: LivePod, limits: Memory, hold: Hold
@@ -273,10 +284,18 @@ class Actuation:
     """
 
     def __init__(
-        self, actuator: Actuator, pod: Pod, live: LivePod, *, node: NodeWorld, stop: Stop, ending: Collection[str]
+        self,
+        actuator: Actuator,
+        pod: Pod,
+        live: LivePod,
+        *,
+        node: NodeWorld,
+        stop: Stop,
+        ending: Collection[str],
+        again: Collection[str],
     ) -> None:
         self._actuator, self._pod, self._node, self._stop = actuator, pod, node, stop
-        self._ending, self._hold = ending, actuator.hold()
+        self._ending, self._again, self._hold = ending, again, actuator.hold()
         self._began: float | None = None
         self.live, self.changed = live, False
         self.again: float | None = None
@@ -296,15 +315,18 @@ class Actuation:
             self._actuator.observe(self._actuator.clock.monotonic() - self._began, success=self.again is None)
 
     def due(self) -> ActuationDue:
-        return self._actuator.due(self._pod, self.live, self._ending)
+        return self._actuator.due(self._pod, self.live, self._ending, self._again)
 
     async def carry_out(self, effect: Effect) -> Iterable[Event]:
         match effect:
+            case NoteRestarts(pod=pod, instances=instances):
+                await self._actuator.note_restarts(pod, instances)
+                return ()
             case StopContainers(restarting=restarting):
                 await self._stop(restarting)
                 stopped = {*self._ending, *restarting}
                 staying = {name: key for name, key in self.live.containers.items() if name not in stopped}
-                self.live, self._ending = replace(self.live, containers=staying), ()
+                self.live, self._ending, self._again = replace(self.live, containers=staying), (), ()
                 self.replaced = restarting
                 return (self.due(),)
             case MeasureMemory(due=due, limits=limits):

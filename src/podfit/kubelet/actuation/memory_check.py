@@ -48,10 +48,9 @@ class MemoryCheck:
         return self._cgroups.version == "v2" and guarded.asked_for(pod.metadata.annotations, self._default)
 
     async def _shrink_guarded(self, path: str, paths: Mapping[str, str], limits: Memory, hold: Hold) -> str:
-        """Containers before the pod that they are part of; the first that will not ends it."""
-        wanted = [(f'container "{name}"', paths[name], limit) for name, limit in limits.containers.items()]
-        for who, where, limit in (*wanted, ("pod", path, limits.pod)):
-            problem = await hold.shrink(who, where, limit) if limit is not None else ""
+        for target in guarded.targets(limits):
+            where = path if target.container is None else paths[target.container]
+            problem = await hold.shrink(target.who, where, target.limit)
             if problem:
                 return shrink.refusal([problem])
         return ""

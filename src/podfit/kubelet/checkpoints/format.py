@@ -3,6 +3,7 @@
     {"data":"{\\"entries\\":{…}}","checksum":1178570812}        the whole file
     {"put":{"UID":{…}},"drop":["UID"]}                        what a journal records
 
+An entry is upstream's, and has `RestartingContainers` besides while containers are stopped to be started anew.
 An entry is text once: what did not change since the last writing is neither encoded nor summed again.
 """
 
@@ -100,7 +101,9 @@ def _json(value: Any) -> str:
 def _entry(resources: PodResources) -> dict[str, Any]:
     containers = {name: _resources(resources.containers[name]) for name in sorted(resources.containers)}
     level = None if resources.pod is None else _resources(resources.pod)
-    return {"ContainerResources": containers, "PodLevelResources": level}
+    restarting = {name: resources.restarting[name] for name in sorted(resources.restarting)}
+    entry: dict[str, Any] = {"ContainerResources": containers, "PodLevelResources": level}
+    return entry | ({"RestartingContainers": restarting} if restarting else {})
 
 
 def _resources(resources: ResourceRequirements) -> dict[str, Any]:
@@ -117,6 +120,7 @@ def _read_entry(entry: dict[str, Any]) -> PodResources:
     return PodResources(
         {name: codec.convert(resources, ResourceRequirements) for name, resources in containers.items()},
         None if level is None else codec.convert(level, ResourceRequirements),
+        msgspec.convert(entry.get("RestartingContainers") or {}, dict[str, str]),
     )
 
 

@@ -25,6 +25,8 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.volumes.manager import Volumes
 
+NO_IDS = frozenset[str]()
+
 
 class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     """`emit` records an event about a pod: pod, type, reason, message, field path; `tell` one about the node: type,
@@ -55,7 +57,9 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     async def look(self, pod: Pod, before: PodFacts | None = None) -> PodFacts:
         """What the runtime shows of a pod, and its probes say; `before` as in `observe`. Raises CRIError."""
         facts = await observe(self.runtime, pod.metadata.uid, before)
-        return replace(facts, health=self.probes.look(pod, facts.containers))
+        actuated = self.actuator.actuated(pod.metadata.uid)
+        restarting = frozenset(actuated.restarting.values()) if actuated is not None else NO_IDS
+        return replace(facts, health=self.probes.look(pod, facts.containers), restarting=restarting)
 
     def jittered(self, seconds: float) -> float:
         """Up to half as long again, so that pods do not move in step."""

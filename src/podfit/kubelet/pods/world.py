@@ -217,7 +217,9 @@ class PodWorld:
 
         live = LivePod(sandbox_id=effect.sandbox_id, containers=effect.containers)
         ending = {stop.name for stop in effect.stops}
-        world = context.actuator.actuation(pod, live, node=context.allocation, stop=stop, ending=ending)
+        world = context.actuator.actuation(
+            pod, live, node=context.allocation, stop=stop, ending=ending, again=effect.again
+        )
         async with world as actuation:
             await drive(context.allocation, actuation, actuation.due())
         is_open = bool(context.allocation.conditions(self._uid))

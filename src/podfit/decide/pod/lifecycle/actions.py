@@ -70,11 +70,6 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
     return all(_passed(container, facts, facts.here(container.name)) for container in pod.spec.init_containers)
 
 
-def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code: int | None = None) -> bool:
-    """Whether an ended regular or plain init container is to be run again; `exit_code` when it has not ended yet."""
-    return starts_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
-
-
 def definition_hash(container: Container) -> str:
     """Changes when the container has to be replaced: only its name and image count (R-178)."""
     return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
@@ -84,7 +79,7 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> PodActions:
     """Containers of a sandbox that died were killed with it, unless they had ended before."""
     ended = [facts.last(container.name) for container in pod.spec.containers]
     done = [
-        last is not None and last.state is ContainerState.EXITED and not restarts(pod, container, last)
+        last is not None and last.state is ContainerState.EXITED and not facts.comes_again(pod.spec, container, last)
         for container, last in zip(pod.spec.containers, ended, strict=True)
     ]
     once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
@@ -105,7 +100,7 @@ def _passed(container: Container, facts: PodFacts, status: ContainerStatus | Non
         return False
     if is_sidecar(container):
         return status.state is ContainerState.RUNNING and status.id not in facts.health.unstarted
-    return _succeeded(status)
+    return _succeeded(status) and status.id not in facts.restarting
 
 
 def _succeeded(status: ContainerStatus) -> bool:
@@ -120,14 +115,16 @@ def _failed(pod: Pod, facts: PodFacts, initialised: bool) -> bool:
         status = facts.here(container.name)
         if is_sidecar(container) or status is None or status.state is not ContainerState.EXITED or _succeeded(status):
             continue
-        return not restarts(pod, container, status)
+        return not facts.comes_again(pod.spec, container, status)
     return False
 
 
 def _all_done(pod: Pod, facts: PodFacts) -> bool:
     for container in pod.spec.containers:
         status = facts.here(container.name)
-        if status is None or status.state is not ContainerState.EXITED or restarts(pod, container, status):
+        if status is None or status.state is not ContainerState.EXITED:
+            return False
+        if facts.comes_again(pod.spec, container, status):
             return False
     return True
 
@@ -150,7 +147,7 @@ def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]
 def _unhealthy(pod: Pod, container: Container, status: ContainerStatus, kind: ProbeKind) -> Kill:
     """A container that has failed its liveness or startup probe ends, and comes again as if it had ended badly."""
     probe = container.liveness_probe if kind is ProbeKind.LIVENESS else container.startup_probe
-    again = restarts(pod, container, status, exit_code=KILLED)
+    again = starts_again(pod.spec, container, KILLED)
     text = f"{'Init container' if is_sidecar(container) else 'Container'} {container.name} failed {kind.lower()} probe"
     return Kill(
         status,
@@ -181,12 +178,12 @@ def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: boo
             return
     for container in pod.spec.containers if initialised else ():
         status = None if container.name in replaced else facts.here(container.name)
-        if status is None or _to_run_again(pod, container, status):
+        if status is None or _to_run_again(pod, container, status, facts):
             yield container
 
 
-def _to_run_again(pod: Pod, container: Container, status: ContainerStatus) -> bool:
+def _to_run_again(pod: Pod, container: Container, status: ContainerStatus, facts: PodFacts) -> bool:
     """Whether an instance that exists is no reason not to start one: it never started, is lost, or has ended."""
     if status.state is ContainerState.EXITED:
-        return restarts(pod, container, status)
+        return facts.comes_again(pod.spec, container, status)
     return status.state is not ContainerState.RUNNING

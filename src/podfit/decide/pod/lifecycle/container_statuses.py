@@ -15,7 +15,6 @@ from podfit.api.core.v1.pods.container_status import (
     VolumeMountStatus,
 )
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
-from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
@@ -70,6 +69,8 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
     waiting = facts.waiting.get(container.name)
     if waiting is not None and state.running is None and not _is_over(facts, container, newest, waiting):
         last, state = state if state.terminated else last, ContainerState(waiting=waiting)
+    elif newest.state is runtime.ContainerState.EXITED and newest.id in facts.observed.restarting and not facts.ended:
+        last, state = state, ContainerState(waiting=_default_waiting(facts))
     elif state.waiting is not None:
         state = ContainerState(waiting=_default_waiting(facts))
     same = previous if previous is not None and previous.container_id == container_id else None
@@ -95,7 +96,7 @@ def _is_over(
     """Whether it was ended for its postStart hook and does not come again: then nothing is waited for."""
     if waiting.reason != POST_START_ERROR or newest.state is not runtime.ContainerState.EXITED:
         return False
-    return not starts_again(facts.allocated.spec, container, newest.exit_code)
+    return not facts.observed.comes_again(facts.allocated.spec, container, newest)
 
 
 def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:

@@ -12,7 +12,9 @@ from datetime import datetime
 import msgspec
 
 from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
-from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.restart_policy import starts_again
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec, PodStatus
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.pod_cgroup import PodValues
 from podfit.decide.pod.allocated import PodResources
@@ -138,6 +140,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     home: tuple[tuple[str, str], ...] = ()
     health: Health = WELL
     """What probes say of the containers."""
+    restarting: frozenset[str] = frozenset()
+    """Ids of instances that the kubelet stopped, or meant to stop, in order to start their containers anew."""
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -168,6 +172,20 @@ class PodFacts(msgspec.Struct, frozen=True):
         """Whether containers can be started in it."""
         newest = self.status
         return newest is not None and self.sandbox_stands and bool(newest.host_network or newest.ips)
+
+    def comes_again(self, spec: PodSpec, container: Container, ended: ContainerStatus) -> bool:
+        """Whether the container starts again after this instance: stopped for it, else by its rules and policies."""
+        return ended.id in self.restarting or starts_again(spec, container, ended.exit_code)
+
+    @property
+    def starting_again(self) -> frozenset[str]:
+        """Names of containers that start whatever their policies say: stopped for it, or made and not started yet."""
+        newest = {container.name: container for container in reversed(self.containers)}
+        return frozenset(
+            name
+            for name, instance in newest.items()
+            if instance.id in self.restarting or instance.state is ContainerState.CREATED
+        )
 
     def instances(self, name: str) -> tuple[ContainerStatus, ...]:
         """The instances of a container that the runtime still knows, newest first."""

@@ -9,7 +9,7 @@ Succeeded  everything ended well and nothing will be started again
 Failed     something ended badly and nothing will be started again
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
@@ -80,7 +80,8 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
         return facts.previous.phase
     if facts.failure is not None:
         return "Failed"
-    return phase_of(facts.allocated.spec, init, regular, ended=facts.ended and not facts.observed.anything_runs)
+    over = facts.ended and not facts.observed.anything_runs
+    return phase_of(facts.allocated.spec, init, regular, ended=over, again=facts.observed.starting_again)
 
 
 def _shown(facts: StatusInput, phase: str, regular: Sequence[ContainerStatus]) -> str:
@@ -117,8 +118,17 @@ def _reports_pod_level(facts: StatusInput) -> bool:
     return facts.machine.gates["InPlacePodLevelResourcesVerticalScaling"]
 
 
-def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool) -> str:
-    """The phase that the containers amount to. `ended`: restart policies no longer count. Sidecars decide nothing."""
+def phase_of(
+    spec: PodSpec,
+    init: Iterable[ContainerStatus],
+    regular: Iterable[ContainerStatus],
+    *,
+    ended: bool,
+    again: Collection[str] = (),
+) -> str:
+    """The phase that the containers amount to. `ended`: restart policies no longer count, nor do the containers that
+    start `again` whatever they say. Sidecars decide nothing.
+    """
     states, initial = list(regular), {status.name: status for status in init}
     if any(
         _failed_for_good(spec, container, initial) for container in spec.init_containers if not is_sidecar(container)
@@ -131,7 +141,9 @@ def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[C
     if len(running) + len(stopped) < len(states) or not states:
         return "Pending"
     declared = {container.name: container for container in spec.containers}
-    if running or any(starts_again(spec, declared[status.name], _exit_code(status)) for status in stopped):
+    if running or any(
+        status.name in again or starts_again(spec, declared[status.name], _exit_code(status)) for status in stopped
+    ):
         return "Running"
     return "Succeeded" if all(_ended_well(status) for status in stopped) else "Failed"
 
