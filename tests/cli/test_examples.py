@@ -33,7 +33,9 @@ metadata: {name: shop-1, labels: {app: shop}}
 spec: {containers: [{name: app, image: "shop:1", resources: {requests: {cpu: 100m}}}]}
 """
 QUESTIONS = [
-    (example.what, example.command) for verb in ("plan", "resize", "why", "top", "export") for example in EXAMPLES[verb]
+    (example.what, example.command)
+    for verb in ("plan", "resize", "why", "top", "allocation", "export")
+    for example in EXAMPLES[verb]
 ]
 
 

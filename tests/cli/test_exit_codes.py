@@ -19,7 +19,7 @@ from podfit.cli.app import run
 from podfit.cli.examples import EXAMPLES, EXIT_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
-VERBS = ("plan", "resize", "why", "top", "recommend", "export")
+VERBS = ("plan", "resize", "why", "top", "allocation", "recommend", "export")
 SIZED = ["pod/web", "--cpu", "700m"]
 DRIFTED = """
 apiVersion: v1
@@ -35,6 +35,9 @@ OUTCOMES: dict[tuple[str, int], list[str]] = {
     ("why", 0): ["pod/web"],
     ("why", 1): ["pod/late"],
     ("top", 0): ["pod/web"],
+    ("allocation", 0): ["namespace"],
+    ("allocation", 2): ["rack"],
+    ("allocation", 4): ["-n", "nowhere"],
     ("recommend", 0): ["pod/web", "--for", "1s"],
     ("recommend", 1): ["pod/web", "--for", "0"],
     ("export", 0): ["pod/web"],
@@ -42,6 +45,7 @@ OUTCOMES: dict[tuple[str, int], list[str]] = {
 } | {
     (verb, code): [about, *(["--cpu", "700m"] if verb in ("plan", "resize") else [])]
     for verb in VERBS
+    if verb != "allocation"
     for code, about in ((2, "gizmo/web"), (4, "pod/none"))
 }
 
@@ -116,7 +120,11 @@ def conversation() -> Conversation:
     waits = [{"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}]
     late = pod("late", cpu="3", allocated="500m", conditions=waits)
     made = Conversation(36, pod(), late)
-    made.documents |= {PODS: {"items": [pod(), late]}, METRICS: {"items": [metrics()]}}
+    made.documents |= {
+        PODS: {"items": [pod(), late]},
+        METRICS: {"items": [metrics()]},
+        "/apis/metrics.k8s.io/v1beta1/pods": {"items": [metrics()]},
+    }
     return made
 
 

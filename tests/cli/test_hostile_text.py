@@ -143,6 +143,8 @@ VERBS = (
     ("resize", "pod/web", "--cpu", "700m", "--dry-run"),
     ("top",),
     ("top", "-A", "-o", "wide"),
+    ("allocation",),
+    ("allocation", "workload", "-A", "-o", "wide"),
     ("recommend", "--for", "0"),
     ("recommend", "-A", "--for", "1s", "--interval", "1s", "-o", "wide"),
     ("export", "pod/web"),

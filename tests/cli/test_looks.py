@@ -143,6 +143,7 @@ async def test_a_container_that_is_held_back_all_the_time_is_red(tmp_path: Path)
         ["why", "node/n1"],
         ["top"],
         ["top", "-A", "-o", "wide"],
+        ["allocation", "workload", "-A", "-o", "wide"],
         ["export", "pod/web"],
         ["plan", "web"],
         ["resize", "pod/web", "--cpu", "9"],

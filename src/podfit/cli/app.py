@@ -38,6 +38,10 @@ VERBS = {
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "top": ("podfit.cli.top:top", "Show usage beside limits, requests and recommendations (any cluster)."),
+    "allocation": (
+        "podfit.cli.allocation:allocation",
+        "Sum requests, usage and recommendations by node, namespace or workload (any cluster).",
+    ),
     "recommend": (
         "podfit.cli.recommend:recommend_sizes",
         "Say which sizes would be right, why, and what they save (any cluster).",

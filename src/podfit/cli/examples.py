@@ -69,6 +69,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("The pods of the namespace.", "podfit top"),
         Example("Those with a label, largest share of their limit first.", "podfit top -l app=web --sort memory%"),
     ),
+    "allocation": (
+        Example("How full the nodes are.", "podfit allocation"),
+        Example("Who requests what, and uses how much of it.", "podfit allocation namespace"),
+        Example("The workloads of the cluster.", "podfit allocation workload -A"),
+    ),
     "recommend": (
         Example("All of a namespace.", "podfit recommend -n shop"),
         Example("One workload, from five minutes of usage.", "podfit recommend deployment/web --for 5m"),
@@ -141,6 +146,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "resize": ("0 every pod has been resized", "1 not every one, or one still waits, or no pod runs", *_API),
     "why": ("0 nothing waits or fails, or the node could go", "1 something does, or the node could not", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
+    "allocation": ("0 shown", *_API),
     "token create": ("0 made", *_API),
     "recommend": ("0 shown", "1 nothing is known of any container", *_API),
     "export": ("0 exported, or no drift", "1 drift, or no pod runs", *_API),

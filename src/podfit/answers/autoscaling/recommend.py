@@ -14,9 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.autoscaling.estimate_steps import Explained, estimate_steps, shown_step
-from podfit.answers.autoscaling.recommended_facts import Facts, Workload
+from podfit.answers.autoscaling.recommended_facts import Facts
 from podfit.answers.autoscaling.vpas import EstimateStep
 from podfit.answers.facts.readable import readable_amount
+from podfit.answers.facts.workloads import Workload
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Format, Quantity

@@ -3,20 +3,18 @@ usage over a while.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from podfit.answers.facts.kinds import PODS
 from podfit.answers.facts.usage import Usage, UsageReader
-from podfit.answers.facts.workloads import KINDS, Controllers
+from podfit.answers.facts.workloads import Workload, listed_controllers, topmost
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.owners import ObjectIdentity, controller_named, group_of
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
-from podfit.client.workloads import WellKnown
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.status import provided
@@ -24,17 +22,6 @@ from podfit.vpa.history.prometheus import History
 
 T = TypeVar("T")
 NOT_FOUND, FORBIDDEN = 404, 403
-
-
-class Workload(msgspec.Struct, frozen=True, order=True):
-    """The topmost controller that is known of a pod, as kind/name; a pod of nobody is its own."""
-
-    namespace: str
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind.lower()}/{self.name}"
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -112,39 +99,13 @@ class FactsReader:
 
     async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
         found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
-        controllers = await self._controllers(found)
+        controllers = await listed_controllers(self._client, self._namespace, found, self._unread.append)
         by_workload: dict[Workload, list[Pod]] = {}
         for pod in found:
-            workload = _topmost(pod, controllers)
+            workload = topmost(pod, controllers)
             if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
                 by_workload.setdefault(workload, []).append(pod)
         return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
-
-    async def _controllers(self, pods: Iterable[Pod]) -> Controllers:
-        """All of the kinds that are named on the way up from the pods."""
-        above, read, asked = dict[ObjectIdentity, ObjectIdentity | None](), set[WellKnown](), set[WellKnown]()
-        named = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
-        while wanted := {kind for owner in named if (kind := _kind_of(owner)) is not None} - asked:
-            for kind in sorted(wanted, key=lambda kind: kind.resource):
-                if (listed := await self._controllers_of(kind)) is not None:
-                    above.update(listed)
-                    read.add(kind)
-            asked |= wanted
-            named = {upper for upper in above.values() if upper is not None}
-        return Controllers(above, lambda owner: _kind_of(owner) in read)
-
-    async def _controllers_of(self, kind: WellKnown) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
-        """What controls each object of a kind; None when they are not to be read."""
-        try:
-            found = (await self._client.list(kind.followed(), self._namespace)).items
-        except ApiError as error:
-            self._unread.append(f"{kind.kind}s: {error.message}")
-            return None
-        group, metas = group_of(kind.api_version), [workload.metadata for workload in found]
-        return {
-            ObjectIdentity(group, kind.kind, meta.namespace, meta.name, meta.uid): controller_named(meta)
-            for meta in metas
-        }
 
     async def _list_vpas(self) -> tuple[VerticalPodAutoscaler, ...]:
         return (await self._client.list(VPAS, self._namespace)).items
@@ -194,17 +155,6 @@ def _moments(watching: UsageWindow) -> Iterator[float]:
         yield at
         at += watching.interval
     yield watching.seconds
-
-
-def _kind_of(owner: ObjectIdentity) -> WellKnown | None:
-    return KINDS.get((owner.group, owner.kind))
-
-
-def _topmost(pod: Pod, controllers: Controllers) -> Workload:
-    chain = controllers.chain(pod)
-    if not chain:
-        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
-    return Workload(chain[-1].namespace, chain[-1].kind, chain[-1].name)
 
 
 def _text(workload: Workload) -> str:

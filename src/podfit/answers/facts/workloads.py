@@ -1,4 +1,6 @@
-"""Reads what controls pods, one by one and upwards, so that no right to list workloads is needed."""
+"""Reads what controls pods: one by one and upwards, so that no right to list workloads is needed, or all of them where
+the question is about a whole namespace.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -37,6 +39,61 @@ class Controllers(msgspec.Struct):
             found.append(owner)
             owner = self.above.get(owner)
         return tuple(found)
+
+
+class Workload(msgspec.Struct, frozen=True, order=True):
+    """The topmost controller that is known of a pod, as kind/name; a pod of nobody is its own."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+def topmost(pod: Pod, controllers: Controllers) -> Workload:
+    chain = controllers.chain(pod)
+    if not chain:
+        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
+    return Workload(chain[-1].namespace, chain[-1].kind, chain[-1].name)
+
+
+async def listed_controllers(
+    client: Client, namespace: str, pods: Iterable[Pod], unread: Callable[[str], None]
+) -> Controllers:
+    """All of the kinds that are named on the way up from the pods of a namespace, or of all when it is empty. Kinds
+    that may not be listed are told to `unread`.
+    """
+    above, read, asked = dict[ObjectIdentity, ObjectIdentity | None](), set[WellKnown](), set[WellKnown]()
+    named = {owner for pod in pods if (owner := controller_named(pod.metadata)) is not None}
+    while wanted := {kind for owner in named if (kind := _kind_of(owner)) is not None} - asked:
+        for kind in sorted(wanted, key=lambda kind: kind.resource):
+            if (listed := await _controllers_of(client, namespace, kind, unread)) is not None:
+                above.update(listed)
+                read.add(kind)
+        asked |= wanted
+        named = {upper for upper in above.values() if upper is not None}
+    return Controllers(above, lambda owner: _kind_of(owner) in read)
+
+
+async def _controllers_of(
+    client: Client, namespace: str, kind: WellKnown, unread: Callable[[str], None]
+) -> dict[ObjectIdentity, ObjectIdentity | None] | None:
+    """What controls each object of a kind; None when they are not to be read."""
+    try:
+        found = (await client.list(kind.followed(), namespace)).items
+    except ApiError as error:
+        unread(f"{kind.kind}s: {error.message}")
+        return None
+    group, metas = group_of(kind.api_version), [workload.metadata for workload in found]
+    return {
+        ObjectIdentity(group, kind.kind, meta.namespace, meta.name, meta.uid): controller_named(meta) for meta in metas
+    }
+
+
+def _kind_of(owner: ObjectIdentity) -> WellKnown | None:
+    return KINDS.get((owner.group, owner.kind))
 
 
 class WorkloadReader:
