@@ -21,7 +21,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime

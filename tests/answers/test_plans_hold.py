@@ -25,7 +25,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.make_room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.runtime.labels import POD_UID
 from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller

@@ -60,7 +60,7 @@ async def test_what_happened_while_the_watch_was_broken_is_looked_at(server: Ser
     store = Once(server.context.store)
     context = replace(server.context, store=cast(Store, store))
     following = asyncio.create_task(
-        refresh_on_change(context, info_for(ConfigMap), refresh, after=context.store.revision)
+        refresh_on_change(context.store, context.clock, info_for(ConfigMap), refresh, after=context.store.revision)
     )
     await clock.advance(RETRY)
     assert looks == 1, "after the break, and in vain"

@@ -16,8 +16,9 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.handlers import allocations
 from podfit.apiserver.housekeeping.compaction import EVERY, LIFE, Ages
-from podfit.apiserver.registry import allocations, pending_allocations
+from podfit.apiserver.registry import pending_allocations
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice

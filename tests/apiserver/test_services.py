@@ -12,8 +12,9 @@ import pytest
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.codec import convert
+from podfit.apiserver.handlers import allocations
 from podfit.apiserver.housekeeping import own_service
-from podfit.apiserver.registry import allocations, pending_allocations
+from podfit.apiserver.registry import pending_allocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle.facts import (
     ContainerState,
     ContainerStatus,
     LinuxResources,

@@ -16,7 +16,7 @@ from kubelet.harness import Node, container
 from kubelet.node_api import Document
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime

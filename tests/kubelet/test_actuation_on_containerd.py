@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.decide.cgroup import conversion as decide
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.errors import CRIError
 from support.real_node import (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kubelet.harness import Node, container
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 
 
 def calls(node: Node, *kinds: str) -> list[str]:

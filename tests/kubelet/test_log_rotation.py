@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kubelet.harness import Node
-from podfit.decide.pod.lifecycle.facts import ContainerStatus
+from podfit.decide.lifecycle.facts import ContainerStatus
 from podfit.kubelet.runtime.log_rotation import MOST_BYTES, MOST_FILES, delete_log, rotated
 
 LINE = b"2026-01-01T00:00:00Z stdout F text\n"

@@ -7,7 +7,7 @@ from kubelet.node_api import Document
 from kubelet.test_resize_values import CGROUP, done, reasons, resizing, sized
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.meta.codec import convert
-from podfit.decide.pod.lifecycle.actions import definition_hash
+from podfit.decide.lifecycle.actions import definition_hash
 from podfit.kubelet.pods.runtime_facts import observe
 
 ON_MEMORY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import Node, container
-from podfit.decide.pod.lifecycle import machine
-from podfit.decide.pod.lifecycle.facts import ContainerState, StatusInput
-from podfit.decide.pod.lifecycle.status import generate
+from podfit.decide.lifecycle import machine
+from podfit.decide.lifecycle.facts import ContainerState, StatusInput
+from podfit.decide.lifecycle.status import generate
 
 FIRST, LATER = 200, 600  # seconds; a look comes every 60 to 90
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupConfig, Cgroups, Layout
 from podfit.kubelet.runtime import images

@@ -33,11 +33,11 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container, ContainerRestartRule, ContainerRestartRuleOnExitCodes
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.facts import Failure
 from podfit.decide.node.effects import NoteRestarts
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.facts import Failure
 from support.life_world import Killed, LifeWorld, shown
 from support.placed import RESTART_CPU, placed
 from support.pods import container, needs, pod

@@ -17,18 +17,11 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine, effective
-from podfit.decide.node.drive import at_once, drive
-from podfit.decide.node.effects import NoteRestarts, StopContainers
-from podfit.decide.node.events import ActuationDue
-from podfit.decide.node.machine import step as node_step
-from podfit.decide.node.state import NodeState
-from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.ephemeral_containers import every_container
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.actions import CONTAINER_HASH, definition_hash
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.actions import CONTAINER_HASH, definition_hash
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.facts import (
     KILLED,
     ContainerState,
     ContainerStatus,
@@ -39,9 +32,16 @@ from podfit.decide.pod.lifecycle.facts import (
     SandboxStatus,
     StatusInput,
 )
-from podfit.decide.pod.lifecycle.life import Moment, PodLife
-from podfit.decide.pod.lifecycle.machine import begin, step
-from podfit.decide.pod.lifecycle.turns import RESYNC_SECONDS
+from podfit.decide.lifecycle.life import Moment, PodLife
+from podfit.decide.lifecycle.machine import begin, step
+from podfit.decide.lifecycle.turns import RESYNC_SECONDS
+from podfit.decide.node.drive import at_once, drive
+from podfit.decide.node.effects import NoteRestarts, StopContainers
+from podfit.decide.node.events import ActuationDue
+from podfit.decide.node.machine import step as node_step
+from podfit.decide.node.state import NodeState
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.probing import ProbeKind
 from podfit.decide.resize.verdict import NodeView
 from support.clock import EPOCH

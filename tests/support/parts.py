@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from podfit.decide.pod.lifecycle.facts import Sandbox
+from podfit.decide.lifecycle.facts import Sandbox
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.cri.client import CRIRuntime

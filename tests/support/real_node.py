@@ -27,7 +27,7 @@ from podfit.core.features import FeatureGates
 from podfit.decide.cgroup import conversion as decide
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig

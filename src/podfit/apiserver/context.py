@@ -1,7 +1,7 @@
 """`Context`: the store, the clock, the feature gates and typed reads, shared by all parts of the API server."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -16,6 +16,7 @@ from podfit.apiserver.registry.bounded_checks import BoundedChecks
 from podfit.apiserver.registry.list_cache import ListCache
 from podfit.apiserver.registry.pending_allocations import PendingAllocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
+from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.apiserver.request.reinvocations import Reinvocations
 from podfit.core.clock import Clock
@@ -108,6 +109,12 @@ class Context:
     def settings(self, kind: type[T], namespace: str = "") -> Awaitable[tuple[T, ...]]:
         """All of a kind that every write asks for and that is seldom written: it is looked up once for as long."""
         return self.derived(kind, namespace, tuple)
+
+    def in_version(self, info: ResourceInfo | None) -> "Context":
+        """The context in which all objects of the kind are of this version."""
+        if info is None or info.conversion is None:
+            return self
+        return replace(self, store=in_version(self.store, info, info.conversion, self.converted))
 
     async def all(self, kind: type[T], namespace: str = "") -> list[T]:
         info = info_for(kind)

@@ -15,6 +15,7 @@ from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountToken
 from podfit.apiserver.extensions.aggregation import discovery as remote
 from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.handlers.answers import not_found_page
 from podfit.apiserver.http import discovery
 from podfit.apiserver.http.health import health
 from podfit.apiserver.http.write_probe import WriteProbe
@@ -172,7 +173,3 @@ def _found(request: Request, page: Document) -> Response:
 
 def _json(body: Document) -> Response:
     return Response(200, {"content-type": "application/json"}, msgspec.json.encode(body))
-
-
-def not_found_page() -> Response:
-    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")

@@ -23,7 +23,7 @@ from podfit.apiserver.extensions.customresources.kinds import CustomInfo
 from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.extensions.proxies.proxy import Proxy
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
-from podfit.apiserver.handlers.answers import error_response, formed, told
+from podfit.apiserver.handlers.answers import error_response, formed, not_found_page, told
 from podfit.apiserver.handlers.apply import apply
 from podfit.apiserver.handlers.change import patch, update
 from podfit.apiserver.handlers.create import create
@@ -42,9 +42,7 @@ from podfit.apiserver.handlers.subresources.token_requests import create_token
 from podfit.apiserver.handlers.uncancelled import uncancelled
 from podfit.apiserver.handlers.watch import watch
 from podfit.apiserver.http import discovery
-from podfit.apiserver.paths import not_found_page
 from podfit.apiserver.registry.bounded_checks import BoundedChecks
-from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request import protobuf
 from podfit.apiserver.request.bodies import Decoded, media_type
 from podfit.apiserver.request.documents import LARGE, is_json
@@ -154,7 +152,7 @@ class Resources:
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
-        context = in_version(self._customs.context(target), target.info)
+        context = self._customs.context(target).in_version(target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
         representation = wanted_representation(request, target)

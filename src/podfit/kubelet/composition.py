@@ -15,7 +15,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.pod.lifecycle.backoff import RETRY_SECONDS
+from podfit.decide.lifecycle.backoff import RETRY_SECONDS
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager

@@ -15,7 +15,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.cgroup.removal import remove_cgroup

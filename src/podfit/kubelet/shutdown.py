@@ -8,8 +8,8 @@ import msgspec
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
+from podfit.decide.lifecycle.facts import Failure
 from podfit.decide.node.shutdown import MESSAGE, TERMINATED, Groups, by_group, grace
-from podfit.decide.pod.lifecycle.facts import Failure
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime import labels
 

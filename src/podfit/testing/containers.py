@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podfit.api.core.v1.pods.aggregate import all_containers, sidecar_names
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 

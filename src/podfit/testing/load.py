@@ -10,7 +10,7 @@ import msgspec
 
 from podfit.core.clock import Clock, Timer
 from podfit.core.quantity import Quantity
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 
 STEP = 10.0

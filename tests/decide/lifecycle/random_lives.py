@@ -8,10 +8,10 @@ from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, Failure
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Failure
 from support.life_trace import a_pod, resized
 from support.life_world import Killed, LifeWorld
 

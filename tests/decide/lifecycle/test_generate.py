@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodReadinessGate, PodStatus
 from podfit.api.meta import codec
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle.facts import (
     ContainerState,
     ContainerStatus,
     Failure,
@@ -21,7 +21,7 @@ from podfit.decide.pod.lifecycle.facts import (
     SandboxStatus,
     StatusInput,
 )
-from podfit.decide.pod.lifecycle.status import generate, rejected
+from podfit.decide.lifecycle.status import generate, rejected
 from support.clock import EPOCH
 from support.placed import placed
 from support.pods import container, needs, pod, sidecar

@@ -5,8 +5,8 @@ import pytest
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.pod.lifecycle.actions import CONTAINER_HASH, definition_hash, plan
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, PodFacts, Sandbox, SandboxState
+from podfit.decide.lifecycle.actions import CONTAINER_HASH, definition_hash, plan
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, PodFacts, Sandbox, SandboxState
 
 STATES = {
     "running": (ContainerState.RUNNING, 0),

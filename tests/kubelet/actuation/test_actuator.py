@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Effect, Record
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.pod.resize_state import IN_PROGRESS
 from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.actuation.actuator import Actuator, LivePod

@@ -5,8 +5,8 @@ from msgspec.structs import asdict
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine, container_resources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.kubelet.allocation.rebuild import actuated, allocated
 from support.placed import placed, resized
 from support.pods import container, needs, pod, running, with_status

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.pod.lifecycle.backoff import CrashBackoff, duration
+from podfit.decide.lifecycle.backoff import CrashBackoff, duration
 
 KEY = ("uid", "c1", "hash")
 

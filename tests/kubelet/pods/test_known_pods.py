@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.decide.pod.lifecycle.facts import Failure
+from podfit.decide.lifecycle.facts import Failure
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.pods.pod_changes import RetryAdmission
 from support.clock import FakeClock

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
+from podfit.decide.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
 from support.containerd import Machine, private_containerd, ready
 from support.eventually import eventually_async

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources, WindowsResources
+from podfit.decide.lifecycle.facts import LinuxResources, WindowsResources
 from podfit.kubelet.runtime.cri import from_cri, to_cri
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from google.protobuf.message import Message
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import Unimplemented

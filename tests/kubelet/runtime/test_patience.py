@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.runtime.cri import channel, client
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import Unavailable

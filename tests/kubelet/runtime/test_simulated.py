@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
+from podfit.decide.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig

@@ -96,6 +96,11 @@ def error_response(error: ApiError) -> Response:
     return Response(error.code, headers, go_json.escaped(codec.encode(error.status())) + b"\n")
 
 
+def not_found_page() -> Response:
+    """Of a path of which the API knows nothing."""
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+
+
 def success(details: Document, *, code: int | None = None) -> Response:
     """A Status that says it is done."""
     body: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

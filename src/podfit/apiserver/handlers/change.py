@@ -20,6 +20,7 @@ from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Context
 from podfit.apiserver.duplicate_owners import SENT, with_owners_once
+from podfit.apiserver.handlers.allocations import allocated
 from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.create import create_named
 from podfit.apiserver.handlers.patching import PatchedObject, patcher
@@ -39,7 +40,6 @@ from podfit.apiserver.handlers.writing import (
     store,
 )
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
 from podfit.apiserver.registry.removal import released
 from podfit.apiserver.request.request_info import RequestInfo

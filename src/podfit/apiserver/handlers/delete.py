@@ -10,12 +10,12 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.allocations import allocated
 from podfit.apiserver.handlers.answers import object_response, record_response, success, told, warning_headers
 from podfit.apiserver.handlers.options import delete_options, is_dry
 from podfit.apiserver.handlers.read import matching
 from podfit.apiserver.handlers.writing import ADMIT, FIND, Step, Steps, Write, again, carried_out
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
@@ -76,7 +76,7 @@ async def remove(
     waiting = propagating(info, obj, options)
     meta = obj.metadata
     if grace or held(waiting):
-        leaving = marked(context, waiting, grace)
+        leaving = marked(waiting, grace, context.clock.now())
         if leaving is obj:
             return record_response(info, record)
         if dry:
@@ -85,7 +85,7 @@ async def remove(
             info, await Stored[Object](context.store, info).update(leaving, expected=record.mod_revision)
         )
     if not dry:
-        going = marked(context, obj, 0) if strategy.shown_as_marked or meta.deletion_timestamp else obj
+        going = marked(obj, 0, context.clock.now()) if strategy.shown_as_marked or meta.deletion_timestamp else obj
         if going is not obj:  # as upstream, watchers see its last moment
             record = await Stored[Object](context.store, info).update(going, expected=record.mod_revision)
         expected = record.mod_revision
@@ -93,7 +93,7 @@ async def remove(
             record = await Stored[Object](context.store, info).delete(meta.namespace, meta.name, expected=expected)
     if strategy.answered_with_object:
         if strategy.shown_as_marked and not meta.deletion_timestamp:
-            going = marked(context, obj, 0)
+            going = marked(obj, 0, context.clock.now())
             return object_response(
                 replace(going, metadata=replace(going.metadata, resource_version=str(record.mod_revision)))
             )

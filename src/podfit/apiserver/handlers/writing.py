@@ -24,11 +24,11 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.duplicate_owners import ADMITTED, with_owners_once
+from podfit.apiserver.handlers.allocations import allocated, may_allocate
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.patching import Make
 from podfit.apiserver.handlers.write_attempts import is_large, until_unchanged, yield_turn
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.allocations import allocated, may_allocate
 from podfit.apiserver.registry.apply.managed import Entries
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.strategy import Strategy

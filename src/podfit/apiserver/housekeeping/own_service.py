@@ -27,7 +27,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.addresses import family
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
-from podfit.apiserver.registry.allocations import allocated
+from podfit.apiserver.handlers.allocations import allocated
 from podfit.apiserver.registry.pending_allocations import SECONDS
 from podfit.apiserver.registry.stored import Changed, Stored
 from podfit.apiserver.registry.strategies.table import strategy_of

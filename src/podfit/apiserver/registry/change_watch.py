@@ -4,10 +4,10 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.apiserver.context import Context
 from podfit.apiserver.registry.stored import prefix
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.store.protocol import StoreError
+from podfit.store.protocol import Store, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +15,13 @@ RETRY = 1.0  # seconds, after the store could not be read
 
 
 async def refresh_on_change(
-    context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int, namespace: str = ""
+    store: Store,
+    clock: Clock,
+    info: ResourceInfo,
+    refresh: Callable[[], Awaitable[None]],
+    *,
+    after: int,
+    namespace: str = "",
 ) -> None:
     """Call `refresh` whenever an object of the kind (in the namespace) was written, for ever; `after` is the revision
     it last saw.
@@ -23,24 +29,24 @@ async def refresh_on_change(
     When the watch breaks, what happened until the next one begins is looked at, too.
     """
     while True:
-        watch = context.store.watch(prefix(info, namespace), after=after)
+        watch = store.watch(prefix(info, namespace), after=after)
         try:
             async for _ in watch:
                 await refresh()
         except (StoreError, ApiError) as error:
             log.warning("objects are looked at anew resource=%s reason=%s", info.resource, error)
-            await context.clock.sleep(RETRY)
+            await clock.sleep(RETRY)
         finally:
             watch.close()
-        after = context.store.revision
-        await _look(context, refresh)
+        after = store.revision
+        await _look(clock, refresh)
 
 
-async def _look(context: Context, refresh: Callable[[], Awaitable[None]]) -> None:
+async def _look(clock: Clock, refresh: Callable[[], Awaitable[None]]) -> None:
     """Until the store can be read."""
     while True:
         try:
             return await refresh()
         except (StoreError, ApiError) as error:
             log.warning("the store cannot be read reason=%s", error)
-            await context.clock.sleep(RETRY)
+            await clock.sleep(RETRY)

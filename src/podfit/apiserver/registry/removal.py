@@ -4,12 +4,13 @@ Most go at once. One with finalizers is marked and waits until they are gone. A 
 which it must have ended; its kubelet deletes it for good when it has. A namespace waits for its contents.
 """
 
+from datetime import datetime
+
 from msgspec.structs import replace
 
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.apiserver.context import Context
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.core.errors import conflict
 from podfit.core.times import format_time, seconds_later
@@ -35,12 +36,12 @@ def check_preconditions(info: ResourceInfo, obj: Object, options: DeleteOptions)
         raise conflict(info.kind, meta.name, text, group=info.group)
 
 
-def marked(context: Context, obj: ObjectT, grace: int) -> ObjectT:
+def marked(obj: ObjectT, grace: int, now: datetime) -> ObjectT:
     """The object on its way out; the same object when it already has to be gone by then."""
     meta = obj.metadata
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
         return obj
-    when = format_time(seconds_later(context.clock.now(), grace))
+    when = format_time(seconds_later(now, grace))
     generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
     leaving: ObjectT = strategy_of(type(obj)).delete.mark(replace(obj, metadata=meta))

@@ -17,7 +17,7 @@ from podfit.api.meta.owners import controller_of, group_of
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.core.times import parse_time
-from podfit.decide.pod.lifecycle.termination import spec_grace
+from podfit.decide.lifecycle.termination import spec_grace
 from podfit.decide.workload.disruption import covers
 
 DAEMON_SET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
 from podfit.decide.node.effects import Actuate, MeasureMemory, NoteRestarts, Record, StopContainers, SyncAgain
 from podfit.decide.node.events import ActuationDue, MemoryMeasured, SyncStarted, Unreadable
 from podfit.decide.node.messages import details
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
 from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS
 from podfit.decide.resize import steps as resize
 from podfit.decide.resize.memory_shrink import objection

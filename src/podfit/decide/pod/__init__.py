@@ -3,7 +3,6 @@
 requests             what a pod counts for; `qos`: its class
 resize_state         what its resize stands for: deferred, infeasible, in progress, failing, not judged yet
 allocated            what is set aside for its containers and for itself
-lifecycle/           its life on a node: what is started, stopped and told of it
 probing              when a container is probed, and what the outcome makes of it
 environment          variables of containers; `service_variables`: those of services
 ephemeral_containers containers that `kubectl debug` adds

@@ -18,12 +18,12 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, SandboxResources, sandbox_resources, sandbox_update
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.managers.cpu import show
 from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, NoteRestarts, StopContainers, SyncAgain
 from podfit.decide.node.events import ActuationDue, ActuationEnded, Event, MemoryMeasured, Unreadable
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
-from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.resize.memory_shrink import Memory
 from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer, recorded
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold

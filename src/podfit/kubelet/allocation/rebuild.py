@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.pod.allocated import PodResources, overlay, resizable, resources_of
-from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.resize import by_status
 
 Seen = Mapping[str, LinuxResources]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.images.collector import CollectionFailed, ImageCollector
 from podfit.kubelet.pods.known_pods import KnownPods

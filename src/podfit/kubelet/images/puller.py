@@ -14,7 +14,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.backoff import CrashBackoff
+from podfit.decide.lifecycle.backoff import CrashBackoff
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.image_names import problem, pull_policy

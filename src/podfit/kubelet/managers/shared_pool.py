@@ -9,8 +9,8 @@ import asyncio
 import logging
 
 from podfit.core.clock import Clock
+from podfit.decide.lifecycle.facts import ContainerState, LinuxResources
 from podfit.decide.managers.cpu import Assignments, BadCpuSet, parse, show
-from podfit.decide.pod.lifecycle.facts import ContainerState, LinuxResources
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime import labels

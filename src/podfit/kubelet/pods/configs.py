@@ -15,8 +15,8 @@ from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_named
+from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.pod.ephemeral_containers import every_container
-from podfit.decide.pod.lifecycle.facts import LinuxResources
 from podfit.decide.pod.naming import hostname_of
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (

@@ -1,4 +1,4 @@
-"""Stopping containers, as `decide.pod.lifecycle.termination` orders it.
+"""Stopping containers, as `decide.lifecycle.termination` orders it.
 
 A preStop hook runs first, within the grace period, of which it leaves at least two seconds.
 A stop that is cut short (the grace period was shortened, the kubelet ended) is simply asked for again.
@@ -14,9 +14,9 @@ import msgspec
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
+from podfit.decide.lifecycle.effects import Stop, StopContainers
+from podfit.decide.lifecycle.termination import MINIMUM_GRACE, remaining
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
-from podfit.decide.pod.lifecycle.effects import Stop, StopContainers
-from podfit.decide.pod.lifecycle.termination import MINIMUM_GRACE, remaining
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.protocol import Runtime

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
-from podfit.decide.pod.lifecycle.facts import Failure
+from podfit.decide.lifecycle.facts import Failure
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Deleted, PodChange, RetryAdmission
 

@@ -1,4 +1,4 @@
-"""Asks the runtime for its state of one pod (`decide.pod.lifecycle.facts`)."""
+"""Asks the runtime for its state of one pod (`decide.lifecycle.facts`)."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle.facts import (
     ContainerState,
     ContainerStatus,
     LinuxResources,

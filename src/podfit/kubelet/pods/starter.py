@@ -7,7 +7,7 @@ create     CreateContainerError
 start      RunContainerError             such as a command that does not exist
 postStart  PostStartHookError            its hook failed, and it was ended
 
-When it may be tried, and again after a failure, is decided in `decide.pod.lifecycle.machine`.
+When it may be tried, and again after a failure, is decided in `decide.lifecycle.machine`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.errors import ApiError
+from podfit.decide.lifecycle.container_statuses import POST_START_ERROR
+from podfit.decide.lifecycle.effects import StartContainer
+from podfit.decide.lifecycle.facts import ContainerStatus
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
-from podfit.decide.pod.lifecycle.container_statuses import POST_START_ERROR
-from podfit.decide.pod.lifecycle.effects import StartContainer
-from podfit.decide.pod.lifecycle.facts import ContainerStatus
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside

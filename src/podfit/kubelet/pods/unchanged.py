@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.cgroup.pod_cgroup import PodValues
+from podfit.decide.lifecycle.facts import PodFacts
+from podfit.decide.lifecycle.life import PodLife
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.lifecycle.facts import PodFacts
-from podfit.decide.pod.lifecycle.life import PodLife
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.status.writer import StatusWriter
 

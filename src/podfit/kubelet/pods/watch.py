@@ -8,7 +8,7 @@ goes on every ten seconds as the safety net.
 import logging
 
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime

@@ -1,4 +1,4 @@
-"""The pod worker: one task for each pod, which feeds its machine (`decide.pod.lifecycle`) and decides nothing.
+"""The pod worker: one task for each pod, which feeds its machine (`decide.lifecycle`) and decides nothing.
 
     update, wake ──▶ dirty ──▶ turn: drive(machine, world) ──▶ wait for the next reason, or for a timer
                                  ▲ interrupted when the pod is to end, or to end sooner
@@ -16,11 +16,9 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.randomness import fraction
-from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
-from podfit.decide.node.drive import drive
-from podfit.decide.pod.lifecycle.backoff import RETRY_SECONDS
-from podfit.decide.pod.lifecycle.effects import Effect, Interrupt, RunSandbox, TakeTurn, WakeUp, WriteStatus
-from podfit.decide.pod.lifecycle.events import (
+from podfit.decide.lifecycle.backoff import RETRY_SECONDS
+from podfit.decide.lifecycle.effects import Effect, Interrupt, RunSandbox, TakeTurn, WakeUp, WriteStatus
+from podfit.decide.lifecycle.events import (
     EndWanted,
     Event,
     ObjectGone,
@@ -30,9 +28,11 @@ from podfit.decide.pod.lifecycle.events import (
     TurnBegan,
     TurnFailed,
 )
-from podfit.decide.pod.lifecycle.facts import Failure, PodFacts
-from podfit.decide.pod.lifecycle.life import Moment, Stage
-from podfit.decide.pod.lifecycle.machine import begin, step
+from podfit.decide.lifecycle.facts import Failure, PodFacts
+from podfit.decide.lifecycle.life import Moment, Stage
+from podfit.decide.lifecycle.machine import begin, step
+from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
+from podfit.decide.node.drive import drive
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.worker_context import WorkerContext

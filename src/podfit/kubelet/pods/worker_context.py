@@ -10,7 +10,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.randomness import fraction
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.pod.lifecycle.facts import PodFacts
+from podfit.decide.lifecycle.facts import PodFacts
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups

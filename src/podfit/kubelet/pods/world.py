@@ -1,5 +1,5 @@
 """The world of one pod's machine: carries its effects out on runtime, cgroup, volumes and API, and answers what came of
-them. It decides nothing (`decide.pod.lifecycle`).
+them. It decides nothing (`decide.lifecycle`).
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.events import Event
+from podfit.decide.lifecycle.facts import PodFacts, StatusInput
+from podfit.decide.lifecycle.life import PodLife
 from podfit.decide.node.drive import drive
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.events import Event
-from podfit.decide.pod.lifecycle.facts import PodFacts, StatusInput
-from podfit.decide.pod.lifecycle.life import PodLife
 from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.cgroup.removal import remove_cgroup

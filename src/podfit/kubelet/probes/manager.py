@@ -18,8 +18,8 @@ from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random, fraction
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Health
 from podfit.decide.pod.ephemeral_containers import field_path
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, Health
 from podfit.decide.pod.probing import Action, ProbedInstance, ProbeKind, Result
 from podfit.kubelet.probes.checks import Checks, ProbedContainer, ProbeOutcome, ProbeResult
 from podfit.kubelet.probes.worker import ProbeWorker

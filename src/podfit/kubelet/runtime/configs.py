@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources
+from podfit.decide.lifecycle.facts import LinuxResources
 
 Propagation = Literal["private", "host-to-container", "bidirectional"]
 PortProtocol = Literal["TCP", "UDP", "SCTP"]

@@ -11,8 +11,8 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.lifecycle.actions import CONTAINER_HASH, definition_hash
-from podfit.decide.pod.lifecycle.termination import DEFAULT_GRACE, spec_grace
+from podfit.decide.lifecycle.actions import CONTAINER_HASH, definition_hash
+from podfit.decide.lifecycle.termination import DEFAULT_GRACE, spec_grace
 from podfit.decide.pod.naming import full_name
 
 POD_NAME = "io.kubernetes.pod.name"

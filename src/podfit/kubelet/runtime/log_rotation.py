@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.disk.safe_paths import own_directory, reachable
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.errors import CRIError

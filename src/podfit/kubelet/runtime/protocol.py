@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from podfit.decide.pod.lifecycle.facts import ContainerStatus, LinuxResources, Sandbox, SandboxStatus
+from podfit.decide.lifecycle.facts import ContainerStatus, LinuxResources, Sandbox, SandboxStatus
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.types import (

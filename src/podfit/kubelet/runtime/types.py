@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 
 CgroupDriver = Literal["cgroupfs", "systemd"]
 

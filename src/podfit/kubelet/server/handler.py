@@ -17,8 +17,8 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.numbers import parse_int
 from podfit.core.times import format_micro, parse_time, seconds_later
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.decide.pod.ephemeral_containers import every_container
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus
 from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.logs import LogOptions, open_log, stream

@@ -19,7 +19,7 @@ from functools import partial
 
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.pod.lifecycle.facts import SandboxState
+from podfit.decide.lifecycle.facts import SandboxState
 from podfit.kubelet.runtime.errors import CRIError, NotFound
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded

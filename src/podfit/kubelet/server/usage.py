@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
-from podfit.decide.pod.lifecycle.facts import ContainerState
+from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
 from podfit.kubelet.node import machine
 from podfit.kubelet.runtime import labels

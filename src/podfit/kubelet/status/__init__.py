@@ -1,4 +1,4 @@
 """The pod's status on its way to the API: `patch` is what differs, `writer` sends it until it is there.
 
-`podfit.decide.pod.lifecycle.status` makes it.
+`podfit.decide.lifecycle.status` makes it.
 """

@@ -16,7 +16,7 @@ from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock, Timer
 from podfit.core.errors import ApiError
-from podfit.decide.pod.lifecycle.conditions import keeping_foreign
+from podfit.decide.lifecycle.conditions import keeping_foreign
 from podfit.kubelet.status.patch import Document, status_patch
 from podfit.net.supervisor import Supervisor
 

@@ -52,7 +52,10 @@ class Neighbours:
         for new in sorted(namespaces - self._tasks.keys()):
             after, look = self._context.store.revision, partial(self._moved, new)
             watches = (
-                refresh_on_change(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS
+                refresh_on_change(
+                    self._context.store, self._context.clock, info_for(kind), look, after=after, namespace=new
+                )
+                for kind in KINDS
             )
             run = self._context.supervisor.run
             self._tasks[new] = [run(watch, name=f"neighbours in {new}") for watch in watches]
@@ -90,7 +93,9 @@ class Aggregation:
             await self.refresh()
         else:
             await self._read()
-        following = refresh_on_change(self._context, self._info, self.refresh, after=revision)
+        following = refresh_on_change(
+            self._context.store, self._context.clock, self._info, self.refresh, after=revision
+        )
         self._context.supervisor.run(following, name="table of APIServices")
         self._context.supervisor.run(self._repeat(), name="availability of APIServices")
 

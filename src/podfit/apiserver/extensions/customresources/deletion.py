@@ -35,7 +35,7 @@ async def remove_all(context: Context, definition: CustomResourceDefinition, inf
                 continue
             left = True
             if not obj.metadata.deletion_timestamp:
-                await objects.update(marked(context, obj, 0), expected=record.mod_revision)
+                await objects.update(marked(obj, 0, context.clock.now()), expected=record.mod_revision)
         except Changed:
             left = True
         except ApiError as error:

@@ -53,7 +53,9 @@ class CustomTable:
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
-        following = refresh_on_change(self._context, self._info, self.refresh, after=revision)
+        following = refresh_on_change(
+            self._context.store, self._context.clock, self._info, self.refresh, after=revision
+        )
         self._context.supervisor.run(following, name="table of custom resources")
 
     def find(self, group: str, version: str, resource: str) -> CustomInfo | None:

@@ -16,7 +16,7 @@ from podfit.apiserver.request.legacy_options import POD_UPDATES, STATUS, Legacy
 from podfit.apiserver.request.legacy_rules import is_only_a_resize
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
-from podfit.decide.pod.lifecycle.termination import spec_grace
+from podfit.decide.lifecycle.termination import spec_grace
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.unsupported_fields import unsupported_fields
 from podfit.decide.resize.checks import RESIZE_CHECKS, Resize, checks_of, judged, stages_of

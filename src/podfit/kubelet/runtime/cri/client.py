@@ -11,7 +11,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 
-from podfit.decide.pod.lifecycle.facts import ContainerStatus, LinuxResources, Sandbox, SandboxStatus, WindowsResources
+from podfit.decide.lifecycle.facts import ContainerStatus, LinuxResources, Sandbox, SandboxStatus, WindowsResources
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig

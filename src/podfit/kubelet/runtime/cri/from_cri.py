@@ -2,7 +2,7 @@
 
 from typing import Literal, TypedDict
 
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle.facts import (
     ContainerState,
     ContainerStatus,
     LinuxResources,

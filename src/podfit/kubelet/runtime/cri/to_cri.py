@@ -1,6 +1,6 @@
 """Conversion from our types to CRI's messages."""
 
-from podfit.decide.pod.lifecycle.facts import LinuxResources, WindowsResources
+from podfit.decide.lifecycle.facts import LinuxResources, WindowsResources
 from podfit.kubelet.runtime.configs import ContainerConfig, Mount, SandboxConfig, SecurityContext
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.core.times import format_micro
-from podfit.decide.pod.lifecycle.facts import ContainerStatus
+from podfit.decide.lifecycle.facts import ContainerStatus
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.simulated.state import NANO
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import fields, replace
 
 from podfit.core.clock import Clock
-from podfit.decide.pod.lifecycle.facts import (
+from podfit.decide.lifecycle.facts import (
     ContainerState,
     ContainerStatus,
     LinuxResources,

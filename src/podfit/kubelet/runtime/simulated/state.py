@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from podfit.core.clock import Clock, Timer
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, LinuxResources, SandboxStatus
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, LinuxResources, SandboxStatus
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError
 from podfit.kubelet.runtime import labels

@@ -16,10 +16,10 @@ from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.decide.pod.lifecycle.actions import PodActions
-from podfit.decide.pod.lifecycle.backoff import Backoff
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.facts import Failure, PodFacts
+from podfit.decide.lifecycle.actions import PodActions
+from podfit.decide.lifecycle.backoff import Backoff
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.facts import Failure, PodFacts
 
 
 class Moment(msgspec.Struct, frozen=True):

@@ -19,13 +19,9 @@ from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodSpec, PodStatus
 from podfit.core.times import format_time
-from podfit.decide.pod.lifecycle.conditions import conditions
-from podfit.decide.pod.lifecycle.container_statuses import (
-    container_statuses,
-    ephemeral_container_statuses,
-    was_never_there,
-)
-from podfit.decide.pod.lifecycle.facts import StatusInput
+from podfit.decide.lifecycle.conditions import conditions
+from podfit.decide.lifecycle.container_statuses import container_statuses, ephemeral_container_statuses, was_never_there
+from podfit.decide.lifecycle.facts import StatusInput
 from podfit.decide.resize.reported_status import pod_allocated, pod_resources
 
 

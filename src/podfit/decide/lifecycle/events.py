@@ -3,7 +3,7 @@
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.decide.pod.lifecycle.facts import Failure, PodFacts, StatusInput
+from podfit.decide.lifecycle.facts import Failure, PodFacts, StatusInput
 
 # ---------------------------------------------------------------- from outside
 

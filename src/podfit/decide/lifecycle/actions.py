@@ -18,8 +18,8 @@ from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.lifecycle.facts import KILLED, ContainerState, ContainerStatus, PodFacts
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
-from podfit.decide.pod.lifecycle.facts import KILLED, ContainerState, ContainerStatus, PodFacts
 from podfit.decide.pod.probing import ProbeKind
 
 CONTAINER_HASH = "io.kubernetes.container.hash"  # the annotation of a container in the runtime

@@ -13,7 +13,7 @@ from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
-from podfit.decide.pod.lifecycle.facts import StatusInput
+from podfit.decide.lifecycle.facts import StatusInput
 from podfit.decide.pod.resize_state import CONDITIONS as RESIZE
 
 BY_KUBELET = "TerminationByKubelet"

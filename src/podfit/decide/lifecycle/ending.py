@@ -11,9 +11,9 @@ Each effect can be repeated, so an end that was interrupted begins again from th
 
 from msgspec.structs import replace
 
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle.life import At, PodLife, Stage, Step
-from podfit.decide.pod.lifecycle.termination import grace_of, stop_all
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle.life import At, PodLife, Stage, Step
+from podfit.decide.lifecycle.termination import grace_of, stop_all
 
 
 def finish(life: PodLife) -> Step:

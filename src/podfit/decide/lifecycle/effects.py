@@ -10,7 +10,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.decide.pod.lifecycle.facts import ContainerStatus, PodFacts, Sandbox
+from podfit.decide.lifecycle.facts import ContainerStatus, PodFacts, Sandbox
 
 
 class Interrupt(msgspec.Struct, frozen=True):

@@ -16,20 +16,20 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.backoff import delay_after
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.actions import Kill, plan
+from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS, duration, size_hash, tried
+from podfit.decide.lifecycle.conditions import keeping_foreign
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.ending import carried_out, clean, delete, finish, stop, stop_sandboxes
+from podfit.decide.lifecycle.events import Event
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Failure, PodFacts
+from podfit.decide.lifecycle.life import NO_WAITS, At, Moment, NotStarted, PodLife, Stage, Step, Turn, Waits, after
+from podfit.decide.lifecycle.status import generate, rejected
+from podfit.decide.lifecycle.termination import MINIMUM_GRACE, spec_grace, stop_all, stop_some
+from podfit.decide.lifecycle.turns import began, close, failed, volumes_of, wake_up
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.actions import Kill, plan
-from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS, duration, size_hash, tried
-from podfit.decide.pod.lifecycle.conditions import keeping_foreign
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.ending import carried_out, clean, delete, finish, stop, stop_sandboxes
-from podfit.decide.pod.lifecycle.events import Event
-from podfit.decide.pod.lifecycle.facts import ContainerState, ContainerStatus, Failure, PodFacts
-from podfit.decide.pod.lifecycle.life import NO_WAITS, At, Moment, NotStarted, PodLife, Stage, Step, Turn, Waits, after
-from podfit.decide.pod.lifecycle.status import generate, rejected
-from podfit.decide.pod.lifecycle.termination import MINIMUM_GRACE, spec_grace, stop_all, stop_some
-from podfit.decide.pod.lifecycle.turns import began, close, failed, volumes_of, wake_up
 from podfit.decide.pod.naming import full_name
 
 FIRST_MOUNT_RETRY = 0.5

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.pod.lifecycle.actions import Kill
-from podfit.decide.pod.lifecycle.effects import Stop, StopContainers
-from podfit.decide.pod.lifecycle.facts import ContainerState, Failure, PodFacts
+from podfit.decide.lifecycle.actions import Kill
+from podfit.decide.lifecycle.effects import Stop, StopContainers
+from podfit.decide.lifecycle.facts import ContainerState, Failure, PodFacts
 
 DEFAULT_GRACE = 30  # as the API defaults terminationGracePeriodSeconds
 MINIMUM_GRACE = 2

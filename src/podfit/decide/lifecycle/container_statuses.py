@@ -18,9 +18,9 @@ from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
+from podfit.decide.lifecycle import facts as runtime
+from podfit.decide.lifecycle.facts import KILLED, StatusInput
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
-from podfit.decide.pod.lifecycle import facts as runtime
-from podfit.decide.pod.lifecycle.facts import KILLED, StatusInput
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced
 

@@ -6,13 +6,13 @@ from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.backoff import delay_after
 from podfit.core.times import parse_time
-from podfit.decide.pod.lifecycle import effects as do
-from podfit.decide.pod.lifecycle import events as on
-from podfit.decide.pod.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
-from podfit.decide.pod.lifecycle.effects import Effect
-from podfit.decide.pod.lifecycle.ending import finish
-from podfit.decide.pod.lifecycle.facts import Failure
-from podfit.decide.pod.lifecycle.life import At, Moment, PodLife, Step, Turn
+from podfit.decide.lifecycle import effects as do
+from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
+from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.ending import finish
+from podfit.decide.lifecycle.facts import Failure
+from podfit.decide.lifecycle.life import At, Moment, PodLife, Step, Turn
 
 RESYNC_SECONDS = 60.0
 UNWRITTEN_RESYNC_SECONDS = 600.0  # where no volume is brought up to date, and no event of the runtime is lost
