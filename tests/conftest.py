@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from podfit.testing.loop import ThreadsLoop
-from support import campaign, etcd, guest, leaks, machine, marked_files, prometheus, services
+from support import campaign, etcd, guest, leaks, machine, marked_files, overtime, prometheus, services
 
 pytest_plugins = ["support.conformance", "support.unrecorded"]
 
@@ -125,6 +125,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"CI has to run the {marker} tests: {reason}", pytrace=False)
         if reason:
             pytest.skip(f"{marker}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    marker = item.get_closest_marker("timeout")
+    overtime.judge(report, float(marker.args[0] if marker else item.config.getini("timeout")))
+    return report
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -13,7 +13,7 @@ from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.apiserver.context import Context, NodeConnection, Services
+from podfit.apiserver.context import Components, Context, NodeConnection, Services
 from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.apiserver.server import ApiServer
@@ -106,6 +106,7 @@ async def running_server(
     store: Store | None = None,
     random: Random | None = None,
     own_nodes: bool = False,
+    components: Components | None = None,
 ) -> AsyncIterator[Server]:
     """On an empty store, or on `store` as it is. Where nothing about the server is special, the store has what an
     earlier one of this process wrote in its start."""
@@ -124,6 +125,7 @@ async def running_server(
         ranges=ranges,
         random=random or SystemRandom(),
         own_nodes=own_nodes,
+        components=components or {},
     )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()

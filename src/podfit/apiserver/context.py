@@ -1,6 +1,6 @@
 """`Context`: the store, the clock, the feature gates and typed reads, shared by all parts of the API server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -46,6 +46,10 @@ Services = Callable[[ServiceReference], Handler | None]
 """From a service that a webhook names to who answers for it; None when there is no such service here."""
 
 
+Components = Mapping[str, Callable[[], Awaitable[str]]]
+"""Parts of the control plane beside server and store, each with a way to ask why it does not work; empty: it does."""
+
+
 class _Derived(msgspec.Struct, frozen=True):
     """`keys` is what the keys of the kind begin with. The result is of the store's `stamp` for them, or of these
     `revisions` where the store gives none."""
@@ -81,6 +85,7 @@ class Context:
     client's own seconds, also where a test moves the cluster's time."""
     supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
     """Owns what runs beside the requests; whoever composes the server watches it."""
+    components: Components = field(default_factory=dict)
     _derived: dict[Any, _Derived] = field(default_factory=dict, init=False, compare=False)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.component_status import ComponentStatus
 from podfit.api.core.v1.pods.types import Binding
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission_chain import default_chain
@@ -26,6 +27,7 @@ from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.handlers.answers import error_response, formed, not_found_page, told
 from podfit.apiserver.handlers.apply import apply
 from podfit.apiserver.handlers.change import patch, update
+from podfit.apiserver.handlers.component_statuses import component_statuses
 from podfit.apiserver.handlers.create import create
 from podfit.apiserver.handlers.delete import delete, delete_collection
 from podfit.apiserver.handlers.options import check_timeout
@@ -50,7 +52,7 @@ from podfit.apiserver.request.negotiation import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
 from podfit.apiserver.request.request_info import RequestInfo
 from podfit.apiserver.request.yaml_documents import as_json
-from podfit.core.errors import ApiError, method_not_allowed, not_found
+from podfit.core.errors import ApiError, method_not_allowed, not_found, unwatched
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
 
@@ -102,16 +104,16 @@ class Resources:
             request = await _read_beside(request, self._context.checks)
         if target.subresource:
             return await self._subresource(request, target, identity)
-        of_one = target.verb not in ("create", "list", "watch", "deletecollection")
-        # Upstream takes the name of a new custom resource from its body, whatever the path says.
-        placed = target.verb == "watch" or of_one is bool(target.name)
-        if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
-            raise method_not_allowed()
+        _check_verb(target, target.info)
         if target.info.type is Binding:
             return await bind(self._context, self._chain, target, request, identity)
-        if not target.info.stored:
+        if not target.info.readable:
             return await self._reviews.answer(target, request, identity)
-        answer = self._verb(request, target, identity)
+        answer = (
+            component_statuses(self._context, target, request)
+            if target.info.type is ComponentStatus
+            else self._verb(request, target, identity)
+        )
         return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
     async def _proxied(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
@@ -206,6 +208,17 @@ def _check_method(request: Request, target: RequestInfo, info: ResourceInfo) -> 
     across = info.namespaced and not target.namespace
     watched_otherwise = target.by_path and request.method != "GET"
     if request.method == "HEAD" or watched_otherwise or (across and target.verb not in ACROSS):
+        raise method_not_allowed()
+
+
+def _check_verb(target: RequestInfo, info: ResourceInfo) -> None:
+    """Raises 405 for what cannot be done with the kind, or not with one object or a collection of it."""
+    if target.verb == "watch" and info.readable and not info.stored:
+        raise unwatched(info.resource)
+    of_one = target.verb not in ("create", "list", "watch", "deletecollection")
+    # Upstream takes the name of a new custom resource from its body, whatever the path says.
+    placed = target.verb == "watch" or of_one is bool(target.name)
+    if target.verb not in info.verbs or not (placed or _makes_custom(target)):
         raise method_not_allowed()
 
 

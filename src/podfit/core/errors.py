@@ -109,6 +109,11 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
+def unwatched(resource: str) -> ApiError:
+    text = f'watch is not supported on resources of kind "{resource}"'
+    return ApiError(405, "MethodNotAllowed", text, {"kind": resource})
+
+
 def plainly(error: Exception, *, about: str = "") -> str:
     """`No such file or directory: FILE`; the file is left out where it is what the sentence is `about` already."""
     if not isinstance(error, OSError) or not error.strerror or error.strerror.startswith("["):

@@ -364,7 +364,7 @@ class Connection(Intake):
         self._look = self._loop.call_later(seconds, self._look_again, seconds)
 
     def _look_again(self, seconds: float) -> None:
-        if self._outlet.ready and not self._kernel()[1]:
+        if self._outlet.has_room and not self._kernel()[1]:
             self._cancel_look()
             self._cancel_stall()
             self._outlet.written = 0

@@ -13,6 +13,9 @@ from podfit.net.wire import Response
 
 SLICE = 64 * 1024
 """Bytes of a large body that reach TLS at once: a huge write costs more than twice the CPU, and TLS keeps its room."""
+TURN = 1024 * 1024
+"""Bytes of one stream after which the loop has a turn: a client that keeps up, or one whose leaving only the loop can
+tell, would hold it for as long as there is something to send."""
 ONE_WRITE = 32 * 1024  # below this, joining head and body costs less than a second write
 LONGEST_KEPT = 4096
 """Letters of an answer's headers; longer ones are written anew every time."""
@@ -23,7 +26,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 class Outlet:
     """Raises ConnectionResetError, where it can wait, when the client has left."""
 
-    __slots__ = ("_full", "_loop", "_transport", "_waiter", "chunked", "written")
+    __slots__ = ("_full", "_in_turn", "_loop", "_transport", "_waiter", "chunked", "written")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.chunked = False
@@ -32,6 +35,7 @@ class Outlet:
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._full = False
+        self._in_turn = 0
         self._waiter: asyncio.Future[None] | None = None
 
     def opened(self, transport: asyncio.Transport) -> None:
@@ -50,7 +54,12 @@ class Outlet:
 
     @property
     def ready(self) -> bool:
-        """Whether the client is there and has room for more."""
+        """Whether the client is there and has room for more, and others have had their turn."""
+        return self._in_turn < TURN and self.has_room
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the client is there and takes what is written."""
         return not self._full and not self._left
 
     @property
@@ -62,10 +71,14 @@ class Outlet:
         """A piece of the stream. What nobody will read any more is dropped."""
         if self._transport is not None and data:
             self.written += len(data)
+            self._in_turn += len(data)
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
 
     async def drained(self) -> None:
         """Wait until there is room for more."""
+        if self._in_turn >= TURN:
+            self._in_turn = 0
+            await asyncio.sleep(0)
         while self._full and self._transport is not None:
             self._waiter = self._loop.create_future()
             await self._waiter
@@ -96,9 +109,10 @@ class Outlet:
 
     async def _slices(self, body: memoryview) -> None:
         for start in range(0, len(body), SLICE):
-            if self._full or self._transport is None:
+            if not self.ready:
                 await self.drained()
             assert self._transport is not None
+            self._in_turn += SLICE
             self._transport.write(body[start : start + SLICE])
 
     def change(self, response: Response) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from podfit import __version__
@@ -29,6 +28,7 @@ from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
 from podfit.process.access import Published, keep, publish, take_back, user_file
 from podfit.process.control.apiserver import ApiServerComponent, LocalServices, place_of_store
+from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnComponents
 from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
@@ -82,6 +82,7 @@ class Cluster:
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
         self._services = LocalServices()
+        self._components = OwnComponents()
         self._api = ApiServerComponent(
             options.api,
             clock,
@@ -93,6 +94,7 @@ class Cluster:
             controlled_resources=options.controllers.controlled_resources(),
             own_nodes=options.node is not NodeKind.NONE,
             services=self._services.find,
+            components=self._components.asked,
         )
         self._closing.push_async_callback(self._api.stop)
         self._backends: asyncio.Task[list[NodeBackend]] | None = None
@@ -175,20 +177,20 @@ class Cluster:
 
         options, clock = self.options, self._clock
         usages = PodUsages(self._client(controller(ACCOUNT)), clock)
-        loops = chain(
-            controller_loops(
-                self._client,
-                options.controllers,
-                options.gates,
-                clock,
-                authority=self._api.authority,
-                served=self._served,
-                metrics=self._api.metrics,
-                usages=usages,
-            ),
-            scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
+        control = controller_loops(
+            self._client,
+            options.controllers,
+            options.gates,
+            clock,
+            authority=self._api.authority,
+            served=self._served,
+            metrics=self._api.metrics,
+            usages=usages,
         )
-        for loop in chain(loops, await local_storage(self._client, clock, options.data.volumes, nodes)):
+        scheduling = scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics)
+        self._components.runs(CONTROLLERS, map(self._supervisor.run, control))
+        self._components.runs(SCHEDULER, map(self._supervisor.run, scheduling))
+        for loop in await local_storage(self._client, clock, options.data.volumes, nodes):
             self._supervisor.run(loop)
         if options.metrics_server:
             from podfit.process.control.metrics_server import local_metrics

@@ -5,7 +5,7 @@ conflict that refused a write.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from podfit.store.protocol import About, Change, Companion, Page, Record, RevisionConflict, Store, Watch
 
@@ -41,6 +41,9 @@ class StoreLayer(ABC):
     @property
     def problem(self) -> str:
         return self._store.problem
+
+    async def servers(self) -> Mapping[str, str]:
+        return await self._store.servers()
 
     async def retry(self) -> None:
         await self._store.retry()

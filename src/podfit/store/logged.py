@@ -9,7 +9,7 @@ once it is durable.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import ParamSpec, TypeVar
@@ -142,6 +142,9 @@ class LoggedStore:
     @property
     def problem(self) -> str:
         return self._log.problem
+
+    async def servers(self) -> Mapping[str, str]:
+        return {"store": "closed" if self._closed else self.problem}
 
     async def retry(self) -> None:
         if not self.problem or self._closed:

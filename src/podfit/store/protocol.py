@@ -20,7 +20,7 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
          └─ DiskFull      of the log of an embedded store
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -170,6 +170,9 @@ class Store(Protocol):
     @property
     def problem(self) -> str:
         """Why the last write failed, for people; empty while writes are done."""
+
+    async def servers(self) -> Mapping[str, str]:
+        """Who keeps the records, by name, and why each does not; empty: it does. Asks those that are elsewhere now."""
 
     async def retry(self) -> None:
         """Where there is a problem, find out by a write that changes nothing whether there still is."""

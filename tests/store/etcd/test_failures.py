@@ -158,3 +158,19 @@ async def test_a_write_that_nobody_did_is_not_acknowledged(etcd_url: str, monkey
     with pytest.raises(StoreUnavailable, match="did not say whether"):
         await store.delete("/a", expected=changed.mod_revision)
     await store.close()
+
+
+async def test_each_member_says_how_it_is() -> None:
+    """One that is dead, and one that has lost the others and so has no leader."""
+    with etcd_cluster(3) as members:
+        store = await open_etcd(*(member.client for member in members))
+        assert await store.servers() == {"etcd-0": "", "etcd-1": "", "etcd-2": ""}
+        members[1].stop()
+        async with asyncio.timeout(20):  # until the others have a leader again
+            told = await store.servers()
+            while told["etcd-0"] or told["etcd-2"]:
+                told = await store.servers()
+        assert told["etcd-1"].startswith(f"{members[1].client}: ")
+        members[2].stop()
+        assert all((await store.servers()).values())
+        await store.close()

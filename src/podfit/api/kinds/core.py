@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from podfit.api.core.v1.component_status import HEALTHY, ComponentStatus
 from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.v1.events.columns import EVENT, event_row
 from podfit.api.core.v1.events.types import Event
@@ -67,10 +68,37 @@ def quota_row(quota: ResourceQuota, now: str) -> list[Any]:
     return [name_of(quota), ", ".join(requests), ", ".join(limits), age(quota, now)]
 
 
+COMPONENT = (
+    NAME,
+    Column("Status", description="Healthy, Unhealthy, or Unknown."),
+    Column("Message", description="What it says of itself, or why it does not."),
+    Column("Error", description="Why it could not be asked."),
+)
+
+
+def component_row(component: ComponentStatus, now: str) -> list[Any]:
+    health = next((condition for condition in component.conditions if condition.type == HEALTHY), None)
+    if health is None:
+        return [name_of(component), "Unknown", "", ""]
+    status = "Healthy" if health.status == "True" else "Unhealthy"
+    return [name_of(component), status, health.message, health.error]
+
+
 PROXIED = ("create", "delete", "get", "patch", "update")
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(type=Binding, resource="bindings", singular="binding", verbs=("create",)),
+    ResourceInfo(
+        type=ComponentStatus,
+        resource="componentstatuses",
+        singular="componentstatus",
+        short_names=("cs",),
+        namespaced=False,
+        verbs=("get", "list"),
+        columns=COMPONENT,
+        row=component_row,
+        warning="v1 ComponentStatus is deprecated in v1.19+",
+    ),
     ResourceInfo(
         type=Namespace,
         resource="namespaces",

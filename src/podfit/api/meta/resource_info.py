@@ -108,9 +108,14 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def stored(self) -> bool:
+    def readable(self) -> bool:
         """Whether there are objects of it; of reviews there are only questions and answers."""
         return "get" in self.verbs
+
+    @property
+    def stored(self) -> bool:
+        """Whether its objects are in the store, where each of their changes is seen."""
+        return "watch" in self.verbs
 
     @property
     def has_status(self) -> bool:

@@ -39,6 +39,14 @@ def object_table(
     return table(info, [_row(info, obj, obj, now, included(request), representation)], metadata, representation)
 
 
+def objects_table(
+    info: ResourceInfo, objects: Iterable[Object], now: str, request: Request, representation: Representation
+) -> Document:
+    """A table of objects that are not in the store at all."""
+    include = included(request)
+    return table(info, [_row(info, obj, obj, now, include, representation) for obj in objects], {}, representation)
+
+
 def table(
     info: ResourceInfo,
     rows: list[Document],

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from podfit import __version__
 from podfit.api.admissionregistration.v1.types import ServiceReference
-from podfit.apiserver.context import KUBELET_CLIENT, Context, NodeConnection, Services, unreached
+from podfit.apiserver.context import KUBELET_CLIENT, Components, Context, NodeConnection, Services, unreached
 from podfit.apiserver.housekeeping.extension_authentication import ProxyCertificate
 from podfit.apiserver.node_dialer import NodeDialer
 from podfit.apiserver.server import ApiServer
@@ -31,6 +31,7 @@ from podfit.net.wire import Handler
 from podfit.process.access import CONTEXT, admin_access, publish, write_own
 from podfit.process.apiserver_options import encryption_rules, open_audit
 from podfit.process.certificates import LOOPBACK, front_proxy, serving
+from podfit.process.control.component_health import PORTS, at_ports
 from podfit.process.control.stores import embedded_store, etcd_store
 from podfit.process.data import state as data_state
 from podfit.process.data.running_process import exclusive
@@ -86,7 +87,7 @@ OpenStore = Callable[[], Store]
 
 class ApiServerComponent:
     """`prepare`, then `start`; `stop` ends what was begun. `server` is where this machine reaches it, `advertised` what
-    others are told.
+    others are told. `components` are scheduler and controllers, which else are looked for on this machine.
 
     `verb` is the command whose options these are. `up` also listens on loopback whatever they say (`loopback`), asks
     nodes and services in its own process by a call (`local_node`, `services`), and may be given a store. It says itself
@@ -111,6 +112,7 @@ class ApiServerComponent:
         controlled_resources: frozenset[str] = frozenset(),
         own_nodes: bool = False,
         services: Services | None = None,
+        components: Components | None = None,
     ) -> None:
         """`controlled_resources`: resources whose controllers run in this process; `own_nodes`: its nodes do."""
         self.server = self.advertised = ""
@@ -120,6 +122,7 @@ class ApiServerComponent:
         self.random = random
         self._given_store, self._local_node, self._attended = store, local_node, controlled_resources
         self._services, self._own_nodes = services, own_nodes
+        self._components = at_ports(PORTS) if components is None else components
         self._server: ApiServer | None = None
         self._setup: data_state.Setup | None = None
         self._closing = AsyncExitStack()
@@ -175,6 +178,7 @@ class ApiServerComponent:
                 random=self.random,
                 clients_clock=SystemClock(),
                 supervisor=self.supervisor,
+                components=self._components,
             ),
             signing_key=signing_key,
             metrics=self.metrics,

@@ -30,6 +30,7 @@ PAUSE_SECONDS = 0.05  # between members that cannot be reached
 WITH_LEADER = (("hasleader", "true"),)
 UNSENT = ("no leader", "too many requests", "not capable")  # etcd's words for what it refused before it tried
 GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+HEALTH_KEY = b"health"  # what etcd itself reads for its /health
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -71,6 +72,16 @@ class EtcdMember:
                 return f"{self.url}: {error.details()}"
         return ""
 
+    async def health(self) -> str:
+        """Why a linearizable read fails here; empty when it does not. A member without a leader fails."""
+        try:
+            request = pb.RangeRequest(key=HEALTH_KEY, count_only=True)
+            await self.call("KV/Range", request, pb.RangeResponse)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.PERMISSION_DENIED:  # it has read what says so
+                return f"{self.url}: {error.details()}"
+        return ""
+
     def call(self, method: str, request: Any, answer: Any, *, seconds: float = CALL_SECONDS) -> Awaitable[Any]:
         if method not in self._calls:
             self._calls[method] = self._channel.unary_unary(
@@ -103,6 +114,11 @@ class EtcdMembers:
     @property
     def current(self) -> EtcdMember:
         return self._all[self._current]
+
+    async def health(self) -> dict[str, str]:
+        """Of each member, in the order in which they were given."""
+        problems = await asyncio.gather(*(member.health() for member in self._all))
+        return {f"etcd-{number}": problem for number, problem in enumerate(problems)}
 
     def leave(self, member: EtcdMember, why: object) -> None:
         """The member failed: the next calls go to another."""

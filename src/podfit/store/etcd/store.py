@@ -9,7 +9,7 @@ never behind what it acknowledged.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import grpc.aio
@@ -77,6 +77,9 @@ class EtcdStore:
     @property
     def problem(self) -> str:
         return self._problem
+
+    async def servers(self) -> Mapping[str, str]:
+        return await self._members.health()
 
     async def retry(self) -> None:
         if self._problem:

@@ -126,7 +126,7 @@ def paths(info: ResourceInfo, *, custom: bool = False) -> Iterator[Path]:
     """The collection, the object and its subresources. Custom resources have no strategic merge."""
     one = info.path("{namespace}", "{name}")
     yield _path(info, info.path("{namespace}"), [verb for verb in info.verbs if verb in _COLLECTION], custom=custom)
-    if not info.stored:
+    if not info.readable:
         return
     if info.namespaced:
         yield _path(info, info.path(), ["list"], custom=custom)

@@ -89,7 +89,7 @@ class Schemas:
         name = schema_name(info.type)
         of = {"group": info.group, "version": info.version}
         self.found[name]["x-kubernetes-group-version-kind"] = [of | {"kind": info.kind}]
-        if not info.stored:
+        if not info.readable:
             return
         listed = name.removesuffix(info.kind) + info.list_kind
         self.found[listed] = {
