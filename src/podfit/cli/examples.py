@@ -81,6 +81,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             "Everything, from Prometheus.",
             "podfit recommend -A --storage prometheus --prometheus-address http://prom:9090",
         ),
+        Example("For a spreadsheet, with what it saves.", "podfit recommend -A --prices prices.yaml -o csv"),
     ),
     "export": (
         Example("Sizes as a patch for kustomize.", "podfit export deployment/shop"),

@@ -1,15 +1,18 @@
 """`podfit recommend`: right sizes for what runs, VPA or not."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.answers.autoscaling.recommend import Recommendations, Size, recommend
+from podfit.answers.autoscaling.prices import PriceError, Prices, priced, prices_of
+from podfit.answers.autoscaling.recommend import MEBI, Recommendations, Size, recommend
 from podfit.answers.autoscaling.recommended_facts import Facts, FactsReader, UsageWindow
 from podfit.answers.facts.readable import readable_amount
 from podfit.answers.facts.rights import by_rights
+from podfit.answers.plan.amounts import RequestError
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     AllNamespaces,
@@ -22,10 +25,14 @@ from podfit.cli.cluster_questions import (
     missing_namespace,
     narrowed,
 )
-from podfit.cli.output import Output, OutputOption
+from podfit.cli.manifests import display_name, documents_of
+from podfit.cli.output import Output, SheetOption, SheetOutput
+from podfit.cli.sheets import csv_sheet, markdown_sheet
 from podfit.cli.vpa_common import duration
 from podfit.cli.vpa_history import VpaHistory, VpaHistoryFlags
 from podfit.client.rest import Client
+from podfit.core.quantity import Quantity
+from podfit.core.resources import CPU
 from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
 from podfit.net.system import SystemClock
 from podfit.process.errors import UsageError
@@ -54,7 +61,10 @@ def recommend_sizes(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: OutputOption = Output.TEXT,
+    prices: Annotated[
+        Path | None, Parameter(help="A YAML file with the price of an hour: cpu (a core), memory (a GiB), currency.")
+    ] = None,
+    output: SheetOption = SheetOutput.TEXT,
 ) -> int:
     """Right sizes of running containers, why, how sure that is, and what they would save in requests.
 
@@ -65,6 +75,7 @@ def recommend_sizes(
     flags, clock, history = _flags(percentile, margin, min_cpu, min_memory), SystemClock(), history or VpaHistoryFlags()
     history.check()
     resolution = history.settings("").resolution
+    table = _prices(prices) if prices is not None else None
 
     async def read(client: Client, where: str) -> Facts:
         wanted = (about.kind.kind, about.name) if about is not None else None
@@ -89,7 +100,23 @@ def recommend_sizes(
         return found
 
     facts = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
-    return _show(recommend(facts, flags, resolution), output, everywhere=everywhere)
+    recommendations = recommend(facts, flags, resolution)
+    if table is not None:
+        recommendations = priced(recommendations, table)
+    if output.is_sheet:
+        return _sheet(recommendations, output)
+    return _show(recommendations, Output(output), everywhere=everywhere)
+
+
+def _prices(path: Path) -> Prices:
+    """Raises RequestError."""
+    name, documents = display_name(path), documents_of(path)
+    if len(documents) > 1:
+        raise RequestError(f"{name}: {len(documents)} documents where one table of prices is expected")
+    try:
+        return prices_of(documents[0])
+    except PriceError as error:
+        raise RequestError(f"{name}: {error}") from error
 
 
 def _flags(percentile: float, margin: float, min_cpu: float, min_memory: float) -> EstimatorFlags:
@@ -103,12 +130,53 @@ def _flags(percentile: float, margin: float, min_cpu: float, min_memory: float) 
     return EstimatorFlags(cpu=share, memory=share, margin=margin, min_cpu_millicores=min_cpu, min_memory_mb=min_memory)
 
 
+SHEET = (
+    *("namespace", "workload", "pods", "container", "resource", "unit", "request", "recommended", "lower", "upper"),
+    *("saves", "saves_monthly", "currency", "confidence", "samples", "source", "reason"),
+)
+"""Columns; amounts are numbers in the row's unit, cores or MiB, and what they save is that of all pods."""
+
+
+def _sheet(recommendations: Recommendations, output: SheetOutput) -> int:
+    rows = [
+        (
+            *(row.namespace, row.workload, row.pods, size.container, size.resource),
+            "cores" if size.resource == CPU else "MiB",
+            _numbers(size.resource, size.request),
+            *(_number(size.resource, text) for text in (size.recommended, size.lower, size.upper, size.saves)),
+            *(float(size.saves_monthly) if size.saves_monthly else None, recommendations.currency or None),
+            *(size.confidence, size.samples, size.source, size.reason),
+        )
+        for row in recommendations.workloads
+        for size in row.sizes
+    ]
+    (csv_sheet if output is SheetOutput.CSV else markdown_sheet)(SHEET, rows)
+    return exits.DONE if rows else exits.REFUSED
+
+
+def _number(resource: str, text: str) -> float | None:
+    if not text:
+        return None
+    amount = Quantity.parse(text)
+    return amount.nano / 1e9 if resource == CPU else round(amount.nano / 1e9 / MEBI, 3)
+
+
+def _numbers(resource: str, texts: str) -> float | str | None:
+    """A number, or several where pods differ."""
+    numbers = [_number(resource, text) for text in texts.split(", ")]
+    return numbers[0] if len(numbers) == 1 else ", ".join(map(str, numbers))
+
+
 def _show(recommendations: Recommendations, output: Output, *, everywhere: bool) -> int:
     if not output.for_people:
         render.document(recommendations, output)
         return exits.DONE if recommendations.workloads else exits.REFUSED
     wide = output is Output.WIDE
-    header = ("WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "SIZE", "SAVES", "SURE", "FROM", "BECAUSE")
+    monthly = ("A MONTH",) if recommendations.saves_monthly else ()
+    header = (
+        *("WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "SIZE", "SAVES", *monthly),
+        *("SURE", "FROM", "BECAUSE"),
+    )
     more = ("LOWER", "UPPER", "SAMPLES") if wide else ()
     rows = [
         (
@@ -120,6 +188,7 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
             ", ".join(readable_amount(size.resource, amount) for amount in size.request.split(", ")) or "none",
             readable_amount(size.resource, size.recommended),
             readable_amount(size.resource, size.saves),
+            *((size.saves_monthly,) if recommendations.saves_monthly else ()),
             _sure(size),
             size.source,
             *((*_bounds(size), str(size.samples)) if wide else ()),
@@ -132,6 +201,8 @@ def _show(recommendations: Recommendations, output: Output, *, everywhere: bool)
         columns = (*(("NAMESPACE",) if everywhere else ()), *header[:-1], *more, header[-1])
         render.table(columns, rows, keys=columns.index("RESOURCE") + 1, whole=wide)
         render.fact(*total_saved(recommendations.saves))
+        if recommendations.saves_monthly:
+            render.fact("a month", f"{recommendations.saves_monthly} {recommendations.currency}".rstrip())
     else:
         render.line("nothing is known of any running container")
     for container in recommendations.unknown:

@@ -40,7 +40,8 @@ ESTIMATED = ("percentile", "margin", "estimate")
 
 class Size(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One resource of one container. `saves` in requests, for all pods of the workload; less than nothing is what it
-    needs more. `confidence` is 1 after a day of samples each minute; None where nobody says.
+    needs more. `saves_monthly` is that in money. `confidence` is 1 after a day of samples each minute; None where
+    nobody says.
     """
 
     container: str
@@ -53,6 +54,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     samples: int = 0
     confidence: float | None = None
     saves: str = ""
+    saves_monthly: str = ""
     reason: str = ""
 
 
@@ -64,10 +66,14 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Recommendations(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`unknown` are containers of which nothing is known, as namespace, workload and name."""
+    """`saves_monthly`, in `currency`, is known with a table of prices. `unknown` are containers of which nothing is
+    known, as namespace, workload and name.
+    """
 
     workloads: tuple[Sizes, ...]
     saves: Mapping[str, str]
+    saves_monthly: str = ""
+    currency: str = ""
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
