@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.containers import Container, EnvVar, EnvVarSource, ResourceRequirements
-from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec, PodStatus
 from podfit.api.core.v1.pods.validation.volumes import validate_volumes
 from podfit.api.core.v1.pods.volumes import DownwardAPIVolumeFile, DownwardAPIVolumeSource, Volume
 from podfit.api.core.v1.references import ResourceFieldSelector
@@ -22,8 +21,8 @@ from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.compare import compared, existing, fields_of, lost, surviving
 from podfit.apiserver.registry.apply.differing import changes, differing
 from podfit.apiserver.registry.apply.sets import contains, meets, union, without
-from podfit.apiserver.registry.patch import strategic
-from podfit.apiserver.registry.patch.touched import document_of, retyped
+from podfit.apiserver.registry.patch import mergepatch, strategic
+from podfit.apiserver.registry.patch.struct_patch import Unusual, patched
 from podfit.apiserver.request.documents import parse_json
 from podfit.core.quantity import Quantity
 from podfit.store.protocol import Record
@@ -123,25 +122,78 @@ def test_amounts_are_compared_as_they_are_written() -> None:
     assert after.spec.containers == (Container(name="app", image="b"),)
 
 
-@given(PODS, PODS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-def test_a_patched_object_is_the_patched_document(old: Pod, wanted: Pod) -> None:
-    value = codec.encode(old)
-    changes = {name: part for name, part in codec.to_dict(wanted).items() if name in ("metadata", "spec")}
+STATUSES = st.builds(
+    PodStatus,
+    phase=st.sampled_from(("", "Running")),
+    conditions=st.lists(
+        st.builds(PodCondition, type=st.sampled_from("ABC"), status=st.sampled_from(("True", "False"))), max_size=3
+    ).map(tuple),
+    resources=st.none() | st.builds(ResourceRequirements, limits=RESOURCES),
+)
+LIVING_PODS = st.builds(lambda pod, status: replace(pod, status=status), PODS, STATUSES)
+
+
+def _with_nulls(document: Any, places: Any) -> Any:
+    """The document as a patch that takes away some of what it names."""
+    if not isinstance(document, dict):
+        return [_with_nulls(item, places) for item in document] if isinstance(document, list) else document
+    return {
+        name: None
+        if name not in ("name", "type") and places.draw(st.integers(0, 9)) == 0
+        else _with_nulls(value, places)
+        for name, value in document.items()
+    }
+
+
+@given(LIVING_PODS, LIVING_PODS, st.booleans(), st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+def test_a_patched_object_is_the_patched_document(old: Pod, wanted: Pod, merge_lists: bool, data: Any) -> None:
+    document = codec.to_dict(wanted)
+    patch = _with_nulls({name: document[name] for name in ("metadata", "spec", "status") if name in document}, data)
     try:
-        whole = strategic.apply(msgspec.json.decode(value), changes, Pod)
-    except ValueError:
-        return
-    before = document_of(value, changes)
-    assert retyped(strategic.apply(before, changes, Pod), before, old) == codec.convert(whole, Pod)
+        made = patched(old, patch, merge_lists=merge_lists)
+    except Unusual:
+        assume(False)
+    whole = codec.to_dict(old)
+    outcome = strategic.apply(whole, patch, Pod) if merge_lists else mergepatch.apply(whole, patch)
+    assert codec.encode(made) == codec.encode(codec.convert(outcome, Pod))
+
+
+def test_a_patch_leaves_what_it_does_not_change_the_very_same_part() -> None:
+    containers = (Container(name="app", image="a", env=(EnvVar(name="A", value="1"),)), Container(name="side"))
+    old = Pod(metadata=ObjectMeta(labels={"a": "b"}), spec=PodSpec(containers=containers))
+    patch = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "app", "image": "b", "env": [{"name": "A", "value": "1"}]}, {"name": "side"}]},
+    }
+    made = patched(old, patch, merge_lists=True)
+    assert made.metadata is old.metadata
+    assert made.spec.containers[0].env is containers[0].env
+    assert made.spec.containers[1] is containers[1]
+    assert patched(old, {"spec": {"containers": [{"name": "app", "image": "a"}]}}, merge_lists=True) is old
 
 
 @pytest.mark.parametrize("patch", [{"spec": None}, {"metadata": {"labels": None}}, {"spec": {"containers": None}}])
-def test_a_null_in_a_patch_takes_away(patch: dict[str, Any]) -> None:
+@pytest.mark.parametrize("merge_lists", [True, False])
+def test_a_null_in_a_patch_takes_away(patch: dict[str, Any], merge_lists: bool) -> None:
     old = Pod(metadata=ObjectMeta(labels={"a": "b"}), spec=PodSpec(containers=(Container(name="app"),), node_name="n"))
-    before = document_of(codec.encode(old), patch)
-    made = retyped(strategic.apply(before, patch, Pod), before, old)
+    made = patched(old, patch, merge_lists=merge_lists)
     assert made == codec.convert(strategic.apply(codec.to_dict(old), patch, Pod), Pod) != old
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"spec": {"containers": [{"name": "app"}, {"name": "app"}]}},
+        {"spec": {"containers": [{"image": "i"}]}},
+        {"spec": {"containers": [{"name": True}]}},
+        {"metadata": {"finalizers": ["a/b"]}},
+        {"metadata": {"labels": {"a": {"b": "c"}}}},
+    ],
+)
+def test_what_lists_and_maps_cannot_tell_is_left_to_the_whole_document(patch: dict[str, Any]) -> None:
+    with pytest.raises(Unusual):
+        patched(Pod(spec=PodSpec(containers=(Container(name="app"),))), patch, merge_lists=True)
 
 
 @given(TREES, TREES)

@@ -273,3 +273,18 @@ async def test_tolerations_given_by_default_come_back_when_the_list_is_replaced(
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ]
+
+
+@pytest.mark.parametrize("kind", [MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH])
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("2026-01-02T05:04:05+02:00", "2026-01-02T03:04:05Z"), ("2026-01-02T03:04:05.25Z", "2026-01-02T03:04:05Z")],
+)
+async def test_a_time_that_is_patched_is_written_as_every_time(server: Server, kind: str, sent: str, kept: str) -> None:
+    """In UTC and whole seconds, as one that is sent in a whole object."""
+    await made(server, PODS, POD)
+    changes: Any = {"status": {"startTime": sent}}
+    if kind == JSON_PATCH:
+        changes = [{"op": "add", "path": "/status/startTime", "value": sent}]
+    status, pod = await send(server, "PATCH", f"{PODS}/p/status", changes, kind)
+    assert (status, pod["status"]["startTime"]) == (200, kept)

@@ -32,11 +32,12 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 Kind = TypeVar("Kind", bound=Object)
 
 
-def apply_defaults(obj: Kind, gates: FeatureGates = DEFAULT_GATES) -> Kind:
-    """`obj` as its kind's author would have written it out; the same object when nothing is missing. Raises 413 for a
-    custom resource whose defaults are too long."""
+def apply_defaults(obj: Kind, gates: FeatureGates = DEFAULT_GATES, old: Kind | None = None) -> Kind:
+    """`obj` as its kind's author would have written it out; the same object when nothing is missing. Of what was made
+    from the stored object `old` the parts that changed are looked at. Raises 413 for a custom resource whose defaults
+    are too long."""
     if isinstance(obj, Pod):
-        return cast(Kind, default_pod(obj, gates))
+        return cast(Kind, default_pod(obj, gates, cast(Pod | None, old)))
     if isinstance(obj, Custom):
         try:
             return cast(Kind, change(obj, rest=fill_custom(obj.rest, obj.declared.schema)))

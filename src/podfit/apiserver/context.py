@@ -19,6 +19,7 @@ from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.apiserver.request.reinvocations import Reinvocations
+from podfit.apiserver.request.repeated_specs import RepeatedSpecs
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.core.randomness import Random
@@ -79,6 +80,7 @@ class Context:
     pending_allocations: PendingAllocations = field(default_factory=PendingAllocations)
     converted: Remembered = field(default_factory=Remembered)
     """Stored values in the versions in which they were asked for."""
+    pod_specs: RepeatedSpecs = field(default_factory=RepeatedSpecs)
     checks: BoundedChecks = field(default_factory=BoundedChecks)
     clients_clock: Clock | None = None
     """What measures the seconds that a client on a connection asks a watch to last; without one, `clock`. They are the

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import zip_longest
 from operator import is_not
 from typing import Any, TypeVar
 
@@ -41,14 +42,33 @@ def inside(obj: S, **steps: Callable[[Any], Any]) -> S:
     """Each step applied to the field of its name, to every item where that is a tuple; None stays None."""
     changed: dict[str, Any] = {}
     for name, step in steps.items():
-        old = getattr(obj, name)
-        if not old and (old is None or old == ()):
+        given = getattr(obj, name)
+        if not given and (given is None or given == ()):
             continue
-        if isinstance(old, tuple):
-            items = tuple([step(item) for item in old])
-            if any(map(is_not, items, old)):
+        if isinstance(given, tuple):
+            items = tuple([step(item) for item in given])
+            if any(map(is_not, items, given)):
                 changed[name] = items
-        elif (new := step(old)) is not old:
+        elif (new := step(given)) is not given:
+            changed[name] = new
+    return msgspec.structs.replace(obj, **changed) if changed else obj
+
+
+def inside_changed(obj: S, old: S | None, **steps: Callable[[Any, Any], Any]) -> S:
+    """As `inside`, but what is the very same part in `old` has its defaults. A step is told what its value was there,
+    None for what was not: an item of a list is compared with the one at its place."""
+    changed: dict[str, Any] = {}
+    for name, step in steps.items():
+        given = getattr(obj, name)
+        before = None if old is None else getattr(old, name)
+        if given is before or given is None or given == ():
+            continue
+        if isinstance(given, tuple):
+            places = zip_longest(given, (before or ())[: len(given)])
+            items = tuple([item if item is was else step(item, was) for item, was in places])
+            if any(map(is_not, items, given)):
+                changed[name] = items
+        elif (new := step(given, before)) is not given:
             changed[name] = new
     return msgspec.structs.replace(obj, **changed) if changed else obj
 

@@ -6,9 +6,9 @@ functions of values that never change, so what was found fine once is fine again
 said anew, with the path at hand. Defaults are worked out each time: to look for what they made before costs more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from podfit.api.meta import codec
 from podfit.api.meta.alike import Recent
@@ -41,3 +41,23 @@ def passed(check: Callable[[T, str], list[E]]) -> Callable[[T, str], list[E]]:
         return errors
 
     return checked
+
+
+class PassedValues:
+    """Values that passed rules together, of which one is kept for each key: what is cheap to hash of them, such as
+    their names. Alike are those that are equal."""
+
+    def __init__(self, most: int, *, longest: int) -> None:
+        self._most, self._longest = most, longest
+        self._known: dict[Hashable, Any] = {}
+
+    def holds(self, key: Hashable, value: Any) -> bool:
+        return (known := self._known.get(key)) is not None and bool(known == value)
+
+    def keep(self, key: Hashable, value: Any) -> None:
+        """Of larger values, by their encoding, none is kept."""
+        if len(codec.encode(value)) > self._longest:
+            return
+        if len(self._known) >= self._most:
+            self._known = {}
+        self._known[key] = value

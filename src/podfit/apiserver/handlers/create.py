@@ -6,6 +6,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.defaults import apply_defaults
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
@@ -14,19 +16,21 @@ from podfit.apiserver.duplicate_owners import SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.writing import (
     ADMIT,
-    DECODE,
-    DEFAULT,
     MUTATE_OBJECT,
     Step,
     Steps,
     Write,
     carried_out,
+    from_body,
     run,
     store,
 )
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.registry.naming import random_suffix
+from podfit.apiserver.request.bodies import media_type
+from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
 from podfit.apiserver.request.request_info import RequestInfo
+from podfit.apiserver.request.write_options import check_write_options
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.randomness import Random
@@ -46,6 +50,28 @@ async def create(context: Context, chain: Chain, target: RequestInfo, request: R
 
 
 # ---------------------------------------------------------------- its steps
+
+
+def _read(write: Write) -> None:
+    """A pod of a known spec has its defaults already, which it says by being `repeated`."""
+    if _may_repeat(write):
+        check_write_options(write.request)
+        write.repeated = write.context.pod_specs.read(media_type(write.request), write.request.body)
+    if write.repeated is None:
+        from_body(write)
+    else:
+        write.sent = write.repeated
+
+
+def _may_repeat(write: Write) -> bool:
+    return write.info.type is Pod and DRAFT_POLICIES not in write.context.legacy
+
+
+def _default(write: Write) -> None:
+    context, request = write.context, write.request
+    write.obj = apply_defaults(write.obj, context.gates, write.repeated)
+    if write.repeated is None and _may_repeat(write) and not write.warnings:
+        context.pod_specs.keep(media_type(request), request.body, write.obj.spec)
 
 
 def _place(write: Write) -> None:
@@ -127,7 +153,12 @@ NEW_OBJECT: Steps = (
     ADMIT,
     Step(Stage.STORE, partial(store, saved=_saved)),
 )
-CREATE: Steps = (DECODE, Step(Stage.DECODE, _place), DEFAULT, Step(Stage.STORE, create_named))
+CREATE: Steps = (
+    Step(Stage.DECODE, _read),
+    Step(Stage.DECODE, _place),
+    Step(Stage.DEFAULT, _default),
+    Step(Stage.STORE, create_named),
+)
 
 
 def placed(obj: ObjectT, target: RequestInfo) -> ObjectT:

@@ -9,13 +9,13 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import unknown_fields
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.context import Context
-from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.managed import Entries
 from podfit.apiserver.registry.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.registry.patch.decoding import decoded
-from podfit.apiserver.registry.patch.touched import document_of, retyped
+from podfit.apiserver.registry.patch.struct_patch import Unusual, is_plain, patched
 from podfit.apiserver.request import bodies
 from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, todays, typed_object
+from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.decoder_messages import misfit, other_kind
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
@@ -68,29 +68,29 @@ def patcher(
     # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
     doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
 
-    plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
+    plain = not doubtful and is_plain(changes, request.body) and DRAFT_POLICIES not in context.legacy
 
     def make(record: Record) -> PatchedObject:
         if plain and typed is not None:
-            before = document_of(stored.whole(info, record), changes)
             try:
-                obj = retyped(forgetting(_outcome(before, changes, kind, info)), before, typed(record))
+                named = canonical(forgetting(changes), info.type)
+                obj = patched(typed(record), named, merge_lists=kind == STRATEGIC_PATCH)
                 return PatchedObject(obj, strictness.check(problems, refuse))
-            except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
+            except (Unusual, msgspec.ValidationError, ValueError, KeyError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document
         document = shown(record)
-        patched = _outcome(document, changes, kind, info)
-        if other := _of_another_kind(patched, info):
+        outcome = _outcome(document, changes, kind, info)
+        if other := _of_another_kind(outcome, info):
             raise refuse(other)
         try:
-            obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
+            obj = typed_object(todays(outcome, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
             if custom:
                 raise
             why = str(error.__cause__ or error.message)
-            words = unfit(why, info.type, patched) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
+            words = unfit(why, info.type, outcome) if kind == STRATEGIC_PATCH else misfit(why, info.type, outcome)
             raise refuse(words) from None
-        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
+        paths = unknown_fields(outcome, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
         return PatchedObject(obj, strictness.check([*problems, *unknown], refuse))
 
@@ -136,8 +136,3 @@ def _outcome(document: object, changes: Any, kind: str, info: ResourceInfo) -> A
 def _of_another_kind(patched: object, info: ResourceInfo) -> str:
     """Why the outcome is not of the kind; custom resources say so in words of their own."""
     return other_kind(patched, info.type) if isinstance(patched, dict) and not is_custom(info.type) else ""
-
-
-def _is_plain(changes: object) -> bool:
-    """Whether a patch is about members of the object, and not about what it is or how they are put together."""
-    return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)

@@ -44,9 +44,10 @@ from podfit.store.protocol import Companion, Record
 class Write(msgspec.Struct, kw_only=True):
     """A write on its way. Each step reads what the ones before it left, and leaves `obj` as the next one is to see it.
 
-    `sent` is what the body says, `old` what was stored in `record`, `asked` what the client wants of the stored object
-    before the strategy keeps what may change. `entries` are the managers of the fields where the request settles them.
-    The write ends with the step that gives an `answer`.
+    `sent` is what the body says, `repeated` the same where its spec is known and has its defaults, `old` what was
+    stored in `record`, `asked` what the client wants of the stored object before the strategy keeps what may change.
+    `entries` are the managers of the fields where the request settles them. The write ends with the step that gives an
+    `answer`.
     """
 
     context: Context
@@ -60,6 +61,7 @@ class Write(msgspec.Struct, kw_only=True):
     large: bool  # as sent or as stored: others have their turn between its steps
     may_create: Callable[[], Awaitable[None]] | None = None
     sent: Any = None
+    repeated: Any = None
     make: Make | None = None
     obj: Any = None
     record: Record | None = None
@@ -182,7 +184,7 @@ async def find(write: Write) -> None:
 
 
 def default(write: Write) -> None:
-    write.obj = apply_defaults(write.obj, write.context.gates)
+    write.obj = apply_defaults(write.obj, write.context.gates, write.old)
 
 
 async def mutate(write: Write) -> None:

@@ -17,7 +17,7 @@ def apply(document: object, patch: object) -> Any:
 
 def _merge(document: object, patch: object) -> Any:
     if not (isinstance(patch, dict) and isinstance(document, dict)):
-        return _pruned(patch)
+        return pruned(patch)
     merged = dict(document)
     for name, value in patch.items():
         if value is None:
@@ -27,8 +27,8 @@ def _merge(document: object, patch: object) -> Any:
     return merged
 
 
-def _pruned(value: object) -> Any:
+def pruned(value: object) -> Any:
     """What comes new, without the members that are null, within lists as well."""
     if isinstance(value, dict):
-        return {name: _pruned(inner) for name, inner in value.items() if inner is not None}
-    return [_pruned(item) for item in value] if isinstance(value, list) else value
+        return {name: pruned(inner) for name, inner in value.items() if inner is not None}
+    return [pruned(item) for item in value] if isinstance(value, list) else value

@@ -116,7 +116,7 @@ def _ordered_member(merged: Document, patch: Document, directive: str, known: di
     if given is _ABSENT:
         result = current
     elif current is _ABSENT:
-        result = _taken(given)
+        result = taken(given)
     else:
         result = _merge_list(current, given, member)
     before = current if isinstance(current, list) else []
@@ -134,21 +134,21 @@ def _merge_member(merged: Document, name: str, value: object, member: Member | N
         merged[name] = _without(current, value) if taking_out else _merge_list(current, value, member)
     elif isinstance(value, _NESTED):
         if not taking_out and not _is_directed(value):
-            merged[name] = _taken(value)
+            merged[name] = taken(value)
     elif not (taking_out and isinstance(current, _NESTED)):
-        merged[name] = _scalar(value)
+        merged[name] = scalar(value)
 
 
-def _taken(value: object) -> Any:
+def taken(value: object) -> Any:
     """A part of a patch where there was nothing to merge it with."""
     if isinstance(value, dict):
-        return {name: _taken(inner) for name, inner in value.items() if inner is not None and not _is_directed(inner)}
+        return {name: taken(inner) for name, inner in value.items() if inner is not None and not _is_directed(inner)}
     if isinstance(value, list):
-        return [_taken(item) for item in value if not _is_directed(item)]
-    return _scalar(value)
+        return [taken(item) for item in value if not _is_directed(item)]
+    return scalar(value)
 
 
-def _scalar(value: object) -> Any:
+def scalar(value: object) -> Any:
     """A number without a fraction is a whole one, as upstream's converter takes it."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -215,13 +215,13 @@ def _merge_items(current: list[Any], patch: list[Any], merge_key: str, kind: Kin
             merged[places[key]] = _merge_map(merged[places[key]], given, kind)
         else:
             places[key] = len(merged)
-            merged.append(_new_item(given))
+            merged.append(new_item(given))
     return merged if keys == known else ordered(merged, plain, live, merge_key)
 
 
-def _new_item(value: object) -> Any:
+def new_item(value: object) -> Any:
     """A new item of a list as it stands, directives in it included, which nothing was there to be merged by."""
     if isinstance(value, dict):
         named = {name: inner for name, inner in value.items() if inner is not None and name[:1] != "$"}
-        return {name: _new_item(inner) for name, inner in named.items()}
-    return [_new_item(item) for item in value] if isinstance(value, list) else _scalar(value)
+        return {name: new_item(inner) for name, inner in named.items()}
+    return [new_item(item) for item in value] if isinstance(value, list) else scalar(value)

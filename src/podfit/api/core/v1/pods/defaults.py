@@ -18,7 +18,8 @@ from podfit.api.core.v1.pods.security import PodSecurityContext
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec, PodStatus
 from podfit.api.core.v1.pods.volume_defaults import default_volume, field_ref, pull_policy
-from podfit.api.meta.defaulting import change, completed, fill, inside, rounded
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.defaulting import change, completed, fill, inside, inside_changed, rounded
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable
@@ -27,14 +28,20 @@ from podfit.core.resources import pod_level as is_pod_level
 AnyContainer = TypeVar("AnyContainer", Container, EphemeralContainer)
 
 
-def default_pod(pod: Pod, gates: FeatureGates) -> Pod:
-    return inside(pod, spec=lambda spec: default_pod_spec(spec, gates), status=_status)
+def default_pod(pod: Pod, gates: FeatureGates, old: Pod | None = None) -> Pod:
+    """`old` is what the pod was made from: of its parts, those that are still the very same have their defaults."""
+
+    def spec(spec: PodSpec, before: PodSpec | None) -> PodSpec:
+        return default_pod_spec(spec, gates, before)
+
+    return inside_changed(pod, old, spec=spec, status=_status)
 
 
-def default_pod_spec(spec: PodSpec, gates: FeatureGates) -> PodSpec:
+def default_pod_spec(spec: PodSpec, gates: FeatureGates, old: PodSpec | None = None) -> PodSpec:
+    spec = fill(_template_spec(spec, old), enable_service_links=True)
+    same_ports = old if old is not None and spec.host_network == old.host_network else None
     container = _container_of(spec)
-    spec = fill(default_template_spec(spec), enable_service_links=True)
-    spec = inside(spec, init_containers=container, containers=container)
+    spec = inside_changed(spec, same_ports, init_containers=container, containers=container)
     return change(spec, resources=_pod_level(spec)) if gates["PodLevelResources"] else spec
 
 
@@ -44,6 +51,10 @@ def default_template(template: PodTemplateSpec) -> PodTemplateSpec:
 
 def default_template_spec(spec: PodSpec) -> PodSpec:
     """Of a pod to be: what follows from the others of its fields is left to the pod's own creation."""
+    return _template_spec(spec, None)
+
+
+def _template_spec(spec: PodSpec, old: PodSpec | None) -> PodSpec:
     account = spec.service_account_name or spec.service_account
     spec = fill(
         change(spec, service_account_name=account, service_account=account),
@@ -53,39 +64,41 @@ def default_template_spec(spec: PodSpec) -> PodSpec:
         security_context=PodSecurityContext(),
         scheduler_name="default-scheduler",
     )
-    return inside(
+    return inside_changed(
         spec,
-        volumes=default_volume,
+        old,
+        volumes=lambda volume, _: default_volume(volume),
         init_containers=_container,
         containers=_container,
         ephemeral_containers=_container,
         resources=_rounded,
-        overhead=rounded,
+        overhead=_rounded_amounts,
     )
 
 
-def _container_of(spec: PodSpec) -> Callable[[Container], Container]:
+def _container_of(spec: PodSpec) -> Callable[[Container, Container | None], Container]:
     """On the host's network every port is a host port."""
 
     def bound(port: ContainerPort) -> ContainerPort:
         return fill(port, host_port=port.container_port)
 
-    def default(container: Container) -> Container:
+    def default(container: Container, _: Container | None) -> Container:
         container = inside(container, resources=_requests_from_limits)
         return inside(container, ports=bound) if spec.host_network else container
 
     return default
 
 
-def _container(container: AnyContainer) -> AnyContainer:
+def _container(container: AnyContainer, old: AnyContainer | None) -> AnyContainer:
     container = fill(
         container,
-        image_pull_policy=pull_policy(container.image),
+        image_pull_policy=container.image_pull_policy or pull_policy(container.image),
         termination_message_path="/dev/termination-log",
         termination_message_policy="File",
     )
-    return inside(
+    return inside_changed(
         container,
+        old,
         ports=_port,
         env=_env,
         resources=_rounded,
@@ -96,11 +109,11 @@ def _container(container: AnyContainer) -> AnyContainer:
     )
 
 
-def _port(port: ContainerPort) -> ContainerPort:
+def _port(port: ContainerPort, _: object = None) -> ContainerPort:
     return fill(port, protocol="TCP")
 
 
-def _env(variable: EnvVar) -> EnvVar:
+def _env(variable: EnvVar, _: object = None) -> EnvVar:
     return inside(variable, value_from=_env_source)
 
 
@@ -108,7 +121,7 @@ def _env_source(source: EnvVarSource) -> EnvVarSource:
     return inside(source, field_ref=field_ref, resource_field_ref=lambda ref: fill(ref, divisor=ZERO))
 
 
-def _probe(probe: Probe) -> Probe:
+def _probe(probe: Probe, _: object = None) -> Probe:
     probe = fill(probe, timeout_seconds=1, period_seconds=10, success_threshold=1, failure_threshold=3)
     return inside(probe, http_get=_http_get, grpc=_grpc)
 
@@ -121,7 +134,7 @@ def _http_get(action: HTTPGetAction) -> HTTPGetAction:
     return fill(action, path="/", scheme="HTTP")
 
 
-def _lifecycle(lifecycle: Lifecycle) -> Lifecycle:
+def _lifecycle(lifecycle: Lifecycle, _: object = None) -> Lifecycle:
     return inside(lifecycle, post_start=_hook, pre_stop=_hook)
 
 
@@ -129,8 +142,12 @@ def _hook(handler: LifecycleHandler) -> LifecycleHandler:
     return inside(handler, http_get=_http_get)
 
 
-def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
+def _rounded(resources: ResourceRequirements, _: object = None) -> ResourceRequirements:
     return inside(resources, limits=rounded, requests=rounded)
+
+
+def _rounded_amounts(amounts: ResourceList, _: object = None) -> ResourceList:
+    return rounded(amounts)
 
 
 def _requests_from_limits(resources: ResourceRequirements) -> ResourceRequirements:
@@ -158,15 +175,16 @@ def _pod_level(spec: PodSpec) -> ResourceRequirements | None:
     return change(level, limits=limits, requests=requests)
 
 
-def _status(status: PodStatus) -> PodStatus:
-    return inside(
+def _status(status: PodStatus, old: PodStatus | None) -> PodStatus:
+    return inside_changed(
         status,
-        allocated_resources=rounded,
+        old,
+        allocated_resources=_rounded_amounts,
         resources=_rounded,
         container_statuses=_container_status,
         init_container_statuses=_container_status,
     )
 
 
-def _container_status(status: ContainerStatus) -> ContainerStatus:
-    return inside(status, allocated_resources=rounded, resources=_rounded)
+def _container_status(status: ContainerStatus, old: ContainerStatus | None) -> ContainerStatus:
+    return inside_changed(status, old, allocated_resources=_rounded_amounts, resources=_rounded)

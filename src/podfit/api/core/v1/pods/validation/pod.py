@@ -2,6 +2,9 @@
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
 from podfit.api.core.v1.pods.validation.annotations import profiles_match, validate_pod_annotations
 from podfit.api.core.v1.pods.validation.containers import (
@@ -13,7 +16,12 @@ from podfit.api.core.v1.pods.validation.containers import (
     validate_images,
     validate_init_containers,
 )
-from podfit.api.core.v1.pods.validation.resources import validate_overhead, validate_pod_resources
+from podfit.api.core.v1.pods.validation.mounts import validate_devices, validate_mounts
+from podfit.api.core.v1.pods.validation.resources import (
+    validate_container_resources,
+    validate_overhead,
+    validate_pod_resources,
+)
 from podfit.api.core.v1.pods.validation.scheduling import validate_affinity, validate_spreading, validate_tolerations
 from podfit.api.core.v1.pods.validation.security import validate_pod_security
 from podfit.api.core.v1.pods.validation.volumes import validate_volumes
@@ -22,6 +30,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.addresses import address
 from podfit.api.meta.validation.metadata import validate_labels, validate_meta
+from podfit.api.meta.verdict_cache import PassedValues
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, too_long, unsupported
 
@@ -67,6 +76,7 @@ _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _LONGEST_HOSTNAME = 64
+_NO_RESOURCES = ResourceRequirements()
 
 
 def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
@@ -104,6 +114,52 @@ def validate_pod_spec(
     spec: PodSpec, path: str, gates: FeatureGates, *, tolerated: Collection[str] = (), meta: ObjectMeta | None = None
 ) -> list[FieldError]:
     """`meta` is the pod's; a template's spec has none."""
+    outline = _outline(spec)
+    key = (path, meta is None, *sorted(tolerated), *gates.overrides.items(), *_texts(outline))
+    if _outlines.holds(key, outline) and not _apart_from_outline(spec, path, gates, meta):
+        return []
+    errors = _every_rule(spec, path, gates, tolerated=tolerated, meta=meta)
+    if not errors and not spec.ephemeral_containers and not spec.resource_claims:
+        _outlines.keep(key, outline)
+    return errors
+
+
+_outlines = PassedValues(128, longest=4096)
+
+
+def _outline(spec: PodSpec) -> PodSpec:
+    """The spec without what differs between the pods of a template, and between sizes of one pod: names, volumes, which
+    are made for each, and amounts. `_apart_from_outline` has the rules for these."""
+    containers, inits = map(_unsized, (spec.containers, spec.init_containers))
+    return replace(
+        spec, containers=containers, init_containers=inits, volumes=(), resources=None, node_name="", hostname=""
+    )
+
+
+def _unsized(containers: tuple[Container, ...]) -> tuple[Container, ...]:
+    return tuple([replace(container, volume_mounts=(), resources=_NO_RESOURCES) for container in containers])
+
+
+def _texts(outline: PodSpec) -> list[str]:
+    """What tells most outlines apart."""
+    return [text for container in outline.containers for text in (container.name, container.image)]
+
+
+def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: ObjectMeta | None) -> list[FieldError]:
+    """Every rule that looks at what an outline leaves out, of a spec without ephemeral containers and claims."""
+    volumes, errors = validate_volumes(spec.volumes, f"{path}.volumes", pod=meta.name if meta else "")
+    for container in (*spec.containers, *spec.init_containers):
+        errors += validate_mounts(container, volumes, path) + validate_devices(container, volumes, path)
+        errors += validate_container_resources(container.resources, (), path)
+    if gates["PodLevelResources"]:
+        errors += validate_pod_resources(spec, (), path)
+    return errors + _names(spec, path) + _env_files(spec, path)
+
+
+def _every_rule(
+    spec: PodSpec, path: str, gates: FeatureGates, *, tolerated: Collection[str], meta: ObjectMeta | None
+) -> list[FieldError]:
+    """In upstream's order."""
     errors = []
     if spec.termination_grace_period_seconds is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))

@@ -1,0 +1,165 @@
+"""A patch put into a typed object: what it does not name stays the very same part, and only what it names is converted.
+
+Strategic merge patches and merge patches without directives come to the same here as in the whole document, which
+`strategic` and `mergepatch` read where a patch is anything else: `Unusual`, or what the codec raises, says so. Whoever
+comes after sees by identity what a write is about.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.meta import codec
+from podfit.api.meta.alike import written_otherwise
+from podfit.api.meta.base import Document, Struct
+from podfit.api.meta.defaulting import empties
+from podfit.api.meta.member import Member
+from podfit.api.meta.schema import members
+from podfit.apiserver.registry.patch import mergepatch, strategic
+from podfit.apiserver.registry.patch.order import ordered
+
+S = TypeVar("S", bound=Struct)
+_NESTED = (dict, list)
+_OMITTED = (msgspec.NODEFAULT, list, dict)
+"""What makes the values of fields that are left out of a document when they are empty."""
+
+
+class Unusual(Exception):
+    """The patch has to be put into the whole document."""
+
+
+class _Field(NamedTuple):
+    """`empty` is what it holds when a document does not have it; `always`: one written by this server does. `key` is
+    the attribute by which the items of a list are merged."""
+
+    attribute: str
+    member: Member
+    empty: Any
+    always: bool
+    key: str
+
+
+def patched(old: S, patch: Document, *, merge_lists: bool) -> S:
+    """The object after the patch; `merge_lists`: it is a strategic one. Raises Unusual; KeyError for a member that the
+    kind does not have; what the codec raises for a value that does not fit."""
+    known = _fields(type(old))
+    made: Document = {}
+    rest: Document = {}
+    for name, value in patch.items():
+        field = known[name]
+        held = getattr(old, field.attribute)
+        if value is None:
+            made[field.attribute] = field.empty
+        elif isinstance(value, dict) and field.member.shape == "struct":
+            made[field.attribute] = _inside(field, held, value, merge_lists=merge_lists)
+        elif isinstance(value, dict):
+            rest[name] = _entries(field, value, merge_lists=merge_lists)
+        elif merge_lists and isinstance(value, list) and field.key and held:
+            made[field.attribute] = _items(field, held, value)
+        elif merge_lists and isinstance(value, list):
+            rest[name] = _replaced(field, held, value)
+        else:
+            rest[name] = strategic.scalar(value) if merge_lists else mergepatch.pruned(value)
+    if rest:
+        typed = codec.convert(rest, type(old))
+        for name in rest:
+            field = known[name]
+            converted = getattr(typed, field.attribute)
+            if isinstance(patch[name], dict):
+                converted = _merged(getattr(old, field.attribute), converted, patch[name])
+            made[field.attribute] = converted
+    changed = {name: value for name, value in made.items() if not _same(getattr(old, name), value)}
+    return replace(old, **changed) if changed else old
+
+
+def _inside(field: _Field, held: Any, value: Document, *, merge_lists: bool) -> Any:
+    kind = field.member.item
+    if not isinstance(kind, type) or (merge_lists and field.member.listing.replaced):
+        raise Unusual
+    return patched(kind() if held is None else held, value, merge_lists=merge_lists)
+
+
+def _entries(field: _Field, value: Document, *, merge_lists: bool) -> Document:
+    """What a patch puts into a map of plain values."""
+    if field.member.shape != "map" or field.member.listing.replaced:
+        raise Unusual
+    if any(isinstance(inner, _NESTED) for inner in value.values()):
+        raise Unusual
+    given = {name: inner for name, inner in value.items() if inner is not None}
+    return {name: strategic.scalar(inner) for name, inner in given.items()} if merge_lists else given
+
+
+def _merged(held: Document, given: Document, patch: Document) -> Document:
+    merged = {**held, **given}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+    return merged
+
+
+def _replaced(field: _Field, held: Any, value: list[Any]) -> list[Any]:
+    """A list that is not merged item by item, or with which there is nothing to merge."""
+    listing = field.member.listing
+    if (listing.set_ and listing.patched) or (field.always and not held):
+        raise Unusual
+    taken: list[Any] = value if held else strategic.taken(value)
+    return taken
+
+
+def _items(field: _Field, held: tuple[Any, ...], given: list[Any]) -> tuple[Any, ...]:
+    """A list whose items the patch names by their keys, each of which is there once."""
+    kind, merge_key = field.member.item, field.member.listing.merge_key
+    if not isinstance(kind, type) or field.member.listing.replaced:
+        raise Unusual
+    live = [getattr(item, field.key) for item in held]
+    named = [_key(item, merge_key) for item in given]
+    places = {key: place for place, key in enumerate(live)}
+    if not all(live) or len(places) < len(live) or len(set(named)) < len(named):
+        raise Unusual
+    merged = dict(zip(live, held, strict=True))
+    for item, key in zip(given, named, strict=True):
+        mine = merged.get(key)
+        merged[key] = patched(mine, item, merge_lists=True) if mine is not None else _new(item, kind)
+    if named == live:
+        return tuple(merged.values())
+    return tuple([merged[key] for key in ordered([*merged], named, live, "")])
+
+
+def _key(item: object, merge_key: str) -> str | int:
+    key = item.get(merge_key) if isinstance(item, dict) else None
+    if type(key) is str or type(key) is int:
+        return key
+    raise Unusual
+
+
+def _new(item: Document, kind: type[Struct]) -> Struct:
+    return codec.convert(strategic.new_item(item), kind)
+
+
+def _same(held: object, value: object) -> bool:
+    return held is value or (held == value and not written_otherwise(held, value))
+
+
+@lru_cache(maxsize=1024)
+def _fields(kind: type[Struct]) -> dict[str, _Field]:
+    given = empties(kind)
+    always = {field.name for field in msgspec.structs.fields(kind) if field.default_factory not in _OMITTED}
+    return {
+        name: _Field(member.attribute, member, given[member.attribute], member.attribute in always, _key_of(member))
+        for name, member in members(kind).items()
+    }
+
+
+def _key_of(member: Member) -> str:
+    if member.shape != "list" or not member.listing.merge_key or not isinstance(member.item, type):
+        return ""
+    return members(member.item)[member.listing.merge_key].attribute
+
+
+def is_plain(patch: object, body: bytes, own: Iterable[str] = ("kind", "apiVersion")) -> bool:
+    """Whether a patch is about members of an object, and not about what it is or how its parts are put together: no
+    name in it begins with `$`, not even one that is written by its number."""
+    return isinstance(patch, dict) and patch.keys().isdisjoint(own) and b'"$' not in body and b"\\u" not in body

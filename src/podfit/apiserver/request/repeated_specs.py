@@ -1,0 +1,85 @@
+"""Pods of one template: specs that were read before are known by their bytes, and are not read and defaulted again.
+
+Most new pods come from controllers, whose clients write the same spec for each of them. Of such a body only the
+metadata is decoded. What is odd about a body in any way is left to `bodies`, which says what it is.
+"""
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta import codec
+from podfit.api.meta.schema import unknown_fields
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.request.canonical import canonical
+from podfit.apiserver.request.documents import count_of_members, is_unusual, parse_json
+from podfit.apiserver.request.negotiation import JSON
+from podfit.core.errors import ApiError
+
+LARGEST = 8 * 1024
+"""Bytes of a body that is looked at: larger ones may be refused for their size, or are read beside the loop."""
+MOST = 512 * 1024
+"""Bytes of specs that are known, and ENTRY for each: a decoded spec takes several times its bytes, and no less."""
+ENTRY = 1024
+_NO_STATUS = (b"", b"{}")
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    kind: str
+    api_version: str
+    metadata: msgspec.Raw
+    spec: msgspec.Raw
+    status: msgspec.Raw = msgspec.Raw()
+
+    def known_members(self, body: bytes) -> bool:
+        """Whether each member of the pod stands once in the body."""
+        own = 5 if self.status else 4
+        inside = count_of_members(bytes(self.metadata)) + count_of_members(bytes(self.spec))
+        return count_of_members(body) == own + inside
+
+
+_decoder = msgspec.json.Decoder(_Body)
+
+
+class RepeatedSpecs:
+    """Of one API server. The specs have their defaults."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, PodSpec] = {}
+        self._size = 0
+
+    def read(self, media_type: str, body: bytes) -> Pod | None:
+        """The pod that a body says, with the defaults of its spec; None where it has to be read as any other."""
+        parts = _parts(media_type, body) if self._known else None
+        if parts is None or (spec := self._known.get(bytes(parts.spec))) is None:
+            return None
+        try:
+            document, problems = parse_json(bytes(parts.metadata))
+            if problems or not isinstance(document, dict) or "managedFields" in document:
+                return None
+            if unknown_fields(document, ObjectMeta):
+                return None
+            return Pod(metadata=codec.convert(canonical(document, ObjectMeta), ObjectMeta), spec=spec)
+        except (ApiError, ValueError, RecursionError):
+            return None
+
+    def keep(self, media_type: str, body: bytes, spec: PodSpec) -> None:
+        """Know the spec of a body with which nothing was odd; `spec` has its defaults."""
+        if (parts := _parts(media_type, body)) is None:
+            return
+        text = bytes(parts.spec)
+        if self._size + len(text) + ENTRY > MOST:
+            self._known, self._size = {}, 0
+        self._size += len(text) + ENTRY if text not in self._known else 0
+        self._known[text] = spec
+
+
+def _parts(media_type: str, body: bytes) -> _Body | None:
+    """The parts of a body that is written as clients write it: nothing beside a pod's own members, each once."""
+    if len(body) > LARGEST or media_type not in ("", JSON) or is_unusual(body):
+        return None
+    try:
+        parts = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    plain = parts.kind == "Pod" and parts.api_version == "v1" and bytes(parts.status) in _NO_STATUS
+    return parts if plain and parts.known_members(body) else None
