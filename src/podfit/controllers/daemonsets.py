@@ -4,7 +4,7 @@ set, nodes or pods change ─▶ claim the pods ─▶ which revisions there are
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
 from podfit.controllers.expectations import Expectations
+from podfit.controllers.in_place import InPlaceRollouts
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import PodControl, namespace_ends
 from podfit.controllers.revisions import Revisions
@@ -26,12 +27,14 @@ from podfit.controllers.selecting import Selecting
 from podfit.controllers.slow_start import slow_start
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.workload.daemon import in_place
 from podfit.decide.workload.daemon.failed_pods import NodeFailures, spared
 from podfit.decide.workload.daemon.nodes import node_of, pod_for, questions, template_of
 from podfit.decide.workload.daemon.status import status_of, wanted_on
 from podfit.decide.workload.daemon.steps import DaemonStep, Version, by_node, manage, roll, why_ended
 from podfit.decide.workload.hashes import content_hash
-from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous_of_daemons
+from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous_of_daemons, templates_in
+from podfit.decide.workload.in_place.fates import PodSteps
 from podfit.decide.workload.pods import next_available
 from podfit.net.loop_turns import beside
 
@@ -50,8 +53,10 @@ class DaemonSetController(Controller[Key]):
         self._revisions: Revisions[DaemonSet] = Revisions(client, informers)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
         self._failures: dict[str, Mapping[str, NodeFailures]] = {}  # by the set's UID
-        super().__init__(clock, self._sets, self._pods, self._nodes, self._revisions.informer, workers=WORKERS)
+        followed = self._sets, self._pods, self._nodes, self._revisions.informer, self._in_place.namespaces
+        super().__init__(clock, *followed, workers=WORKERS)
         self._sets.add_handler(
             add=lambda new: self.queue.add(key_of(new)),
             update=lambda _, new: self.queue.add(key_of(new)),
@@ -127,7 +132,7 @@ class DaemonSetController(Controller[Key]):
         try:
             observed = self._expectations.satisfied(key)
             if observed:
-                again = await self._act(key, daemons, version)
+                again = await self._act(key, daemons, version, (*old, current))
                 in_use = {label for pod in pods if (label := pod.metadata.labels.get(HASH))}
                 limit = daemons.spec.revision_history_limit
                 await self._revisions.delete(superfluous_of_daemons(old, limit, in_use))
@@ -148,8 +153,10 @@ class DaemonSetController(Controller[Key]):
         if status != daemons.status:
             await self._client.update_status(replace(daemons, status=status))
 
-    async def _act(self, key: Key, daemons: DaemonSet, version: Version) -> float | None:
-        """Seconds after which a pod that failed may be ended."""
+    async def _act(
+        self, key: Key, daemons: DaemonSet, version: Version, revisions: Sequence[ControllerRevision]
+    ) -> float | None:
+        """Seconds after which a pod that failed may be ended, or one has waited for a resize for too long."""
         now, nodes = self._clock.now(), self._nodes.list()
         size, pods = questions(daemons, len(nodes)), by_node(await self._claimed(daemons))
         step = await beside(size, manage, daemons, nodes, pods, version, now)
@@ -159,10 +166,42 @@ class DaemonSetController(Controller[Key]):
             self._recorder.event(daemons, *why_ended(pod, node_of(pod)))
         await self._sync(key, daemons, kept.step, version)
         if self._expectations.satisfied(key):
-            pods = by_node(await self._claimed(daemons))
+            claimed = await self._claimed(daemons)
             wanted = await beside(size, wanted_on, daemons, nodes)
-            await self._sync(key, daemons, roll(daemons, pods, version, wanted, now), version)
+            resized = await self._resized(daemons, version, revisions, claimed, wanted)
+            step = roll(daemons, by_node(claimed), version, wanted, now, kept=resized.kept)
+            await self._sync(key, daemons, step, version)
+            await self._carry_out(daemons, resized, version)
+            waits = kept.again, resized.again
+            return min((seconds for seconds in waits if seconds is not None), default=None)
         return kept.again
+
+    async def _resized(
+        self,
+        daemons: DaemonSet,
+        version: Version,
+        revisions: Sequence[ControllerRevision],
+        pods: Sequence[Pod],
+        wanted: int,
+    ) -> PodSteps:
+        """Which pods are resized instead of replaced, if that was asked for."""
+        asked = self._in_place.asked(daemons)
+        if asked is None or all(map(version.of, pods)):
+            self._in_place.forget(key_of(daemons))
+            return PodSteps()
+        old = in_place.candidates(daemons, version, templates_in(revisions, HASH), pods)
+        if not old:
+            return PodSteps()
+        template = template_of(daemons, version.generation, version.digest)
+        made = pod_for(daemons, template, node_of(old[0]))
+        fates = await self._in_place.fates(daemons, made, old, asked)
+        return in_place.in_place(daemons, old, pods, fates, wanted, self._clock.now())
+
+    async def _carry_out(self, daemons: DaemonSet, resized: PodSteps, version: Version) -> None:
+        for pod in resized.finished:
+            await self._in_place.give(daemons, pod, daemons, in_place.labels_of(version))
+        if await self._in_place.resize(daemons, resized.resize):
+            self.queue.add(key_of(daemons))
 
     async def _sync(self, key: Key, daemons: DaemonSet, step: DaemonStep, version: Version) -> None:
         """Make and end pods; raises the first refusal."""

@@ -2,7 +2,7 @@
 
     deployment, its replica sets or pods change
       ─▶ claim the replica sets ─▶ the revision of the new one is set right
-      ─▶ its size changed, or it is paused: scale as it is      else: one step of the rollout
+      ─▶ its size changed, or it is paused: scale as it is      else: one step of the rollout, or of one in place
       ─▶ status
 
 A step is taken from what the replica sets say; what it brings about comes back by the watch, for the next step.
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.deployments import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
+from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_of, identity_of, is_controlled_by
 from podfit.api.meta.selectors import is_empty, requirements
@@ -20,16 +21,20 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.in_place import InPlaceRollouts
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace_ends
 from podfit.controllers.selecting import Selecting
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.deployment import revisions
+from podfit.decide.workload.deployment import in_place, revisions
 from podfit.decide.workload.deployment import status as statuses
-from podfit.decide.workload.deployment.revisions import REVISION, Sets, cleanable, sorted_out
+from podfit.decide.workload.deployment.revisions import HASH, REVISION, Sets, cleanable, sorted_out
 from podfit.decide.workload.deployment.sizes import Scale, is_rolling, new_size, wanted
 from podfit.decide.workload.deployment.steps import old_pods_run, recreating, resizing, rolling, was_scaled
+from podfit.decide.workload.in_place.asking import Asked
+from podfit.decide.workload.in_place.fates import OTHER_TEMPLATE, Fate, Replaced
+from podfit.decide.workload.pods import from_template
 
 SCALING = "ScalingReplicaSet"
 
@@ -55,12 +60,14 @@ class DeploymentSets:
         deployment = await self._noted(deployment, new.metadata.annotations.get(REVISION, ""), made)
         return deployment, sets.with_new(new)
 
-    async def with_new(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
-        """The new replica set, made if there is none. Raises ApiError when it cannot be made."""
+    async def with_new(self, deployment: Deployment, sets: Sets, *, in_place: bool = False) -> tuple[Deployment, Sets]:
+        """The new replica set, made if there is none; `in_place`: without pods of its own. Raises ApiError when it
+        cannot be made."""
         if sets.new is not None:
             return deployment, sets
         made = revisions.made(deployment)
-        made = replace(made, spec=replace(made.spec, replicas=new_size(deployment, sets.old, 0)))
+        size = 0 if in_place else new_size(deployment, sets.old, 0)
+        made = replace(made, spec=replace(made.spec, replicas=size))
         revision = revisions.next_revision(sets)
         made = revisions.annotated(deployment, made, revision, exists=False)
         try:
@@ -118,6 +125,15 @@ class DeploymentSets:
             self._recorder.event(deployment, NORMAL, SCALING, text)
         return changed
 
+    async def hold(self, sets: Iterable[ReplicaSet]) -> None:
+        for replica_set in sets:
+            await self._client.update(in_place.with_hold(replica_set))
+
+    async def release(self, steps: Iterable[Scale]) -> None:
+        """End a hold with these sizes."""
+        for replica_set, size in steps:
+            await self._client.update(in_place.released(replica_set, size))
+
     async def delete(self, sets: Iterable[ReplicaSet]) -> None:
         for replica_set in sets:
             try:
@@ -141,12 +157,14 @@ class DeploymentController(Controller[Key]):
         self._selecting = Selecting(self._deployments, lambda deployment: requirements(deployment.spec.selector))
         self._owned_pods = Owned(client, Pod, self._pods)
         self._writer = DeploymentSets(client, recorder, clock)
-        super().__init__(clock, self._deployments, self._sets, self._pods, workers=WORKERS)
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
+        followed = self._deployments, self._sets, self._pods, self._in_place.namespaces
+        super().__init__(clock, *followed, workers=WORKERS)
         self._deployments.add_handler(
             add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))
         )
         self._sets.add_handler(add=self._set_seen, update=self._set_changed, delete=self._set_seen)
-        self._pods.add_handler(delete=self._pod_gone)
+        self._pods.add_handler(update=self._pod_changed, delete=self._pod_gone)
 
     # ------------------------------------------------------------------ what happens
 
@@ -168,6 +186,13 @@ class DeploymentController(Controller[Key]):
     def _orphaned(self, obj: ReplicaSet) -> None:
         for key in self._selecting.keys(obj.metadata):
             self.queue.add(key)
+
+    def _pod_changed(self, _: Pod, new: Pod) -> None:
+        """A rollout in place goes by what nodes say of its pods."""
+        found = owner_in(self._sets, new)
+        owner = self._owner(found) if found is not None else None
+        if owner is not None and self._in_place.asked(owner) and not statuses.is_complete(owner, owner.status):
+            self.queue.add(key_of(owner))
 
     def _pod_gone(self, pod: Pod) -> None:
         """A deployment that replaces all pods at once waits for the last to go."""
@@ -200,20 +225,32 @@ class DeploymentController(Controller[Key]):
         if going:
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
             return None
-        if deployment.spec.paused or was_scaled(deployment, known):
+        asked = self._in_place.asked(deployment)
+        waits = deployment.spec.paused or was_scaled(deployment, known)
+        if in_place.is_held(known) and (waits or asked is None or not in_place.is_in_place(deployment, known)):
+            await self._writer.release(in_place.releasing(deployment, known, self._members(known)).release)
+            await self._say(deployment, statuses.of_rollout(deployment, known, self._clock.now()))
+            return None
+        if waits:
             change = resizing(deployment, known)
             await self._apply(deployment, change.steps, always=change.always)
             if deployment.spec.paused:
                 await self._writer.delete(cleanable(deployment, known.old))
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
             return None
-        rollout = self._roll if is_rolling(deployment) else self._recreate
-        deployment, known = await rollout(deployment, known)
+        again: float | None = None
+        if asked is not None and in_place.is_in_place(deployment, known):
+            deployment, known, again = await self._resize(deployment, known, asked)
+        else:
+            self._in_place.forget(key)
+            rollout = self._roll if is_rolling(deployment) else self._recreate
+            deployment, known = await rollout(deployment, known)
         status = statuses.of_rollout(deployment, known, self._clock.now())
         if status == deployment.status:
-            return statuses.look_again(deployment, self._clock.now())
+            waits_for = again, statuses.look_again(deployment, self._clock.now())
+            return min((seconds for seconds in waits_for if seconds is not None), default=None)
         await self._say(deployment, status)
-        return None
+        return again
 
     async def _refuse(self, deployment: Deployment) -> None:
         self._recorder.event(deployment, "Warning", "SelectingAll", _SELECTING_ALL)
@@ -250,6 +287,33 @@ class DeploymentController(Controller[Key]):
         else:
             await self._tidy(deployment, sets)
         return deployment, sets
+
+    async def _resize(self, deployment: Deployment, sets: Sets, asked: Asked) -> tuple[Deployment, Sets, float | None]:
+        """A step of a rollout in place; the third tells after how many seconds to look again."""
+        deployment, sets = await self._writer.with_new(deployment, sets, in_place=True)
+        if sets.new is None:
+            return deployment, sets, None
+        pods, fates = self._members(sets), dict[str, Fate]()
+        made = from_template(sets.new.spec.template, sets.new)
+        fit = [pod for old in sets.old if in_place.fits(deployment, old) for pod in pods[old.metadata.uid]]
+        for old in sets.old:
+            fates |= {pod.metadata.uid: Replaced(OTHER_TEMPLATE) for pod in pods[old.metadata.uid]}
+        fates |= await self._in_place.fates(deployment, made, fit, asked)
+        step = in_place.in_place(deployment, sets, pods, fates, self._clock.now())
+        refused = await self._in_place.resize(deployment, step.resize)
+        await self._writer.hold(step.hold)
+        labels = {HASH: sets.new.metadata.labels.get(HASH, "")}
+        for pod in step.give:
+            await self._in_place.give(deployment, pod, sets.new, labels)
+        for pod in step.delete:
+            await self._in_place.delete(pod)
+        await self._apply(deployment, step.scale)
+        await self._writer.release(step.release)
+        return deployment, sets, 0.0 if refused else step.again
+
+    def _members(self, sets: Sets) -> dict[str, list[Pod]]:
+        """The pods of each replica set that count, by its UID, as the copies tell it."""
+        return {one.metadata.uid: list(filter(is_active, self._owned_pods.of(one))) for one in sets.all}
 
     async def _recreate(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
         if steps := recreating(sets):

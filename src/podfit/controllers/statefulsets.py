@@ -19,6 +19,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.in_place import InPlaceRollouts
 from podfit.controllers.owners import Owned, owner_in
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace_ends
 from podfit.controllers.revisions import Revisions
@@ -26,9 +27,10 @@ from podfit.controllers.selecting import Selecting
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.hashes import content_hash
-from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous, template_in
-from podfit.decide.workload.pods import next_available
-from podfit.decide.workload.stateful import identity, retention
+from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous, template_in, templates_in
+from podfit.decide.workload.in_place.fates import PodSteps
+from podfit.decide.workload.pods import from_template, next_available
+from podfit.decide.workload.stateful import identity, in_place, retention
 from podfit.decide.workload.stateful.status import status_of
 from podfit.decide.workload.stateful.steps import Action, Complete, Create, Delete, NextSteps, Revision, plan
 from podfit.net.loop_turns import beside
@@ -133,7 +135,8 @@ class StatefulSetController(Controller[Key]):
         self._selecting = Selecting(self._sets, lambda owner: requirements(owner.spec.selector))
         self._revisions: Revisions[StatefulSet] = Revisions(client, informers)
         self._writer = StatefulPods(client, informers, recorder)
-        followed = self._sets, self._pods, self._revisions.informer, self._writer.claims
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
+        followed = self._sets, self._pods, self._revisions.informer, self._writer.claims, self._in_place.namespaces
         super().__init__(clock, *followed, workers=WORKERS)
         self._sets.add_handler(
             add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))
@@ -178,18 +181,42 @@ class StatefulSetController(Controller[Key]):
         revisions = await self._revisions.of(owner)
         current, update, collisions = await self._revised(owner, revisions)
         now = self._clock.now()
-        step = await beside(len(pods), plan, owner, _version(owner, current), _version(owner, update), pods, now)
+        versions = _version(owner, current), _version(owner, update)
+        resized = await self._resized(owner, versions[1], revisions, pods)
+        step = await beside(len(pods), plan, owner, *versions, pods, now, kept=resized.kept)
         names = current.metadata.name, update.metadata.name
         told = status_of(owner, *names, pods, now, collisions=collisions, updating=step.updating)
         try:
             await self._act(owner, step, pods)
+            await self._carry_out(owner, resized, update.metadata.name)
         finally:
             if told != owner.status:
                 await self._client.update_status(replace(owner, status=told))
         in_use = (*names, *(pod.metadata.labels.get(HASH, "") for pod in pods))
         await self._revisions.delete(superfluous(revisions, owner.spec.revision_history_limit, in_use))
         self.rest(key, len(pods))
-        return next_available(pods, owner.spec.min_ready_seconds, now)
+        waits = resized.again, next_available(pods, owner.spec.min_ready_seconds, now)
+        return min((seconds for seconds in waits if seconds is not None), default=None)
+
+    async def _resized(
+        self, owner: StatefulSet, update: Revision, revisions: list[ControllerRevision], pods: Sequence[Pod]
+    ) -> PodSteps:
+        """Which pods are resized instead of replaced, if that was asked for."""
+        asked, key = self._in_place.asked(owner), key_of(owner)
+        if asked is None or all(pod.metadata.labels.get(HASH) == update.name for pod in pods):
+            self._in_place.forget(key)
+            return PodSteps()
+        old = in_place.candidates(owner, update, templates_in(revisions), pods)
+        if not old:
+            return PodSteps()
+        fates = await self._in_place.fates(owner, from_template(update.template, owner), old, asked)
+        return in_place.in_place(owner, old, pods, fates, self._clock.now())
+
+    async def _carry_out(self, owner: StatefulSet, resized: PodSteps, revision: str) -> None:
+        for pod in resized.finished:
+            await self._in_place.give(owner, pod, owner, {HASH: revision})
+        if await self._in_place.resize(owner, resized.resize):
+            self.queue.add(key_of(owner))
 
     async def _act(self, owner: StatefulSet, step: NextSteps, pods: Sequence[Pod]) -> None:
         if not owner.metadata.deletion_timestamp:

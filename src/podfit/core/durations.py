@@ -1,5 +1,10 @@
-"""Human-readable durations, with two units at most."""
+"""Durations as people read them, with two units at most, and as Go writes and reads them."""
 
+import re
+
+MOST_LETTERS = 100
+_AMOUNTS = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)(ns|us|µs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
 
@@ -43,3 +48,11 @@ def go_duration(seconds: float) -> str:
     if hours:
         return f"{hours}h{minutes}m{text}"
     return f"{minutes}m{text}" if minutes else text
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration such as `1m30s`. Raises ValueError for what is none, or longer than `MOST_LETTERS`."""
+    parts = _AMOUNTS.findall(text[:MOST_LETTERS])
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ValueError(f"{text[:MOST_LETTERS]!r} is no duration, such as 15s")
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)

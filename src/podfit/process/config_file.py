@@ -3,20 +3,17 @@
 A field that is not known is refused by name, and so is a value that would be something else than it says.
 """
 
-import re
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import yaml
 
+from podfit.core.durations import parse_duration
 from podfit.net.files import flat
 from podfit.process.errors import UsageError, reason
 
 MOST_BYTES = 1 << 20
-MOST_LETTERS = 100  # of a duration
-_AMOUNTS = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 T = TypeVar("T", bound="Strict")
 
@@ -52,10 +49,10 @@ def read(path: Path, kind: type[T], *, api_version: str, name: str) -> T:
 
 def seconds(text: str, field: str) -> float:
     """Of a duration such as `1m30s`. Raises Rejected."""
-    parts = _AMOUNTS.findall(text[:MOST_LETTERS])
-    if not parts or "".join(amount + unit for amount, unit in parts) != text:
-        raise Rejected(f"{field}: {text!r} is no duration, such as 15s")
-    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise Rejected(f"{field}: {error}") from None
 
 
 def only(field: str, value: Any, allowed: Any, why: str) -> None:

@@ -39,6 +39,18 @@ def template_in(revision: ControllerRevision) -> PodTemplateSpec:
     return convert({key: value for key, value in template.items() if key != _PATCH}, PodTemplateSpec)
 
 
+def templates_in(revisions: Iterable[ControllerRevision], label: str = "") -> dict[str, PodTemplateSpec]:
+    """By the name of the revision, or by the value of one of its labels; what is no template is left out."""
+    found = {}
+    for revision in revisions:
+        meta = revision.metadata
+        try:
+            found[meta.labels.get(label, "") if label else meta.name] = template_in(revision)
+        except ValueError:
+            continue
+    return found
+
+
 def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
     """Oldest first."""
     return sorted(

@@ -4,7 +4,7 @@ A rollout without surge deletes pods of an old revision, as many as may be unava
 anew. With surge the new pod comes first, and the old one goes when the new one is available.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -119,19 +119,30 @@ def _nowhere(nodes: Sequence[Node], pods: Mapping[str, Sequence[Pod]]) -> list[P
 
 
 def roll(
-    daemons: DaemonSet, pods: Mapping[str, Sequence[Pod]], version: Version, wanted: int, now: datetime
+    daemons: DaemonSet,
+    pods: Mapping[str, Sequence[Pod]],
+    version: Version,
+    wanted: int,
+    now: datetime,
+    *,
+    kept: Container[str] = frozenset(),
 ) -> DaemonStep:
-    """One step of replacing old pods; `wanted` is on how many nodes there are to be pods."""
+    """One step of replacing old pods; `wanted` is on how many nodes there are to be pods. Pods with the UIDs `kept`
+    are resized instead of replaced."""
     if not replaces(daemons):
         return DaemonStep()
     pairs = {name: _pair(there, version) for name, there in pods.items()}
     if surge(daemons, wanted):
-        return _surging(daemons, pairs, surge(daemons, wanted), now)
+        resized = {name for name, pair in pairs.items() if pair and pair[1] and pair[1].metadata.uid in kept}
+        others = {name: pair for name, pair in pairs.items() if name not in resized}
+        return _surging(daemons, others, surge(daemons, wanted), now)
     down, replaceable, candidates = 0, [], []
     for pair in pairs.values():
         new, old = pair if pair is not None else (None, None)
         if new is not None and old is None:
             down += not _available(daemons, new, now)
+        elif old is not None and old.metadata.uid in kept:
+            down += not _available(daemons, old, now)
         elif old is not None and new is None:
             if _available(daemons, old, now):
                 candidates.append(old)

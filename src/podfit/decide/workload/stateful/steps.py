@@ -7,7 +7,7 @@
 A set that manages its pods in parallel does not wait in the first two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TypeAlias
@@ -62,8 +62,16 @@ def is_running_and_ready(pod: Pod) -> bool:
     return pod.status.phase == "Running" and is_ready(pod)
 
 
-def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence[Pod], now: datetime) -> NextSteps:
-    """`pods` are all of the set's."""
+def plan(
+    owner: StatefulSet,
+    current: Revision,
+    update: Revision,
+    pods: Sequence[Pod],
+    now: datetime,
+    *,
+    kept: Container[str] = frozenset(),
+) -> NextSteps:
+    """`pods` are all of the set's; those with the UIDs `kept` are resized instead of replaced."""
     if owner.metadata.deletion_timestamp:
         return NextSteps()
     seconds = owner.spec.min_ready_seconds
@@ -85,7 +93,7 @@ def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence
     ending, waits = _ending(condemned, sick, ready, in_order)
     if waits:
         return NextSteps((*actions, *ending))
-    old = _outdated(owner, update, wanted, ready)
+    old = _outdated(owner, update, wanted, ready, kept)
     return NextSteps((*actions, *ending, *map(Delete, old)), len(old))
 
 
@@ -156,7 +164,17 @@ def _ending(
     return actions, False
 
 
-def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready: Callable[[Pod], bool]) -> list[Pod]:
+def most_unavailable(owner: StatefulSet) -> int:
+    """How many pods a rollout may make unavailable: one, or the set's own bound, which counts all its pods."""
+    rolling = owner.spec.update_strategy.rolling_update
+    if rolling is None or rolling.max_unavailable is None:
+        return 1
+    return max(1, share(rolling.max_unavailable, identity.size(owner), up=False))
+
+
+def _outdated(
+    owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready: Callable[[Pod], bool], kept: Container[str]
+) -> list[Pod]:
     """Pods of another revision that may go now: the highest, once all above it are of the new one and healthy.
 
     A bound of its own (`maxUnavailable`, which the API lets through by a feature gate) counts all pods of the set.
@@ -165,18 +183,23 @@ def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready
     if begin is None:
         return []
     highest_first = [pod for pod in reversed(wanted) if identity.ordinal(pod) >= begin]
+
+    def replaced(pod: Pod) -> bool:
+        old = pod.metadata.labels.get(HASH) != update.name and pod.metadata.uid not in kept
+        return old and not pod.metadata.deletion_timestamp
+
     if rolling is None or rolling.max_unavailable is None:
-        return _first_outdated(highest_first, update, ready) if len(wanted) == size else []
-    most = max(1, share(rolling.max_unavailable, size, up=False))
-    room = most - sum(not _healthy(pod, ready) for pod in wanted) - (size - len(wanted))
-    old = [pod for pod in highest_first if pod.metadata.labels.get(HASH) != update.name]
-    return [pod for pod in old if not pod.metadata.deletion_timestamp][: max(0, room)]
+        return _first_outdated(highest_first, replaced, ready) if len(wanted) == size else []
+    room = most_unavailable(owner) - sum(not _healthy(pod, ready) for pod in wanted) - (size - len(wanted))
+    return list(filter(replaced, highest_first))[: max(0, room)]
 
 
-def _first_outdated(highest_first: Sequence[Pod], update: Revision, ready: Callable[[Pod], bool]) -> list[Pod]:
+def _first_outdated(
+    highest_first: Sequence[Pod], replaced: Callable[[Pod], bool], ready: Callable[[Pod], bool]
+) -> list[Pod]:
     """At most one. A pod of another revision may go whether it is healthy or not."""
     for pod in highest_first:
-        if pod.metadata.labels.get(HASH) != update.name and not pod.metadata.deletion_timestamp:
+        if replaced(pod):
             return [pod]
         if not _healthy(pod, ready):
             return []
