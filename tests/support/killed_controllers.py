@@ -20,7 +20,13 @@ from support.background import beside
 from support.clock import FakeClock
 from support.server import Server
 
-NAMES = ("deployment-controller", "replicaset-controller", "statefulset-controller", "disruption-controller")
+NAMES = (
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "daemonset-controller",
+    "disruption-controller",
+)
 LABELS = {"app": "x"}
 
 
@@ -81,12 +87,19 @@ def versions(pods: Iterable[Pod]) -> list[str]:
     return [pod.metadata.annotations.get("v", "1") for pod in pods if not pod.metadata.deletion_timestamp]
 
 
+TURNS = 300
+"""Of the event loop without a write, after which time has to pass."""
+
+
 async def until(server: Server, clock: FakeClock, revision: int) -> bool:
     """Returns when the store has this revision; False when nothing happens any more before."""
+    idle = 0
     while server.context.store.revision < revision:
         before = server.context.store.revision
         await asyncio.sleep(0)
-        if server.context.store.revision == before:
+        idle = idle + 1 if server.context.store.revision == before else 0
+        if idle > TURNS:
+            idle = 0
             await clock.advance(0.01)
             await clock.settle()
             if server.context.store.revision == before:
