@@ -14,42 +14,30 @@ from pathlib import Path
 
 import pytest
 
-from support.page_examples import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits, without_left_out
+from support.page_examples import (
+    GREEN,
+    PIPE,
+    TERMINALS,
+    Command,
+    Form,
+    Shell,
+    amiss,
+    blocks,
+    commands,
+    files,
+    without_left_out,
+    wrong,
+)
 
 NARROW = 60  # columns
 TOUR = Path(__file__).parents[2] / "docs/tour.md"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 START, IN_A_TEST, END = "A cluster", "In a test", "The end"
 AFTERWARDS = Command("kubectl delete pod web --grace-period=1", 'pod "web" deleted...')
-
-
-def blocks() -> list[tuple[str, str]]:
-    return [(match[1], match[2]) for match in BLOCK.finditer(TOUR.read_text())]
-
-
-def commands(text: str) -> list[Command]:
-    found = []
-    for block in BLOCK.finditer(text):
-        if block[1] == "console":
-            assert block[2].startswith("$ ")
-            for part in re.split(r"^\$ ", block[2], flags=re.MULTILINE)[1:]:
-                command, _, printed = part.partition("\n")
-                found.append(Command(command, printed))
-    return found
 
 
 def chapters() -> dict[str, list[Command]]:
     texts = re.split(r"^## (.*)$", TOUR.read_text(), flags=re.MULTILINE)[1:]
     return {title: commands(text) for title, text in zip(texts[::2], texts[1::2], strict=True)}
-
-
-def files() -> dict[str, str]:
-    written = {}
-    for kind, text in blocks():
-        if kind in ("yaml", "python"):
-            name = text.partition("\n")[0].removeprefix("# ")
-            written[name] = text
-    return written
 
 
 def between(*, test: bool) -> list[Command]:
@@ -63,17 +51,11 @@ def between(*, test: bool) -> list[Command]:
     return [*rest, *left, AFTERWARDS]
 
 
-def wrong(typed: list[Command], told: list[str]) -> str:
-    """What a pipe shows otherwise."""
-    pairs = zip(typed, told, strict=True)
-    return "\n".join(f"$ {pair.text}\n{said}" for pair, said in pairs if not fits(pair.printed, said))
-
-
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     home = tmp_path_factory.mktemp("tour")
     reader = Shell(home)
-    for name, text in files().items():
+    for name, text in files(TOUR.read_text()).items():
         (home / name).write_text(text)
     begin, end = chapters()[START][:1], chapters()[END]
     try:
@@ -86,9 +68,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def test_every_block_is_run_or_used() -> None:
-    assert {kind for kind, _ in blocks()} == {"console", "yaml", "python"}
+    assert {kind for kind, _ in blocks(TOUR.read_text())} == {"console", "yaml", "python"}
     typed = " ".join(command.text for command in commands(TOUR.read_text()))
-    assert [name for name in files() if name not in typed] == []
+    assert [name for name in files(TOUR.read_text()) if name not in typed] == []
     first, *_, test, last = chapters()
     assert (first, test, last) == (START, IN_A_TEST, END)
 
@@ -109,10 +91,10 @@ def test_the_tour_in_a_terminal(form: Form, shell: Shell) -> None:
     typed = between(test=False)
     told = shell.types(typed, form)
     ours = [(command, said) for command, said in zip(typed, told, strict=True) if command.is_ours]
-    wrong = {}
+    otherwise = {}
     for command, said in ours:
         if form.columns == NARROW and command.text.endswith("2>/dev/null"):
             continue  # which columns a table leaves out is told there
-        wrong[command.text] = amiss(form, without_left_out(command.printed, said), said)
-    assert {text: words for text, words in wrong.items() if words} == {}
+        otherwise[command.text] = amiss(form, without_left_out(command.printed, said), said)
+    assert {text: words for text, words in otherwise.items() if words} == {}
     assert any(f"{GREEN}fits" in said for _, said in ours) == form.colour

@@ -44,7 +44,7 @@ from podfit.apiserver.authz.question import Question
 from podfit.apiserver.registry.patch import decoding, jsonpatch, mergepatch, strategic
 from podfit.apiserver.request import documents, protobuf, yaml_documents
 from podfit.apiserver.request.documents import LARGE, MOST_BUILT_IN, MOST_CUSTOM, MOST_OF_POD
-from podfit.core import cron, go_json, go_time, numbers, selectors, times
+from podfit.core import cron, durations, go_json, go_time, numbers, selectors, times
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import Allowance, TooLong
 from podfit.core.quantity import Quantity
@@ -322,6 +322,7 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
             MOST_BUILT_IN,
         ),
     ),
+    "core.durations:parse_duration": texts(durations.parse_duration, MOST_BODY, "…1h…", "…1…"),
     "api.meta.selector_text:parse_labels": texts(
         parse_labels,
         MOST_QUERY,

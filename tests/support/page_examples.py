@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from support.terminal import COLOUR, Seen, in_terminal
 
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "--- end of command ---"
 STEP = f"__code=$?; echo; echo '{MARK}'; (exit $__code)"
 ADVICE = ("next: ", "fix: ", "  see: ", "  see its ")
@@ -78,6 +79,36 @@ class Shell:
         told = seen.text.split(f"\n{MARK}\n")[:-1]
         assert len(told) == len(commands), seen.text
         return told
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Each block's language and its text."""
+    return [(match[1], match[2]) for match in BLOCK.finditer(page)]
+
+
+def commands(page: str) -> list[Command]:
+    """Of blocks of a console, where `$ ` begins a command and what follows is what it prints."""
+    found = []
+    for kind, text in blocks(page):
+        if kind == "console":
+            assert text.startswith("$ ")
+            for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+                command, _, printed = part.partition("\n")
+                found.append(Command(command, printed))
+    return found
+
+
+def files(page: str) -> dict[str, str]:
+    """What a page has its reader write, by the name in the comment of its first line."""
+    return {
+        text.partition("\n")[0].removeprefix("# "): text for kind, text in blocks(page) if kind in ("yaml", "python")
+    }
+
+
+def wrong(typed: Sequence[Command], told: Sequence[str]) -> str:
+    """What a pipe shows otherwise."""
+    pairs = zip(typed, told, strict=True)
+    return "\n".join(f"$ {pair.text}\n{said}" for pair, said in pairs if not fits(pair.printed, said))
 
 
 def fits(expected: str, said: str) -> bool:
