@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubelet.faulty import KINDS, FaultyNode, Kind
-from kubelet.harness import MACHINE
+from kubelet.harness import MACHINE, container
 from kubelet.node_api import Document
 from podfit.kubelet.cgroup.protocol import CgroupError
 
@@ -19,10 +19,13 @@ SMALL, LARGE = (100_000, 64 * MI), (200_000, 96 * MI)
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[FaultyNode]:
+    """Its runtime does not hear of pods' cgroups, which the kubelet knows by now: a resize is over."""
     made = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=True))
     await made.start()
-    made.give("web", "1")
+    made.give("web", "500m")
     await made.runs("web")
+    made.give("web", "1")
+    await made.rest()
     yield made
     await made.kubelet.stop(stop_pods=False)
 
@@ -62,6 +65,100 @@ async def test_growth_is_there_while_the_runtime_still_thinks(node: FaultyNode) 
     await node.advance(6)
     assert told(node) == (200_000, 64 * MI)
     assert not node.problems()
+
+
+async def test_growth_waits_for_no_look_at_the_runtime(node: FaultyNode) -> None:
+    """What ran at the last look is known, and the allocation is durable: nothing else has to be."""
+    node.runtime.kinds.update(list_containers="hung", list_sandboxes="hung")
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    assert kernel(node) == LARGE
+    assert told(node) == SMALL
+    await node.settle()
+
+
+async def test_a_runtime_that_hears_of_pods_is_asked_before_they_grow(tmp_path: Path) -> None:
+    """It may object, so growth waits for it, and so for the pod's turn."""
+    node = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=True))
+    await node.start()
+    node.give("web", "1")
+    await node.runs("web")
+    asked: list[object] = []
+
+    async def hears(*_: Any, **__: Any) -> None:
+        asked.append(kernel(node))
+
+    node.runtime.real.update_sandbox_resources = hears
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    assert asked[0] == SMALL
+    assert kernel(node) == told(node) == LARGE
+    await node.kubelet.stop(stop_pods=False)
+
+
+async def test_what_has_grown_never_falls_meanwhile(node: FaultyNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime is told of memory first, and writes all that it is told."""
+    real, quotas = node.cgroups.set_cpu_limit, list[int]()
+
+    def seen(path: str, *, quota: int, period: int) -> None:
+        if path == _path(node):
+            quotas.append(quota)
+        real(path, quota=quota, period=period)
+
+    monkeypatch.setattr(node.cgroups, "set_cpu_limit", seen)
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    assert kernel(node) == told(node) == LARGE
+    assert set(quotas) == {200_000}
+
+
+async def test_nothing_grows_before_memory_was_checked(node: FaultyNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node.cgroups, "usage", {_path(node): 60 * MI})
+    node.give("web", "2", "32Mi")
+    await node.rest()
+    assert kernel(node) == SMALL
+    assert _progress(node)["reason"] == "Error"
+    monkeypatch.undo()
+    await node.settle()
+
+
+async def test_nothing_grows_before_a_container_that_restarts_has_stopped(node: FaultyNode) -> None:
+    amounts = {"cpu": "2", "memory": "64Mi"}
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    node.runtime.kinds["stop_container"] = "late"
+    node.api.change(
+        "web", containers=[container("c1", resources={"requests": amounts, "limits": amounts}, resizePolicy=policy)]
+    )
+    await node.rest()
+    assert kernel(node) == SMALL
+    await node.advance(60)
+    assert kernel(node) == (200_000, 64 * MI)
+
+
+async def test_what_is_being_actuated_is_left_to_that(node: FaultyNode) -> None:
+    """Two never write the same cgroup: a size that is allocated meanwhile grows with the next turn."""
+    node.runtime.kinds["update_container_resources"] = "late"
+    node.give("web", "500m")
+    await node.rest()
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node) == SMALL
+    await node.settle()
+    assert kernel(node) == told(node) == (200_000, 64 * MI)
+
+
+async def test_what_a_kubelet_that_died_has_raised_goes_back_when_refused(node: FaultyNode) -> None:
+    node.runtime.kinds["update_container_resources"] = "hung"
+    node.give("web", "2", "96Mi")
+    await node.rest()
+    assert kernel(node) == LARGE
+    await node.crash()
+    node.runtime.kinds["update_container_resources"] = "refused"
+    await node.start()
+    await node.rest()
+    assert kernel(node) == SMALL
+    await node.settle()
+    assert kernel(node) == told(node) == LARGE
 
 
 async def test_less_is_never_written_by_the_kubelet(node: FaultyNode) -> None:

@@ -47,7 +47,7 @@ async def test_growth_holds_before_the_runtime_has_answered(node: RealNode) -> N
     pod = await node.runs("late", container("c1", SMALL))
     node.faults.open.clear()
     await node.resize("late", c1=LARGE)
-    await becomes(node, pod, (10_000, 96 * MI))  # CPU comes after memory's answer
+    await becomes(node, pod, (20_000, 96 * MI))
     waiting = await node.pod("late")
     assert waiting is not None
     assert condition(waiting, "PodResizeInProgress") is not None
@@ -79,7 +79,7 @@ async def test_a_kubelet_that_died_in_between_asks_the_runtime_again(node: RealN
     pod = await node.runs("died", container("c1", SMALL))
     node.faults.open.clear()
     await node.resize("died", c1=LARGE)
-    await becomes(node, pod, (10_000, 96 * MI))
+    await becomes(node, pod, (20_000, 96 * MI))
     await node.kubelet.stop(stop_pods=False)
     node.calls.said.clear()
     node.faults.open.set()

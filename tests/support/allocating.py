@@ -43,6 +43,7 @@ class Allocating:
         self.metrics = Metrics()
         self.events: list[str] = []
         self.synced: list[str] = []
+        self.grown: list[str] = []
         self.told_to_end: list[str] = []
         self.desired: dict[str, Pod] = {}
         self.reported: dict[str, PodStatus] = {}
@@ -53,6 +54,7 @@ class Allocating:
             clock=self.clock,
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
             sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"),
+            grow=lambda pod: self.grown.append(pod.metadata.name),
             end=self.told_to_end.append,
             metrics=self.metrics,
             managers=ResourceManagers(ManagersConfig(), folder, self.writer),

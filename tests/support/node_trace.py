@@ -268,6 +268,8 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
             return f"measure {due.pod.metadata.name} {_limits(limits)}"
         case do.Actuate(pod=shown, steps=steps):
             return f"actuate {shown.metadata.name} {'; '.join(map(_step, steps))}"
+        case do.Grow(pods=pods):
+            return f"grow {_names(pods)}"
         case do.Release(uids=uids) | do.Forget(uids=uids):
             return f"{type(effect).__name__.lower()} {' '.join(uids)}"
 

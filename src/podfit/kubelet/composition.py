@@ -125,6 +125,7 @@ class AllocationParts:
             clock=clock,
             emit=node.events.pod,
             sync=lambda uid, _trigger: self.known.resize(uid),
+            grow=self._grow,
             end=self.known.preempt,
             metrics=base.metrics,
             managers=self.managers,
@@ -141,6 +142,11 @@ class AllocationParts:
             managers=self.managers,
             guard=self.guard,
         )
+
+    def _grow(self, pod: Pod) -> None:
+        live = self.known.live(pod.metadata.uid)
+        if live is not None:
+            self.actuator.grow(pod, live)
 
 
 def _checkpoints(config: KubeletConfig, writer: DiskWriter) -> tuple[Entries, Entries]:

@@ -447,6 +447,19 @@ async def test_requested_resizes_are_counted(node: Allocating) -> None:
     assert node.metric("kubelet_pod_in_progress_resizes") == 0
 
 
+async def test_growth_of_many_comes_before_anything_else_is_told_of_them(node: Allocating) -> None:
+    """Once it is on disk; less is the runtime's."""
+    node.view = replace(node.view, machine=replace(node.view.machine, kernel_first=True))
+    pods = [make(name, "500m") for name in ("a", "b", "c")]
+    await node.start(*pods)
+    seen: list[tuple[int, int]] = []
+    node.manager._grow = lambda pod: seen.append((len(node.events), node.cpu(pod)))
+    larger = [replace(pod, spec=make(pod.metadata.name, "1").spec) for pod in pods]
+    await node.manager.update(larger)
+    assert seen == [(0, 1000)] * 3
+    assert len(node.events) == 3
+
+
 async def test_many_at_once_share_a_write_and_never_promise_too_much(tmp_path: Path) -> None:
     writes = 0
 

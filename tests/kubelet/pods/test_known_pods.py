@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.lifecycle.facts import Failure
+from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.kubelet.pods.pod_changes import RetryAdmission
 from support.clock import FakeClock
@@ -18,6 +19,7 @@ class Listener:
 
     def __init__(self) -> None:
         self.pod, self.status, self.active = POD, RUNNING, True
+        self.live: LivePod | None = None
         self.heard: list[str] = []
 
     def go_first(self) -> None:

@@ -9,7 +9,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node import critical
 from podfit.decide.node.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
-from podfit.decide.node.effects import Count, Effect, End, Persist, Record, Release
+from podfit.decide.node.effects import Count, Effect, End, Grow, Persist, Record, Release
 from podfit.decide.node.state import NodeState, released
 from podfit.decide.pod.allocated import PodResources, resources_of
 from podfit.decide.resize import verdict as fit
@@ -25,6 +25,7 @@ class Draft:
     def __init__(self, state: NodeState, now: datetime, unsaved: str) -> None:
         self.state, self.now, self.unsaved = state, now, unsaved
         self._allocations: dict[str, PodResources] = {}
+        self._grown: list[Pod] = []
         self._released: list[str] = []
         self._effects: list[Effect] = []
 
@@ -37,6 +38,11 @@ class Draft:
         if self.state.allocated.get(pod.metadata.uid) != resources:
             self.state = self.state.with_allocation(pod.metadata.uid, resources)
         self._allocations[pod.metadata.uid] = resources
+
+    def grow(self, pod: Pod) -> None:
+        """What grows of `pod` is written once it is allocated durably, where the kernel comes first."""
+        if self.state.view.machine.kernel_first:
+            self._grown.append(pod)
 
     def occupy(self, pod: Pod) -> None:
         """Set aside the CPUs and the memory that the pod is due."""
@@ -106,3 +112,5 @@ class Draft:
             yield Release(tuple(self._released))
         if self._allocations and not self.unsaved:
             yield Persist(self._allocations, self.state.view.cpus, self.state.view.memory)
+            if self._grown:
+                yield Grow(tuple(self._grown))

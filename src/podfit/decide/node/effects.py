@@ -32,6 +32,14 @@ class Persist(msgspec.Struct, frozen=True):
     memory: MemoryState | None = None
 
 
+class Grow(msgspec.Struct, frozen=True):
+    """These pods, at their new sizes, may be larger now: write what grows before anything else is done (
+    `decide.resize.steps.growth`). Their syncs follow.
+    """
+
+    pods: tuple[Pod, ...]
+
+
 class Forget(msgspec.Struct, frozen=True):
     """Drop the allocations of pods that are gone; durable with the next `Persist`."""
 
@@ -160,6 +168,7 @@ class SyncAgain(msgspec.Struct, frozen=True):
 Effect = (
     Release
     | Persist
+    | Grow
     | Forget
     | Answer
     | Record

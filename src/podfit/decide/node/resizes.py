@@ -108,6 +108,7 @@ def _grant(draft: Draft, pod: Pod, trigger: str, *, active: bool) -> None:
     draft.release_reservation(uid)
     if active:
         draft.occupy(pod)
+        draft.grow(pod)
     before = draft.state.conditions.get(PENDING, uid)
     conditions = draft.state.conditions.forget(uid)
     if active:

@@ -4,9 +4,11 @@
     for memory, then cpu:
         pod cgroup up       so that no container ever exceeds its pod (v1 refuses that)
         container decreases
-        container growth    in the kernel, where that comes first (docs/kernel-first.md)
         container increases
         pod cgroup down
+
+Where the kernel comes first (docs/kernel-first.md), the pod cgroup goes up for both, and what grows of containers is
+written, before the runtime is told of anything: `growth` is that part, which need not wait for a look at the runtime.
 
 The pod cgroup follows `pod_config` whenever it differs, not only when a container changed: a limit raised while its
 container was down, or a sync that stopped half way, is made good by the next one. A limit that comes where
@@ -14,6 +16,7 @@ there was none counts as a decrease, because it is one: upstream calls it an inc
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import takewhile
 
 import msgspec
 from msgspec.structs import replace
@@ -64,8 +67,8 @@ class UpdateContainer(msgspec.Struct, frozen=True):
 class GrowContainer(msgspec.Struct, frozen=True):
     """Raise one value of a live container's cgroup before the runtime is told; only where the kernel holds `before`.
 
-    A value that somebody else has set, or that a sync which ended half way has raised, is left to the runtime. The
-    record stays: until the runtime has agreed, nothing is actuated.
+    Where it holds `config` the value was raised before, by the same step. Any other value, as one that somebody else
+    has set, is left to the runtime. The record stays: until the runtime has agreed, nothing is actuated.
     """
 
     name: str
@@ -77,6 +80,10 @@ class GrowContainer(msgspec.Struct, frozen=True):
     def applies(self, now: PodValues) -> bool:
         """Whether the container's cgroup, which holds `now`, is as it was last actuated."""
         return not self._change(now, self.before)
+
+    def is_done(self, now: PodValues) -> bool:
+        """Whether the value was raised before."""
+        return not self._change(now, self.config)
 
     def goes_back(self, usage: int | None) -> bool:
         """Whether `before` may be written again with so many bytes in use: a limit below usage would kill (R-143)."""
@@ -188,11 +195,28 @@ def steps(
         records={change.container.name: change.have for change in live},
         may_lower=len(live) == len(changes),
     )
-    done = [step for resource in RESOURCES for step in plan.steps(resource, live)]
+    done = [*plan.growth(live)] if machine.kernel_first else []
+    done += [step for resource in RESOURCES for step in plan.steps(resource, live)]
     if pod_level_differs(pod, actuated, machine.gates):
         done.append(RecordPod(pod.spec.resources or NOTHING))
     limits = plan.lowered(live)
     return (CheckMemory(limits), *done) if limits else tuple(done)
+
+
+def growth(
+    pod: Pod, actuated: PodResources, running: Collection[str], now: PodValues, machine: Machine
+) -> tuple[SetPod | GrowContainer, ...]:
+    """The first of `steps`, which may be done as soon as the size is allocated, whatever else runs by then.
+
+    None while a container has to restart, or a memory limit is to be checked: nothing at all happens before that.
+    """
+    if not machine.kernel_first or restarts(pod, actuated, running, machine.gates):
+        return ()
+    begun = takewhile(
+        lambda step: isinstance(step, SetPod | GrowContainer), steps(pod, actuated, running, now, machine)
+    )
+    first = tuple(step for step in begun if isinstance(step, SetPod | GrowContainer))
+    return first if any(isinstance(step, GrowContainer) for step in first) else ()
 
 
 def recorded(actuated: PodResources, done: Iterable[Step]) -> PodResources:
@@ -239,6 +263,10 @@ class _Plan(msgspec.Struct):
     config: PodConfig
     records: dict[str, ResourceRequirements | None]
     may_lower: bool
+    raised: set[str] = msgspec.field(default_factory=set)
+    """Resources for which the pod's cgroup has gone up."""
+    grown: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """Resources of containers that are raised before the runtime is told of anything."""
 
     def lowered(self, live: list[_Change]) -> Memory:
         """The memory limits that the steps would tighten."""
@@ -252,26 +280,39 @@ class _Plan(msgspec.Struct):
             },
         )
 
+    def growth(self, live: list[_Change]) -> Iterator[Step]:
+        """What is raised before the runtime is told."""
+        for resource in RESOURCES:
+            yield from self._raised(resource)
+        for resource in RESOURCES:
+            for change in live:
+                if resource in change.resources and not change.decreases(resource):
+                    yield from self._grow(change, resource)
+
     def steps(self, resource: str, live: list[_Change]) -> Iterator[Step]:
-        limit = self.now.limit_change(self.target, resource)
-        shares = self.now.shares_change(self.target) if resource == "cpu" else 0
         changes = [change for change in live if resource in change.resources]
-        if limit > 0:
-            yield self._set(resource, "limit")
-        if shares > 0:
-            yield self._set(resource, "shares")
-        growing = [change for change in changes if not change.decreases(resource)]
-        for change in changes:
-            if change.decreases(resource):
-                yield self._update(change, resource)
-        for change in growing:
-            yield from self._grow(change, resource)
-        for change in growing:
+        yield from self._raised(resource)
+        for change in sorted(changes, key=lambda change: not change.decreases(resource)):
             yield self._update(change, resource)
-        if shares < 0:
+        if self._change(resource, "shares") < 0:
             yield self._set(resource, "shares")
-        if limit < 0 and self.may_lower:
+        if self.may_lower and self._change(resource, "limit") < 0:
             yield self._set(resource, "limit")
+
+    def _raised(self, resource: str) -> Iterator[Step]:
+        """Once, whether the kernel comes first or not."""
+        if resource in self.raised:
+            return
+        self.raised.add(resource)
+        for value in ("limit", "shares"):
+            if self._change(resource, value) > 0:
+                yield self._set(resource, value)
+
+    def _change(self, resource: str, value: str) -> int:
+        """Of the pod's cgroup: positive when it rises."""
+        if value == "limit":
+            return self.now.limit_change(self.target, resource)
+        return self.now.shares_change(self.target) if resource == "cpu" else 0
 
     def _set(self, resource: str, value: str) -> SetPod:
         before, target = self.config, self.target
@@ -295,13 +336,17 @@ class _Plan(msgspec.Struct):
         for value in ("limit", "shares") if resource == "cpu" else ("limit",):
             step = GrowContainer(change.container.name, resource, value, after, before)
             if step.grows:
+                self.grown.setdefault(step.name, []).append(resource)
                 yield step
 
     def _update(self, change: _Change, resource: str) -> UpdateContainer:
-        """One resource is new, the others stay as last actuated; of what was never recorded nothing is said (R-137)."""
+        """One resource is new, the others stay as last actuated; of what was never recorded nothing is said (R-137).
+        What has grown is told with it: the runtime writes all that it is told.
+        """
         name, have = change.container.name, self.records[change.container.name]
         mixed = _mix(change.want, have or NOTHING, resource)
-        values = container_resources(self.pod, change.container, self.machine, mixed)
+        told = _mix(change.want, mixed, resource, *self.grown.get(name, ()))
+        values = container_resources(self.pod, change.container, self.machine, told)
         if have is None and resource != "cpu":
             values = replace(values, cpu_shares=0, cpu_quota=0, cpu_period=0)
         self.records[name] = mixed
@@ -318,9 +363,9 @@ def _held(resources: ContainerResources) -> PodConfig:
     )
 
 
-def _mix(new: ResourceRequirements, old: ResourceRequirements, resource: str) -> ResourceRequirements:
+def _mix(new: ResourceRequirements, old: ResourceRequirements, *resources: str) -> ResourceRequirements:
     """`new`, but with the other resizable resources of `old`."""
-    kept = [name for name in RESOURCES if name != resource]
+    kept = [name for name in RESOURCES if name not in resources]
 
     def merge(ours: dict[str, Quantity], theirs: dict[str, Quantity]) -> dict[str, Quantity]:
         merged = {name: amount for name, amount in ours.items() if name not in kept}

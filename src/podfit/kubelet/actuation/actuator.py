@@ -25,7 +25,16 @@ from podfit.decide.node.events import ActuationDue, ActuationEnded, Event, Memor
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.resize.memory_shrink import Memory
-from podfit.decide.resize.steps import CheckMemory, GrowContainer, RecordPod, SetPod, Step, UpdateContainer, recorded
+from podfit.decide.resize.steps import (
+    CheckMemory,
+    GrowContainer,
+    RecordPod,
+    SetPod,
+    Step,
+    UpdateContainer,
+    growth,
+    recorded,
+)
 from podfit.kubelet.actuation.guarded_shrink import Guard, Hold
 from podfit.kubelet.actuation.memory_check import MemoryCheck
 from podfit.kubelet.actuation.pod_cgroups import PodCgroups
@@ -82,6 +91,7 @@ class Actuator:
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
         self._agreed: set[str] = set()  # the pods whose containers hold what was actuated
+        self._under_way: set[str] = set()  # the pods that are being actuated
         self._duration = metrics.histogram(
             "kubelet_pod_resize_duration_milliseconds",
             "Duration of actuating a pod's resize.",
@@ -141,6 +151,32 @@ class Actuator:
         start. `ending` are names of running containers that are to stop in any case, `again` those that start anew.
         """
         return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again)
+
+    def grow(self, pod: Pod, live: LivePod) -> None:
+        """Write what grows, of a pod whose size was allocated this moment, and wait for nothing. What is left to do,
+        also where this comes to nothing, the pod's next actuation does.
+        """
+        if pod.metadata.uid in self._under_way:
+            return
+        try:
+            now = self.cgroups.read(pod)
+            steps = growth(pod, self._actuated(pod), live.containers, now, self._machine) if now is not None else ()
+            if self._runtime_listens and any(isinstance(step, SetPod) for step in steps):
+                return  # it is asked before its pods' cgroups change
+            for step in steps:
+                if isinstance(step, SetPod):
+                    self.cgroups.write(pod, step)
+                else:
+                    self._grow(pod, live, step)
+        except CgroupError as error:
+            log.info("growth left to the runtime pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+
+    def begin(self, pod: Pod) -> None:
+        """The pod is being actuated until `end`: nobody else writes its cgroups."""
+        self._under_way.add(pod.metadata.uid)
+
+    def end(self, pod: Pod) -> None:
+        self._under_way.discard(pod.metadata.uid)
 
     def due(self, pod: Pod, live: LivePod, ending: Collection[str], again: Collection[str]) -> ActuationDue:
         """Usually there is nothing to do, which takes two small reads."""
@@ -202,7 +238,6 @@ class Actuator:
                 await self._set_pod(pod, live, step)
             case GrowContainer():
                 if self._grow(pod, live, step):
-                    self._agreed.discard(pod.metadata.uid)
                     grown.append(step)
             case UpdateContainer():
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
@@ -214,6 +249,7 @@ class Actuator:
 
     def _grow(self, pod: Pod, live: LivePod, step: GrowContainer) -> bool:
         """Whether it was written. What the kernel refuses the runtime may still manage: it is asked next."""
+        self._agreed.discard(pod.metadata.uid)
         try:
             return self.cgroups.grow(pod, live.containers[step.name], step)
         except CgroupError as error:
@@ -302,13 +338,17 @@ class Actuation:
         self.replaced: tuple[str, ...] = ()
 
     async def __aenter__(self) -> "Actuation":
+        self._actuator.begin(self._pod)
         await self._hold.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._hold.__aexit__(kind, error, trace)
+        try:
+            await self._hold.__aexit__(kind, error, trace)
+        finally:
+            self._actuator.end(self._pod)
         if kind is None and self.again is None:
             self._actuator.agree(self._pod)
         if self._began is not None and kind is None:

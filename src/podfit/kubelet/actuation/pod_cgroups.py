@@ -61,9 +61,10 @@ class PodCgroups:
         self._write(self.path(pod), step, step.config)
 
     def grow(self, pod: Pod, container_id: str, step: GrowContainer) -> bool:
-        """False when the step does not apply, and nothing was written. Raises CgroupError."""
-        if not step.applies(self.container(pod, container_id)):
-            return False
+        """Whether the container has grown by the step, now or before. Raises CgroupError."""
+        now = self.container(pod, container_id)
+        if not step.applies(now):
+            return step.is_done(now)
         self._write(f"{self.path(pod)}/{container_id}", step, step.config)
         return True
 

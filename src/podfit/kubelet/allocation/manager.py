@@ -43,6 +43,8 @@ Emit: TypeAlias = Callable[[Pod, str, str, str], None]
 """Record an event: pod, type, reason, message."""
 Sync: TypeAlias = Callable[[str, str], None]
 """Sync the pod of this UID now; the second argument is the trigger."""
+Grow: TypeAlias = Callable[[Pod], None]
+"""Write at once what grows of a pod, at the size that it has been allocated durably."""
 End: TypeAlias = Callable[[str], None]
 """Have the pod of this UID end for a critical one."""
 
@@ -68,13 +70,14 @@ class AllocationManager:
         clock: Clock,
         emit: Emit,
         sync: Sync,
+        grow: Grow,
         end: End,
         metrics: Metrics,
         managers: ResourceManagers,
     ) -> None:
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers
-        self._emit, self._sync, self._end = emit, sync, end
+        self._emit, self._sync, self._grow, self._end = emit, sync, grow, end
         self._state = NodeState(
             view=node(), allocated=SharedMap(allocated.entries), actuated=SharedMap(actuated.entries)
         )
@@ -243,12 +246,15 @@ class AllocationManager:
                     await self._managers.keep(effect.cpus, effect.memory)
                     await self._allocated.put(effect.allocations)
 
-    async def carry_out(self, effect: Effect) -> tuple[Event, ...]:
+    async def carry_out(self, effect: Effect) -> tuple[Event, ...]:  # noqa: C901  (a list of effects)
         """Of whatever concerns the node; waits for nothing, so that effects keep the order of their steps."""
         match effect:
             case do.Forget(uids=uids):
                 for uid in uids:
                     self._allocated.forget(uid)
+            case do.Grow(pods=pods):
+                for pod in pods:
+                    self._grow(pod)
             case do.Record():
                 self._emit(effect.pod, effect.type, effect.reason, effect.message)
             case do.Sync(uid=uid, trigger=trigger):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
 from podfit.decide.lifecycle.facts import Failure
+from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Deleted, PodChange, RetryAdmission
 
@@ -31,6 +32,9 @@ class Worker(Protocol):
 
     @property
     def active(self) -> bool: ...
+
+    @property
+    def live(self) -> LivePod | None: ...
 
     def go_first(self) -> None: ...
 
@@ -62,6 +66,11 @@ class KnownPods:
         if worker is not None:
             worker.go_first()
         self.add_again(uid)
+
+    def live(self, uid: str) -> LivePod | None:
+        """What ran of this pod when its worker last looked; None before."""
+        worker = self._workers.get(uid)
+        return None if worker is None else worker.live
 
     def wake(self, uid: str) -> None:
         """Something happened to this pod; have its worker look. One that is not admitted yet is tried again."""

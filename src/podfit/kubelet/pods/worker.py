@@ -33,6 +33,7 @@ from podfit.decide.lifecycle.life import Moment, Stage
 from podfit.decide.lifecycle.machine import begin, step
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
 from podfit.decide.node.drive import drive
+from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.worker_context import WorkerContext
@@ -82,6 +83,11 @@ class PodWorker:
     def active(self) -> bool:
         """Whether it takes part in the QoS tiers."""
         return self._life.stage is Stage.LIVING and not has_ended(self.pod)
+
+    @property
+    def live(self) -> LivePod | None:
+        """What ran when it last looked; None before."""
+        return self._world.live
 
     def reject(self, reason: str, message: str) -> None:
         """The node has no room for it: it fails without having begun."""

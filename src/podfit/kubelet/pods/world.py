@@ -69,6 +69,14 @@ class PodWorld:
         self._seen = await self._context.look(self._life().pod, self._seen)
         return self._seen
 
+    @property
+    def live(self) -> LivePod | None:
+        """What ran at the last look; None before, and without a sandbox."""
+        if self._seen is None or self._seen.sandbox is None:
+            return None
+        running = {container.name: container.id for container in reversed(self._seen.running)}
+        return LivePod(sandbox_id=self._seen.sandbox.id, containers=running)
+
     def saw(self, states: Mapping[str, str]) -> bool:
         """Whether the last look showed these states, by id of sandbox or container."""
         return self._seen is not None and self._seen.states == states
