@@ -25,11 +25,20 @@ from node import Kernel, Statuses
 from resize import Target, start_pod
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.server import ApiServer
+from podfit.cli.app import main as podfit
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
+from podfit.kubelet.actuation.pod_cgroups import PodCgroups
 from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint
+from podfit.kubelet.checkpoints.file import Disk
+from podfit.kubelet.pods.manager import PodManager
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.status.writer import StatusWriter
 from podfit.process.data.data_dir import DataDir
 from podfit.process.node.runtime import cgroup_layout
+from podfit.store.logged import LoggedStore
 
 SMALL, LARGE = {"cpu": "200m", "memory": "64Mi"}, {"cpu": "300m", "memory": "96Mi"}
 
@@ -47,17 +56,6 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
 
 def serve(points: Path, arguments: list[str]) -> None:
     """`podfit` with a note of each point, in a file of lines."""
-    from podfit.apiserver.server import ApiServer  # noqa: PLC0415
-    from podfit.cli.app import main as podfit  # noqa: PLC0415
-    from podfit.kubelet.actuation.pod_cgroups import PodCgroups  # noqa: PLC0415
-    from podfit.kubelet.allocation.manager import AllocationManager  # noqa: PLC0415
-    from podfit.kubelet.checkpoints.checkpoint import Checkpoint  # noqa: PLC0415
-    from podfit.kubelet.checkpoints.file import Disk  # noqa: PLC0415
-    from podfit.kubelet.pods.manager import PodManager  # noqa: PLC0415
-    from podfit.kubelet.runtime.cri.client import CRIRuntime  # noqa: PLC0415
-    from podfit.kubelet.status.writer import StatusWriter  # noqa: PLC0415
-    from podfit.store.logged import LoggedStore  # noqa: PLC0415
-
     file = os.open(points, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(name: str, about: str = "") -> None:
