@@ -41,8 +41,8 @@ def missing_node() -> str:
     """Why no real node can run here; empty when one can."""
     if os.geteuid() != 0:
         return "not root"
-    absent = [name for name in ("containerd", "runc") if shutil.which(name) is None]
-    if not any(Path(folder, "bridge").exists() for folder in CNI_FOLDERS):
+    absent = [name for name in ("containerd", "runc", "nft", "ip") if shutil.which(name) is None]
+    if not any(Path(folder, "ptp").exists() for folder in CNI_FOLDERS):
         absent.append("the CNI plugins")
     return f"no {', no '.join(absent)} (scripts/setup-node installs them)" if absent else ""
 

@@ -10,7 +10,7 @@ import pytest
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.process.data.data_dir import DataDir
 from podfit.process.data.running_process import exclusive
 from support.up import PODFIT, Up

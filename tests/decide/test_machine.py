@@ -24,7 +24,7 @@ ALL = sum(1 << bit for bit in CAPABILITIES.values())
 WHOLE = Facts(
     release="6.1",
     capabilities=ALL,
-    programs={name: f"{name} 1" for name in ("containerd", "runc", "nft", "catatonit")},
+    programs={name: f"{name} 1" for name in ("containerd", "runc", "nft", "ip", "catatonit")},
     plugins="/usr/lib/cni",
     modules=frozenset({"grpc", "google.protobuf"}),
     cgroups=Cgroups("v2", ("cpu", "cpuset", "memory", "pids"), writable=True),
@@ -70,6 +70,14 @@ LACKS = [
         "apt-get install --no-install-recommends containerd",
     ),
     (without(programs=programs("runc")), "runc", "not installed", "apt-get install --no-install-recommends runc"),
+    (
+        without(plugins=""),
+        "cni",
+        "no CNI plugins ptp, host-local, loopback",
+        "apt-get install --no-install-recommends containernetworking-plugins",
+    ),
+    (without(programs=programs("nft")), "nft", "not installed", "apt-get install --no-install-recommends nftables"),
+    (without(programs=programs("ip")), "ip", "not installed", "apt-get install --no-install-recommends iproute2"),
     (without(static_busybox=False), "busybox", "no static", "apt-get install --no-install-recommends busybox-static"),
     (without(modules=frozenset({"grpc"})), "extra", "google.protobuf", "pip install 'podfit[node]'"),
     (cgroups(version=""), "cgroups", "no cgroup hierarchy", ""),
@@ -97,13 +105,17 @@ def test_a_part_that_is_needed_is_lacking_alone(facts: Facts, part: str, found: 
     assert found in check.found
 
 
+@pytest.mark.parametrize("lacks", [without(plugins=""), without(programs=programs("nft", "ip"))])
+def test_pods_on_the_hosts_network_need_no_tools_of_networks(lacks: Facts) -> None:
+    assert not lacking(node_checks(lacks, routed=False))
+    assert not lacking(node_checks(lacks, private=False))
+
+
 NOTES = [
     (without(capabilities=ALL & ~(1 << 24)), "capabilities", "oom_score_adj"),
     (cgroups(controllers=("cpu", "memory", "pids")), "controllers", "no exclusive CPUs"),
     (cgroups(controllers=("cpu", "memory", "cpuset")), "controllers", "no limit on processes"),
     (without(pressure=False), "pressure", "psi=1"),
-    (without(plugins=""), "cni", "no CNI plugins"),
-    (without(programs=programs("nft")), "nft", "not installed"),
     (without(programs=programs("catatonit")), "catatonit", "not installed"),
     (without(open_files=1024), "limits", "1024 open files"),
     (without(inotify_instances=8), "limits", "8 inotify instances"),
@@ -123,7 +135,7 @@ def test_a_part_that_is_of_use_is_a_note(facts: Facts, part: str, found: str) ->
 
 def test_another_runtime_needs_no_containerd_and_no_images_of_ours() -> None:
     facts = without(programs={}, static_busybox=False, overlay=False)
-    assert len(lacking(node_checks(facts))) == 4
+    assert len(lacking(node_checks(facts))) == 6
     assert not lacking(node_checks(facts, private=False))
 
 

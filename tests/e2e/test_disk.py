@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from support.machine import Snapshot
 from support.up import Up, manifest, resources, running, settled
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from support.eventually import process_ended
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled

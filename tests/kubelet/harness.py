@@ -13,9 +13,9 @@ from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node.pressure import DEFAULT, Observation, parse
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import DirectoryMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagersConfig
-from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.net.wire import Identity, Request
 from support.clock import FakeClock
 

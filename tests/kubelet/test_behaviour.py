@@ -17,10 +17,10 @@ from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import DirectoryMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.runtime.container_network import SimulatedReach
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
-from podfit.kubelet.volumes.mounter import DirectoryMounter
 from support.background import beside
 from support.behaviour import FILE, NODE, Replay, allocatable, everything, scenarios
 from support.clock import FakeClock

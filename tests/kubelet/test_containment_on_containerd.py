@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.kubelet.disk.mounter import mount_points
 from podfit.kubelet.runtime import images
-from podfit.kubelet.volumes.mounter import mount_points
 from support.eventually import eventually_async
 from support.real_node import LOOK, SECONDS, RealNode, real_node, running, status
 

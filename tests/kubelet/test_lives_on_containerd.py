@@ -19,6 +19,7 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Layout
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import memory_bytes
 from podfit.kubelet.probes.node_network import NodeReach
@@ -26,7 +27,6 @@ from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
 from podfit.scheduler.scheduler import Profile, Scheduler

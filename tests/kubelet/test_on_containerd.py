@@ -19,6 +19,7 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import QOS, Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagersConfig
@@ -28,7 +29,6 @@ from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Request
 from support.eventually import eventually_async

@@ -220,7 +220,7 @@ def test_controllers_that_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("generic", "said"),
     [
-        ({"Controllers": ["node-ipam-controller"]}, "Generic.Controllers: there is no 'node-ipam-controller'"),
+        ({"Controllers": ["service-cidr-controller"]}, "Generic.Controllers: there is no 'service-cidr-controller'"),
         ({"MinResyncPeriod": "1h"}, "unknown field `MinResyncPeriod`"),
         ({"leaderElection": {}}, "unknown field `leaderElection`"),
     ],

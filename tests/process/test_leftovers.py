@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.runtime.containerd import Places
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.process.data.data_dir import DataDir
 from podfit.process.detach import not_started
 from podfit.process.errors import ClusterError

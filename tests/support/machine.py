@@ -31,6 +31,7 @@ class Snapshot:
     links: frozenset[str]
     rules: frozenset[str]
     run: frozenset[str]
+    switches: frozenset[str]
 
     @staticmethod
     def take() -> "Snapshot":
@@ -44,6 +45,7 @@ class Snapshot:
             links=frozenset(_names(Path("/sys/class/net"))),
             rules=frozenset(_rules()),
             run=frozenset(name for name in _names(Path("/run")) if "podfit" in name),
+            switches=frozenset({f"ip_forward {Path('/proc/sys/net/ipv4/ip_forward').read_text().strip()}"}),
         )
 
     def since(self, before: "Snapshot") -> dict[str, list[str]]:
@@ -81,7 +83,7 @@ def _names(directory: Path) -> list[str]:
 
 def _rules() -> list[str]:
     try:
-        saved = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+        saved = subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=False).stdout
     except FileNotFoundError:
         return []
-    return [line for line in saved.splitlines() if line.startswith("-A")]
+    return saved.splitlines()

@@ -31,6 +31,7 @@ from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import capacity, memory_bytes
 from podfit.kubelet.probes.node_network import NodeReach
@@ -38,7 +39,6 @@ from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from support.eventually import eventually_async
 from support.runtime_weights import weight_matches

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.kubelet.disk.mounter import TmpfsMounter
 
 _UNMOUNT = 'cat >/dev/null; exec umount --lazy "$0"'
 

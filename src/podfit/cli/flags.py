@@ -12,6 +12,7 @@ from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
 from podfit.decide.autoscaling.horizontal.model import Settings
+from podfit.decide.workload.nodes.ipam import DEFAULT_CLUSTER_RANGE, DEFAULT_MASK
 from podfit.net.tls import KeyPair
 from podfit.process.apiserver_options import etcd_options, legacy_of, ranges_of
 from podfit.process.config_file import Rejected, seconds
@@ -129,6 +130,15 @@ class ControllersFlags:
         tuple[str, ...],
         Parameter(help="Which to run, by name: *, NAME, or -NAME for all but it. [default: *]", negative=""),
     ] = ()
+    allocate_node_cidrs: Annotated[bool, Parameter(help="Give each node a range of addresses for its pods.")] = True
+    cluster_cidr: Annotated[
+        str,
+        Parameter(
+            help=f"Addresses of pods. [default: {DEFAULT_CLUSTER_RANGE}, with `up` another where that one is in use]",
+            show_default=False,
+        ),
+    ] = ""
+    node_cidr_mask_size: Annotated[int, Parameter(help="Bits of the mask of each node's range.")] = DEFAULT_MASK
     horizontal_pod_autoscaler_sync_period: Annotated[str, Parameter(help="From one look at an HPA to the next.")] = (
         "15s"
     )
@@ -155,7 +165,14 @@ class ControllersFlags:
         """Raises UsageError."""
         names = tuple(part for controller in self.controllers for part in controller.split(",") if part)
         room = MakeRoom.PREEMPT if self.make_room == "preempt" else MakeRoom.SHRINK if self.make_room else MakeRoom.NO
-        return ControllersOptions(make_room=room, controllers=names or ("*",), horizontal=self._horizontal())
+        return ControllersOptions(
+            make_room=room,
+            controllers=names or ("*",),
+            horizontal=self._horizontal(),
+            allocate_node_cidrs=self.allocate_node_cidrs,
+            cluster_cidr=self.cluster_cidr,
+            node_cidr_mask_size=self.node_cidr_mask_size,
+        )
 
     def _horizontal(self) -> Settings:
         syncs, tolerance = self.concurrent_horizontal_pod_autoscaler_syncs, self.horizontal_pod_autoscaler_tolerance

@@ -16,6 +16,7 @@ from podfit.process.options import (
     MemoryPolicy,
     MemoryReservation,
     MemoryShrink,
+    PodNetworkKind,
     SwapBehavior,
 )
 
@@ -96,6 +97,14 @@ class NodeFlags:
     ] = None
     cgroup_root: Annotated[
         str | None, Parameter(help="A cgroup below which pods are; its memory limit is the node's memory. [default: /]")
+    ] = None
+    pod_network: Annotated[
+        PodNetworkKind | None,
+        Parameter(
+            help="pod: each pod has an address of its own (docs/network.md); host: all are on the node's network. "
+            "[default: pod]",
+            show_choices=True,
+        ),
     ] = None
     pod_manifest_path: Annotated[Path | None, Parameter(help="Directory with manifests of static pods.")] = None
 

@@ -39,6 +39,10 @@ class Check(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
+PLUGINS = ("ptp", "host-local", "loopback")
+"""CNI plugins of the distribution that give pods their addresses."""
+
+
 class Cgroups(msgspec.Struct, frozen=True):
     """`version` is `v1`, `v1 (hybrid)`, `v2` or empty where none is mounted."""
 
@@ -86,8 +90,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     clock_step: float = 0.0  # seconds between two ticks of the monotonic clock
 
 
-def node_checks(facts: Facts, *, private: bool = True) -> list[Check]:
-    """What a real node stands on; `private` is one with a containerd of its own."""
+def node_checks(facts: Facts, *, private: bool = True, routed: bool = True) -> list[Check]:
+    """What a real node stands on; `private` is one with a containerd of its own, `routed` one whose pods have addresses
+    of their own.
+    """
     if facts.system != "Linux":
         return [Check("system", State.LACKING, f"this is {facts.system}, not Linux")]
     own = [_program(facts, "containerd"), _program(facts, "runc"), _busybox(facts)] if private else []
@@ -98,6 +104,8 @@ def node_checks(facts: Facts, *, private: bool = True) -> list[Check]:
         _cgroups(facts),
         _kernel(facts),
         *([_snapshots(facts), _hosts_file(facts)] if private else []),
+        *([_plugins(facts), _network_tool(facts, "nft", "nftables")] if private and routed else []),
+        *([_network_tool(facts, "ip", "iproute2")] if private and routed else []),
     ]
 
 
@@ -109,8 +117,6 @@ def node_notes(facts: Facts) -> list[Check]:
         *([_capabilities(facts)] if facts.user == 0 else []),
         _used_controllers(facts),
         _optional(facts, "pressure", "pressure stall information", facts.pressure, "no PSI metrics; boot with psi=1"),
-        _plugins(facts),
-        _tool(facts, "nft", "nftables", "nothing of this version routes Services"),
         _tool(facts, "catatonit", "catatonit", "the pause container is busybox's shell"),
     ]
 
@@ -237,8 +243,14 @@ def _hosts_file(facts: Facts) -> Check:
 def _plugins(facts: Facts) -> Check:
     if facts.plugins:
         return Check("cni", State.OK, facts.plugins)
-    fix = INSTALL + "containernetworking-plugins"
-    return Check("cni", State.NOTE, "no CNI plugins; pods of this version are on the host's network all the same", fix)
+    missing = f"no CNI plugins {_listed(PLUGINS)}: no pod has an address of its own (or use --pod-network host)"
+    return Check("cni", State.LACKING, missing, INSTALL + "containernetworking-plugins")
+
+
+def _network_tool(facts: Facts, name: str, package: str) -> Check:
+    if found := facts.programs.get(name):
+        return Check(name, State.OK, found)
+    return Check(name, State.LACKING, f"{name} is not installed: addresses of pods need it", INSTALL + package)
 
 
 def _tool(facts: Facts, name: str, package: str, without: str) -> Check:

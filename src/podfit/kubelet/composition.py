@@ -23,6 +23,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.checkpoints.entries import Entries
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import Mounter
 from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.eviction.evictor import Evictor
 from podfit.kubelet.eviction.local_storage import StorageMeter
@@ -34,6 +35,7 @@ from podfit.kubelet.images.pull_secrets import PullSecrets
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.shared_pool import SharedPool
+from podfit.kubelet.network.network import PodNetwork
 from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.node.events import KubeletEvents
 from podfit.kubelet.node.pressure import Observe, PressureMonitor
@@ -62,7 +64,6 @@ from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import Volumes
-from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
 from podfit.kubelet.volumes.unwritten import NoTokens, UnwrittenVolumes
@@ -84,6 +85,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     reach: ContainerReach
     checks: Checks
+    network: PodNetwork
     runtime_name: str
     observe: Observe
     metrics: Metrics
@@ -106,6 +108,7 @@ class NodeParts:
             gates=base.machine.gates,
             pressure=self.pressure,
             writer=self.writer,
+            network=base.network,
             tell=self.events.node,
         )
 
@@ -228,6 +231,7 @@ class PodParts:
             metrics=PodMetrics(base.metrics),
             probes=self.probes,
             names=names,
+            network=base.network,
             emit=node.events.pod,
             event_delay=node.event_delay,
             tell=node.events.node,

@@ -20,6 +20,8 @@ from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.composition import AllocationParts, Base, Maintenance, NodeParts, PodParts
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.mounter import Mounter
+from podfit.kubelet.network.network import OthersNetwork, PodNetwork
 from podfit.kubelet.node.pressure import Observe, observe_nothing
 from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.probes.checks import Checks
@@ -29,7 +31,6 @@ from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.summary import Summary
 from podfit.kubelet.server.usage import UsageMetrics
-from podfit.kubelet.volumes.mounter import Mounter
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
 
@@ -39,7 +40,8 @@ log = logging.getLogger(__name__)
 class Kubelet:
     """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
 
-    Probes and hooks ask over `reach`, unless there are `checks` that probe otherwise.
+    Probes and hooks ask over `reach`, unless there are `checks` that probe otherwise. Without a `network` all pods are
+    on the host's.
     `client` has to speak as `system:node:<name>`. `handler` is the node's own server, to be served or called by whoever
     starts the node; it answers requests that carry an identity (`server.access` gives one to those from the network).
     """
@@ -56,6 +58,7 @@ class Kubelet:
         clock: Clock,
         reach: ContainerReach,
         checks: Checks | None = None,
+        network: PodNetwork | None = None,
         runtime_name: str = "containerd",
         observe: Observe = observe_nothing,
     ) -> None:
@@ -72,10 +75,12 @@ class Kubelet:
             clock=clock,
             reach=reach,
             checks=checks or Checks(runtime, reach),
+            network=network or OthersNetwork(host=True),
             runtime_name=runtime_name,
             observe=observe,
             metrics=self.metrics,
         )
+        self._network = base.network
         self._node = node = NodeParts(base)
         self._share = share = AllocationParts(base, node)
         self._pods = pods = PodParts(base, node, share)
@@ -102,12 +107,14 @@ class Kubelet:
             self._supervisor.watch(component.supervisor)
         node.events.node("Normal", "Starting", "Starting kubelet.")
         self._enforce_allocatable()
+        await self._network.recover()
         share.guard.recover()
         share.actuator.cgroups.refresh_tiers(())
         await share.pool.recover()
         node.pressure.look()
         pods.manifests.look()
         self._supervisor.begin(pods.services.run())
+        self._supervisor.begin(self._network.run())
         for job in (node.events, pods.informer, pods.manager):
             self._supervisor.run(job.run())
         self._supervisor.run(self._follow_pressure())

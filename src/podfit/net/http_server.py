@@ -99,13 +99,14 @@ class HttpsServer:
         self._connections: Connections | None = None
         self._listeners: list[Listener] = []
 
-    async def listen(self, host: str, port: int) -> int:
-        """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
+    async def listen(self, host: str, port: int, *, not_yet: bool = False) -> int:
+        """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`. With
+        `not_yet` the machine need not have the address now."""
         if self._connections is None:
             self._connections = Connections(self._answer, self._tls, self._budget)
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
+            sock = _early(host, port) if not_yet else socket.create_server((host, port), family=family, backlog=BACKLOG)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortInUse(host, port) from error
@@ -223,3 +224,21 @@ def no_room() -> ApiError:
     """For a body, now."""
     text = "too many bodies and answers are under way, please try again later"
     return ApiError(429, "TooManyRequests", text, {"retryAfterSeconds": 1})
+
+
+IP_FREEBIND = 15
+"""Of <linux/in.h>; Python does not name it."""
+
+
+def _early(host: str, port: int) -> socket.socket:
+    """Listening on an address of IPv4 that the machine may get later (ip(7), IP_FREEBIND). Raises OSError."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+        sock.bind((host, port))
+        sock.listen(BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock

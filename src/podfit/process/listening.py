@@ -31,6 +31,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     bind: tuple[str, ...] = (LOOPBACK,)
     advertise: str = ""
     names: tuple[str, ...] = ()
+    gateway: str = ""
+    """The address of this machine as the pods of its node see it, if the server is to be reached there."""
 
     def check(self) -> None:
         """UsageError for what is no address or name."""
@@ -78,6 +80,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
         if self.advertise:
             return str(ip_address(self.advertise))
         found = [ip_address(address) for address in self.bound]
+        if self.gateway and self.local:
+            return self.gateway
         chosen = next((address for address in found if not address.is_loopback), found[0])
         if not chosen.is_unspecified:
             return str(chosen)
@@ -85,7 +89,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
     def hosts(self, service_address: str) -> tuple[str, ...]:
         """What the certificate names beside loopback. `service_address` is that of the service `kubernetes`."""
-        own = [service_address, self.reachable, self.advertised]
+        own = [service_address, self.reachable, self.advertised, *([self.gateway] if self.gateway else [])]
         own += [address for address in self.bound if not ip_address(address).is_unspecified]
         if not self.local and _NAME.fullmatch(hostname := socket.gethostname().lower()):
             own.append(hostname)
@@ -117,6 +121,11 @@ def _taken(address: str, port: int, otherwise: str) -> MachineError:
 
 def url(address: str, port: int) -> str:
     return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
+
+
+def port_of(server: str) -> int:
+    """Of what `url` made."""
+    return int(server.rpartition(":")[2])
 
 
 def listening(bind: tuple[str, ...], advertise: str, names: tuple[str, ...]) -> Listening:

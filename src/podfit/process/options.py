@@ -21,6 +21,7 @@ from podfit.decide.node.pressure import DEFAULT
 from podfit.decide.node.shutdown import Groups
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
+from podfit.decide.workload.nodes.ipam import DEFAULT_CLUSTER_RANGE, DEFAULT_MASK, BadRange, NodeRanges
 from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
 from podfit.process.data.data_dir import DEFAULT_PORT, DataDir
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 HORIZONTAL = "horizontal-pod-autoscaler"
+NODE_IPAM = "node-ipam-controller"
 CONTROLLERS = (
     "namespace-controller",
     "resourcequota-controller",
@@ -56,6 +58,7 @@ CONTROLLERS = (
     "endpoints-controller",
     "endpointslice-controller",
     "endpointslice-mirroring-controller",
+    NODE_IPAM,
     "node-lifecycle-controller",
     "taint-eviction-controller",
     "persistentvolume-binder-controller",
@@ -84,6 +87,13 @@ class MakeRoom(StrEnum):
     NO = "no"
     SHRINK = "shrink"
     PREEMPT = "preempt"
+
+
+class PodNetworkKind(StrEnum):
+    """Where pods are that do not say hostNetwork: each on a network of its own, or all on the node's."""
+
+    POD = "pod"
+    HOST = "host"
 
 
 class NodeKind(StrEnum):
@@ -137,6 +147,7 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_by_priority: Groups = ()
     cgroup_root: str = ""  # without a slash at its end
     pod_manifest_path: str = ""
+    pod_network: PodNetworkKind = PodNetworkKind.HOST
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR
     memory_shrink: MemoryShrink = MemoryShrink.CHECKED
@@ -164,9 +175,21 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
     controllers: tuple[str, ...] = ("*",)
     horizontal: Settings = Settings(upstream_compatible=False)
     """Of the horizontal pod autoscaler."""
+    allocate_node_cidrs: bool = True
+    cluster_cidr: str = ""
+    """Addresses of pods; empty is `DEFAULT_CLUSTER_RANGE`, and under `up` another where this machine uses that one."""
+    node_cidr_mask_size: int = DEFAULT_MASK
+
+    def ranges(self) -> NodeRanges:
+        """Raises UsageError."""
+        try:
+            return NodeRanges.of(self.cluster_cidr or DEFAULT_CLUSTER_RANGE, self.node_cidr_mask_size)
+        except BadRange as error:
+            raise UsageError(str(error)) from None
 
     def check(self) -> None:
-        """UsageError for a controller that there is not."""
+        """UsageError for a controller that there is not, and for ranges that cannot be."""
+        self.ranges()
         if unknown := self.unknown():
             known = ", ".join(CONTROLLERS)
             raise UsageError(f"--controllers: there is no controller {unknown[0]!r} (known: {known})")

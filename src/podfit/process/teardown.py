@@ -16,8 +16,8 @@ from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.cgroup.removal import remove_cgroup
+from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.process.access import take_back
 from podfit.process.data.data_dir import DataDir
@@ -33,6 +33,7 @@ from podfit.process.data.running_process import (
 from podfit.process.errors import MachineError
 from podfit.process.node.cri_runtime import cri_runtime
 from podfit.process.node.leftovers import Traces
+from podfit.process.node.pod_network import remove_network
 from podfit.process.node.runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind
 
@@ -118,6 +119,7 @@ async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
     except CgroupError as error:
         log.warning("cannot remove cgroups path=%s error=%s", layout.prefix, error)
     TmpfsMounter().unmount_below(data.root / "kubelet")
+    await remove_network(data)
 
 
 async def _remove_sandboxes(socket: Path) -> None:

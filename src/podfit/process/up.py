@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from podfit import __version__
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
@@ -33,9 +35,10 @@ from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
 from podfit.process.identities import ADMIN, agent, controller
+from podfit.process.listening import port_of
 from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.node.machine import look
-from podfit.process.options import KubeletOptions, NodeKind, UpOptions
+from podfit.process.options import KubeletOptions, NodeKind, PodNetworkKind, UpOptions
 from podfit.store.protocol import Store, StoreError
 
 
@@ -58,6 +61,7 @@ class DeferredImports:
 
 if TYPE_CHECKING:
     from podfit.client.pod_usage import PodUsages
+    from podfit.decide.workload.nodes.ipam import NodeRanges
     from podfit.process.node.backend import NodeBackend
     from podfit.process.node.cluster_node import ClusterNode
     from podfit.process.node.runtime import PreparedRuntime
@@ -134,6 +138,7 @@ class Cluster:
         facts = look(options.data, clock.now(), versions=False)
         choice = choose_node(options, facts)
         self._api.prepare()
+        ranges = self._pod_range(choice)
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         for lack in lacking(server_checks(facts)):
@@ -150,11 +155,12 @@ class Cluster:
             announce(f"            for others {self._api.advertised}, listening on {listens}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
-        loops = hold(self._control_loops(node_names(choice, options.nodes)), name="start of the controllers")
+        loops = hold(self._control_loops(node_names(choice, options.nodes), ranges), name="start of the controllers")
         published = hold(asyncio.to_thread(publish, access, options.data, options.api.kubeconfig), name="kubeconfig")
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
+            await self._tell_network(ranges, announce)
         finally:
             self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {place_of_store(options.api)}")
@@ -162,13 +168,26 @@ class Cluster:
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
         self._record(ready=True)
 
+    def _pod_range(self, choice: NodeChoice) -> "NodeRanges | None":
+        """Where this cluster's pods are; None where all are on the network of their node. The API is served there."""
+        options = self.options
+        routed = options.kubelet.pod_network is PodNetworkKind.POD and not options.runtime_endpoint
+        if choice.kind is not NodeKind.REAL or not routed:
+            return None
+        from podfit.process.node.pod_network import claim_range, first_gateway
+
+        ranges = claim_range(options)
+        self._api.reach_pods(first_gateway(ranges))
+        return ranges
+
     @property
     def server(self) -> str:
         """Where this machine reaches the API."""
         return self._api.server
 
-    async def _control_loops(self, nodes: Collection[str]) -> None:
-        """Controllers and scheduler; returns when they have made what a first pod needs."""
+    async def _control_loops(self, nodes: Collection[str], ranges: "NodeRanges | None") -> None:
+        """Controllers and scheduler; returns when they have made what a first pod needs. `ranges` are those of nodes;
+        without them nodes get none."""
         await self._imports.need(*LOOPS)
         from podfit.client.pod_usage import PodUsages
         from podfit.controllers.horizontal import ACCOUNT
@@ -176,10 +195,15 @@ class Cluster:
         from podfit.process.control.scheduler import scheduler_loops
 
         options, clock = self.options, self._clock
+        controllers = replace(
+            options.controllers,
+            allocate_node_cidrs=options.controllers.allocate_node_cidrs and ranges is not None,
+            cluster_cidr=str(ranges.cluster) if ranges is not None else options.controllers.cluster_cidr,
+        )
         usages = PodUsages(self._client(controller(ACCOUNT)), clock)
         control = controller_loops(
             self._client,
-            options.controllers,
+            controllers,
             options.gates,
             clock,
             authority=self._api.authority,
@@ -236,6 +260,7 @@ class Cluster:
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
         from podfit.process.node.client import described, local_client, wait_until_ready
         from podfit.process.node.cluster_node import ClusterNode
+        from podfit.process.node.pod_network import pod_network
 
         api, kind, options, clock = self._api, choice.kind, self.options, self._clock
         names = node_names(choice, options.nodes)
@@ -249,6 +274,7 @@ class Cluster:
                 clock,
                 api_server=api.advertised,
                 size=options.sizes.get(name),
+                network=pod_network(options, backend, clock, api_port=port_of(api.server)),
             )
             for name, backend in zip(names, backends, strict=True)
         )
@@ -259,6 +285,14 @@ class Cluster:
             await asyncio.gather(*(wait_until_ready(self.admin_local(), node.name) for node in self.nodes))
         for line in await described(self.admin_local(), names, choice, [node.backend.detail for node in self.nodes]):
             announce(line)
+
+    async def _tell_network(self, ranges: "NodeRanges | None", announce: Announce) -> None:
+        for node in self.nodes:
+            if ranges is not None and node.network is not None:
+                from podfit.process.node.pod_network import network_lines
+
+                for line in await network_lines(self.admin_local(), ranges, node.network):
+                    announce(line)
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With
@@ -279,6 +313,9 @@ class Cluster:
         await self._supervisor.stop()
         await self._closing.aclose()
         if pods:
+            from podfit.process.node.pod_network import remove_network
+
+            await remove_network(self.options.data)
             self.options.data.state.unlink(missing_ok=True)
             if self.access.context:
                 take_back(self.access.path, self.options.data)

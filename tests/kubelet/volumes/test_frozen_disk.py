@@ -16,11 +16,11 @@ from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
+from podfit.kubelet.disk.mounter import DirectoryMounter
 from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskWriter, Hung
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import MountError, Volumes
-from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
 from support.clock import FakeClock

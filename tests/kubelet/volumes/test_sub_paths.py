@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from podfit.kubelet.disk.mounter import DirectoryMounter, TmpfsMounter, mount_points
 from podfit.kubelet.disk.safe_paths import MOST_LEVELS, Outside, component, opened
 from podfit.kubelet.sources.downward import Unsupported
-from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter, mount_points
 from podfit.kubelet.volumes.sub_paths import bind, remove_tree
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

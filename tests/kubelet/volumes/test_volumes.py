@@ -17,13 +17,13 @@ from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
+from podfit.kubelet.disk.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.volumes.atomic import File, write_payload
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.manager import MountError, Volumes
-from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
 from support.clock import FakeClock

@@ -12,6 +12,8 @@ Failed     something ended badly and nothing will be started again
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
@@ -21,7 +23,7 @@ from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodSpec, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.lifecycle.conditions import conditions
 from podfit.decide.lifecycle.container_statuses import container_statuses, ephemeral_container_statuses, was_never_there
-from podfit.decide.lifecycle.facts import StatusInput
+from podfit.decide.lifecycle.facts import SandboxStatus, StatusInput
 from podfit.decide.resize.reported_status import pod_allocated, pod_resources
 
 
@@ -100,6 +102,24 @@ def _pod_ips(facts: StatusInput) -> tuple[PodIP, ...]:
     if facts.allocated.spec.host_network or (sandbox is not None and sandbox.host_network):
         return (PodIP(ip=facts.node_ip),)
     return tuple(PodIP(ip=ip) for ip in sandbox.ips) if sandbox and sandbox.ips else facts.previous.pod_ips
+
+
+def addressed(pod: Pod, sandbox: SandboxStatus | None, node_ip: str) -> Pod:
+    """The pod with the addresses that its sandbox has, which the API may not have been told yet."""
+    if sandbox is None:
+        return pod
+    ips = (node_ip,) if sandbox.host_network else sandbox.ips
+    status = pod.status
+    if tuple(known.ip for known in status.pod_ips) == ips and status.host_ip:
+        return pod
+    told = replace(
+        status,
+        pod_ip=ips[0] if ips else "",
+        pod_ips=tuple(PodIP(ip=ip) for ip in ips),
+        host_ip=status.host_ip or node_ip,
+        host_ips=status.host_ips or (HostIP(ip=node_ip),),
+    )
+    return replace(pod, status=told)
 
 
 def _resources(facts: StatusInput, phase: str) -> ResourceRequirements | None:

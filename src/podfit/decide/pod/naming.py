@@ -1,6 +1,6 @@
-"""/etc/hosts, hostname and resolv.conf of pods, which are on their node's network.
+"""/etc/hosts, hostname and resolv.conf of pods.
 
-/etc/hosts     the node's own lines, the pod's name if it is not the node's, then hostAliases
+/etc/hosts     loopback, the pod's address with its names, then hostAliases; on the node's network the node's own lines
 resolv.conf    dnsPolicy None: dnsConfig alone; any other: the node's, with what dnsConfig adds
 
 There is no cluster DNS, so ClusterFirst and ClusterFirstWithHostNet are as Default.
@@ -26,9 +26,22 @@ class Resolver(msgspec.Struct, frozen=True):
     options: tuple[str, ...] = ()
 
 
-def hosts_file(pod: Pod, node_hosts: str, address: str) -> str:
-    """`node_hosts` is the node's own /etc/hosts."""
-    lines = ["# Kubernetes-managed hosts file (host network).", node_hosts.rstrip("\n")]
+LOOPBACK_HOSTS = (
+    "127.0.0.1\tlocalhost",
+    "::1\tlocalhost ip6-localhost ip6-loopback",
+    "fe00::0\tip6-localnet",
+    "fe00::0\tip6-mcastprefix",
+    "fe00::1\tip6-allnodes",
+    "fe00::2\tip6-allrouters",
+)
+
+
+def hosts_file(pod: Pod, node_hosts: str, address: str, *, shared: bool) -> str:
+    """`node_hosts` is the node's own /etc/hosts, for a pod that has its network `shared` with the node."""
+    if shared:
+        lines = ["# Kubernetes-managed hosts file (host network).", node_hosts.rstrip("\n")]
+    else:
+        lines = ["# Kubernetes-managed hosts file.", *LOOPBACK_HOSTS]
     if not pod.spec.host_network and address:
         lines.append("\t".join((address, *names_of(pod))))
     if pod.spec.host_aliases:

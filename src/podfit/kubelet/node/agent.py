@@ -28,6 +28,7 @@ from podfit.decide.node import node_events
 from podfit.decide.node.node_events import NodeEvent
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.network.network import PodNetwork
 from podfit.kubelet.node.extended_resources import extended, is_extended, outdated
 from podfit.kubelet.node.pressure import PressureMonitor
 from podfit.kubelet.node.status import Health, node_annotations, node_labels, node_object, node_status
@@ -55,6 +56,7 @@ class NodeAgent:
         gates: FeatureGates,
         pressure: PressureMonitor,
         writer: DiskWriter,
+        network: PodNetwork,
         tell: Callable[[str, str, str], None],
     ) -> None:
         """`tell` records an event of the node: type, reason, message."""
@@ -63,7 +65,8 @@ class NodeAgent:
         self._config = config
         self._clock = clock
         self._gates = gates
-        self._pressure, self._writer, self._tell = pressure, writer, tell
+        self._pressure, self._writer, self._network, self._tell = pressure, writer, network, tell
+        self._ranged = asyncio.Event()
         self._said: NodeStatus | None = None  # in events
         self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
@@ -94,6 +97,7 @@ class NodeAgent:
             group.create_task(self._compared())
             group.create_task(self._every(self._renew, "renew lease", asyncio.Event()))
             group.create_task(self._every(self._report, "report node status", self._look))
+            group.create_task(self._every(self._assign, "give pods their network", self._ranged))
 
     async def shut_down(self) -> None:
         """Say that the node goes; it is not Ready any more."""
@@ -115,6 +119,8 @@ class NodeAgent:
         if self.node is None or node.metadata.uid != self.node.metadata.uid or _version(node) <= _version(self.node):
             return
         self._say(node_events.of_cordon(self._config.name, self.node, node))
+        if node.spec.pod_cidr != self.node.spec.pod_cidr:
+            self._ranged.set()
         self.node = node
         if self._is_foreign() or outdated(node):
             self.changed()
@@ -223,7 +229,9 @@ class NodeAgent:
         except CRIError as error:
             return None, (), self._health(f"container runtime is down: {error}"), False
         if status.runtime_ready:
-            return version, images, self._health(), status.recursive_read_only
+            problem = self._network.problem
+            text = f"container runtime network not ready: {problem}" if problem else ""
+            return version, images, self._health(text), status.recursive_read_only
         texts = [f"{condition.reason}: {condition.message}" for condition in status.conditions if not condition.status]
         health = self._health(f"container runtime is not ready: {'; '.join(texts)}")
         return version, images, health, status.recursive_read_only
@@ -235,6 +243,11 @@ class NodeAgent:
             disk=self._writer.problem,
             shutting_down=self.shutting_down,
         )
+
+    async def _assign(self) -> None:
+        """Pods have addresses of the node's range, once it has one."""
+        if await self._network.assign(self.node.spec.pod_cidr if self.node is not None else ""):
+            self.changed()
 
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())

@@ -1,8 +1,7 @@
 """Translates a pod into the runtime's sandbox and container configurations.
 
-Every sandbox is on the host's network: podfit has no pod network yet, so a pod's address is its node's and two pods of
-a node cannot listen on one port. A sandbox on that network has no UTS namespace of its own, and the runtime refuses a
-hostname then: what the kernel tells is the node's name, while HOSTNAME and /etc/hostname are the pod's.
+A sandbox on the host's network has no UTS namespace of its own, and the runtime refuses a hostname then: what the
+kernel tells is the node's name, while HOSTNAME and /etc/hostname are the pod's.
 """
 
 from pathlib import Path
@@ -65,16 +64,19 @@ def sandbox_config(
     resources: LinuxResources | None,
     overhead: LinuxResources | None,
     dns: DNSConfig | None,
+    host_network: bool,
 ) -> SandboxConfig:
+    """`host_network`: whatever the pod says, it is on its node's network."""
     security = pod.spec.security_context or PodSecurityContext()
     return SandboxConfig(
         name=pod.metadata.name,
         namespace=pod.metadata.namespace,
         uid=pod.metadata.uid,
         attempt=attempt,
+        hostname="" if host_network else hostname_of(pod),
         log_directory=str(logs),
         cgroup_parent=cgroup_parent,
-        host_network=True,
+        host_network=host_network,
         host_pid=pod.spec.host_pid,
         host_ipc=pod.spec.host_ipc,
         share_process_namespace=bool(pod.spec.share_process_namespace),

@@ -27,11 +27,13 @@ class OwnFiles(msgspec.Struct, frozen=True):
     random: Random
     address: str
 
-    async def mounts(self, pod: Pod, taken: Collection[str]) -> tuple[Mount, ...]:
-        """Of those places in /etc that no volume has `taken`. Raises OSError."""
+    async def mounts(self, pod: Pod, taken: Collection[str], *, shared: bool) -> tuple[Mount, ...]:
+        """Of those places in /etc that no volume has `taken`; `shared`: the pod is on the node's network. Raises
+        OSError."""
         texts = {}
         if HOSTS not in taken:
-            text = hosts_file(pod, await self.names.hosts_file(), pod.status.pod_ip or self.address)
+            node_hosts = await self.names.hosts_file() if shared else ""
+            text = hosts_file(pod, node_hosts, pod.status.pod_ip or self.address, shared=shared)
             texts[HOSTS] = (HOSTS_FILE, text)
         if HOSTNAME not in taken and (name := hostname_of(pod)):
             texts[HOSTNAME] = (HOSTNAME_FILE, f"{name}\n")
@@ -78,7 +80,7 @@ class OwnFiles(msgspec.Struct, frozen=True):
 class NoFiles(OwnFiles, frozen=True):
     """Of a simulated node, where nothing runs that could read or write any."""
 
-    async def mounts(self, pod: Pod, taken: Collection[str]) -> tuple[Mount, ...]:
+    async def mounts(self, pod: Pod, taken: Collection[str], *, shared: bool) -> tuple[Mount, ...]:
         return ()
 
     async def pod_logs(self, directory: Path) -> None:

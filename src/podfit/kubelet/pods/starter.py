@@ -166,7 +166,8 @@ class Starter(msgspec.Struct, frozen=True):
         )
         await self.own_files.container_logs(Path(place.sandbox.log_directory), container.name)
         message_file = await self.own_files.message(pod, container)
-        mounts += await self.own_files.mounts(pod, {mount.container_path for mount in mounts})
+        taken = {mount.container_path for mount in mounts}
+        mounts += await self.own_files.mounts(pod, taken, shared=place.sandbox.host_network)
         return container_config(
             pod,
             container,

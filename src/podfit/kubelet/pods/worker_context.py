@@ -11,10 +11,12 @@ from podfit.core.clock import Clock
 from podfit.core.randomness import fraction
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.lifecycle.facts import PodFacts
+from podfit.decide.lifecycle.status import addressed
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.network.network import PodNetwork
 from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
@@ -48,6 +50,7 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     killer: Killer
     metrics: PodMetrics
     names: NodeNames
+    network: PodNetwork
     probes: ProbeManager
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
@@ -59,7 +62,8 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
         facts = await observe(self.runtime, pod.metadata.uid, before)
         actuated = self.actuator.actuated(pod.metadata.uid)
         restarting = frozenset(actuated.restarting.values()) if actuated is not None else NO_IDS
-        return replace(facts, health=self.probes.look(pod, facts.containers), restarting=restarting)
+        reached = addressed(pod, facts.status, self.config.host_ip)
+        return replace(facts, health=self.probes.look(reached, facts.containers), restarting=restarting)
 
     def jittered(self, seconds: float) -> float:
         """Up to half as long again, so that pods do not move in step."""

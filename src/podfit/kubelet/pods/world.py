@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.lifecycle import effects as do
@@ -17,6 +19,7 @@ from podfit.decide.lifecycle.effects import Effect
 from podfit.decide.lifecycle.events import Event
 from podfit.decide.lifecycle.facts import PodFacts, StatusInput
 from podfit.decide.lifecycle.life import PodLife
+from podfit.decide.lifecycle.status import addressed
 from podfit.decide.node.drive import drive
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.naming import resolver
@@ -29,6 +32,7 @@ from podfit.kubelet.pods.unchanged import Unchanged
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import DNSConfig, SandboxConfig
+from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.status.writer import StatusWriter
 from podfit.kubelet.volumes.manager import MountError, Paths
 
@@ -125,7 +129,7 @@ class PodWorld:
             case do.RemoveSandboxes(ids):
                 await asyncio.gather(*map(context.runtime.remove_sandbox, ids))
             case do.StopContainers():
-                await context.killer.stop(effect)
+                await context.killer.stop(replace(effect, pod=self._addressed(effect.pod)))
             case do.Resize():
                 return await self._resize(effect)
             case do.StartContainer():
@@ -194,11 +198,21 @@ class PodWorld:
 
     async def _run_sandbox(self, effect: do.RunSandbox) -> None:
         """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
-        config = await self._sandbox_config(effect.pod, effect.attempt)
-        await self._context.starter.own_files.pod_logs(self._logs(effect.pod))
-        await self._context.runtime.run_sandbox(config)
+        context, pod = self._context, effect.pod
+        shared = pod.spec.host_network or context.network.host
+        if not shared and (problem := context.network.problem):
+            raise CRIError(f"network is not ready: {problem}")
+        config = await self._sandbox_config(pod, effect.attempt, shared=shared)
+        await context.starter.own_files.pod_logs(self._logs(pod))
+        sandbox_id = await context.runtime.run_sandbox(config)
+        if not shared:
+            await context.network.joined((await context.runtime.sandbox_status(sandbox_id)).ips)
 
-    async def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
+    def _addressed(self, pod: Pod) -> Pod:
+        """With the addresses that were seen last."""
+        return addressed(pod, self._seen.status if self._seen is not None else None, self._context.config.host_ip)
+
+    async def _sandbox_config(self, pod: Pod, attempt: int, *, shared: bool) -> SandboxConfig:
         resources, overhead = self._context.actuator.sandbox(pod)
         wanted, dns = resolver(pod, await self._context.names.resolver_file()), None
         if wanted is not None:
@@ -212,6 +226,7 @@ class PodWorld:
             resources=resources,
             overhead=overhead,
             dns=dns,
+            host_network=shared,
         )
 
     # ------------------------------------------------------------------ containers
@@ -221,7 +236,7 @@ class PodWorld:
 
         async def stop(restarting: Collection[str]) -> None:
             anew = (stop for name, stop in effect.restarts.items() if name in restarting)
-            await context.killer.stop(do.StopContainers(pod, ((*effect.stops, *anew),)))
+            await context.killer.stop(do.StopContainers(self._addressed(pod), ((*effect.stops, *anew),)))
 
         live = LivePod(sandbox_id=effect.sandbox_id, containers=effect.containers)
         ending = {stop.name for stop in effect.stops}
@@ -235,10 +250,14 @@ class PodWorld:
         return on.ResizeEnded(actuation.again, changed, actuation.replaced, is_open)
 
     async def _start(self, effect: do.StartContainer) -> on.ContainerStarted | on.StartFailed:
-        sandbox, name = effect.sandbox, effect.container.name
-        place = StartedSandbox(sandbox.id, await self._sandbox_config(effect.pod, sandbox.attempt), self._volumes)
+        name, sandbox = effect.container.name, self._seen.status if self._seen is not None else None
+        if sandbox is None or sandbox.id != effect.sandbox.id:
+            sandbox = await self._context.runtime.sandbox_status(effect.sandbox.id)
+        config = await self._sandbox_config(effect.pod, sandbox.attempt, shared=sandbox.host_network)
+        pod = addressed(effect.pod, sandbox, self._context.config.host_ip)
+        place = StartedSandbox(sandbox.id, config, self._volumes)
         try:
-            await self._context.starter.start(effect, place)
+            await self._context.starter.start(replace(effect, pod=pod), place)
         except NotStarted as error:
             return on.StartFailed(
                 name,

@@ -221,7 +221,7 @@ def can_lower_oom_score() -> bool:
 
 def _config(places: Places, sandbox_image: str) -> str:
     """Version 2, which containerd 1.6 reads and 2.x migrates on load."""
-    cni = next((folder for folder in CNI_FOLDERS if Path(folder).is_dir()), CNI_FOLDERS[0])
+    cni = next((folder for folder in CNI_FOLDERS if Path(folder, "ptp").exists()), CNI_FOLDERS[0])
     restrict = str(not can_lower_oom_score()).lower()
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
@@ -242,6 +242,7 @@ oom_score = 0
   restrict_oom_score_adj = {restrict}
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
+  netns_mounts_under_state_dir = true
   [{cri}.cni]
     bin_dir = "{cni}"
     conf_dir = {_quoted(places.root / "cni")}

@@ -21,6 +21,7 @@ from podfit.api.meta import codec
 from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import PATH_BYTES, expand_within
 from podfit.decide.pod.volume_claims import claim_of
+from podfit.kubelet.disk.mounter import Mounter
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.configs import Mount, Propagation
@@ -30,7 +31,6 @@ from podfit.kubelet.volumes.atomic import File, write_payload
 from podfit.kubelet.volumes.claimed import ClaimedVolumes
 from podfit.kubelet.volumes.groups import give_all_to_group, give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
-from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Allowance, Payloads
 from podfit.kubelet.volumes.sub_paths import DIRECTORY, bind, remove_tree
 

@@ -10,9 +10,9 @@ import os
 import stat
 from pathlib import Path
 
+from podfit.kubelet.disk.mounter import Mounter
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory, opened
 from podfit.kubelet.sources.downward import Unsupported
-from podfit.kubelet.volumes.mounter import Mounter
 from podfit.net import files
 
 DIRECTORY = "volume-subpaths"

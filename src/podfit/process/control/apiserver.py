@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, nullcontext
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from podfit import __version__
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.apiserver.context import KUBELET_CLIENT, Components, Context, NodeConnection, Services, unreached
@@ -127,6 +129,10 @@ class ApiServerComponent:
         self._setup: data_state.Setup | None = None
         self._closing = AsyncExitStack()
 
+    def reach_pods(self, gateway: str) -> None:
+        """Before the start: listen on this address of the machine, too, which pods reach."""
+        self._options = replace(self._options, listening=replace(self._options.listening, gateway=gateway))
+
     def prepare(self) -> None:
         """Look at the data directory, and take it where nobody else may use it. Raises MachineError."""
         options = self._options
@@ -199,6 +205,8 @@ class ApiServerComponent:
         self._closing.push_async_callback(api.stop)
         addresses = listening.addresses if self._loopback else listening.bound
         port = await listen(https, addresses, options.port, options.data.command(self._verb, "--port", "0"))
+        if listening.gateway and "0.0.0.0" not in addresses:
+            await https.listen(listening.gateway, port, not_yet=True)
         self.server = url(LOOPBACK if self._loopback else listening.reachable, port)
         self.advertised = url(listening.advertised, port)
         self._closing.push_async_callback(https.close)

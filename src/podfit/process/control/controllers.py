@@ -14,7 +14,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
-from podfit.controllers import horizontal
+from podfit.controllers import horizontal, node_ipam
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
 from podfit.controllers.certificates import CertificateController, Signing
@@ -30,12 +30,13 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.autoscaling.horizontal.model import Settings
+from podfit.decide.workload.nodes.ipam import NodeRanges
 from podfit.net.authority import Authority
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.control.workloads import workloads
 from podfit.process.identities import ADMIN, MANAGER, account_of, controller
-from podfit.process.options import HORIZONTAL, ControllersOptions, MakeRoom
+from podfit.process.options import HORIZONTAL, NODE_IPAM, ControllersOptions, MakeRoom
 
 ClientOf = Callable[[Identity], Client]
 Loop = Coroutine[Any, Any, None]
@@ -73,6 +74,8 @@ def controller_loops(
     for name, loops in workloads(noted, informers, clock).items():
         if options.runs(name):
             yield from loops()
+    if options.runs(NODE_IPAM) and options.allocate_node_cidrs:
+        yield from _node_ipam(noted, informers, options.ranges(), clock)
 
     if options.runs(HORIZONTAL):
         settings = replace(options.horizontal, gates=gates, scale_to_zero=gates["HPAScaleToZero"])
@@ -154,6 +157,13 @@ def horizontal_autoscaling(
     yield horizontal.HorizontalPodAutoscalerController(
         client, informers=informers, recorder=recorder, clock=clock, settings=settings, metrics=metrics, usages=usages
     ).run()
+
+
+def _node_ipam(client_of: ClientOf, informers: Informers, ranges: NodeRanges, clock: Clock) -> Iterator[Loop]:
+    client = client_of(controller("node-controller"))
+    recorder = EventRecorder(client, component=node_ipam.COMPONENT, clock=clock)
+    yield recorder.run()
+    yield node_ipam.NodeIpamController(client, informers=informers, recorder=recorder, clock=clock, ranges=ranges).run()
 
 
 def _room(

@@ -11,7 +11,8 @@ DIR/
   admin.kubeconfig
   controllers.kubeconfig, scheduler.kubeconfig    written by `podfit apiserver`
   kubelet/NAME/ a node's checkpoints, volumes and container logs
-  containerd/   the private runtime: images, containers
+  containerd/   the private runtime: images, containers, their addresses
+  pod-range     of which network the pods' addresses are
 """
 
 import os
@@ -102,6 +103,11 @@ class DataDir(msgspec.Struct, frozen=True):
     def cgroup_root(self) -> Path:
         """Says below which cgroup the pods are, where that is not the root."""
         return self.root / "cgroup-root"
+
+    @property
+    def pod_range(self) -> Path:
+        """Says of which network the pods' addresses are."""
+        return self.root / "pod-range"
 
     @property
     def volumes(self) -> Path:

@@ -9,7 +9,7 @@ import msgspec
 from podfit.core.clock import Clock
 from podfit.decide.machine import Check, Facts, commands, lacking, node_checks
 from podfit.process.errors import MachineError
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import NodeKind, PodNetworkKind, UpOptions
 
 if TYPE_CHECKING:
     from podfit.process.node.runtime import PreparedRuntime
@@ -26,7 +26,8 @@ def choose_node(options: UpOptions, facts: Facts) -> NodeChoice:
     """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
     if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
         return NodeChoice(options.node, "as asked")
-    lacks = lacking(node_checks(facts, private=not options.runtime_endpoint))
+    routed = options.kubelet.pod_network is PodNetworkKind.POD
+    lacks = lacking(node_checks(facts, private=not options.runtime_endpoint, routed=routed))
     if not lacks and options.nodes == 1:
         return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
     if options.node is NodeKind.REAL or options.runtime_endpoint:

@@ -11,14 +11,15 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.node.shutdown import is_shutdown
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.disk.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
+from podfit.kubelet.network.network import PodNetwork
 from podfit.kubelet.node.pressure import MachineSignals, MemoryShare, observe_nothing
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.shims import LeakedShims
-from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler
 from podfit.process.data.running_process import RunningNode
@@ -86,7 +87,7 @@ async def end_leaked_shims(runtime: Runtime, containerd: Containerd, clock: Cloc
 class ClusterNode:
     """One node, whose containers find the API server at `api_server`. `handler` is its kubelet's server, which listens
     at `port` of `address` where there is one. `client` speaks as the node; `size` is what a
-    simulated one has otherwise than others.
+    simulated one has otherwise than others. Without a `network` all pods are on the host's.
     """
 
     def __init__(
@@ -102,9 +103,11 @@ class ClusterNode:
         address: str = "",
         port: int = 0,
         size: ResourceList | None = None,
+        network: PodNetwork | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
+        self.network = network
         self._clock = clock
         self.backend = backend
         simulated = kind is NodeKind.SIMULATED
@@ -131,6 +134,7 @@ class ClusterNode:
             clock=clock,
             reach=backend.reach,
             checks=backend.checks,
+            network=network,
             mounter=DirectoryMounter() if simulated else TmpfsMounter(),
             runtime_name="simulated" if simulated else "containerd",
             observe=observe_nothing

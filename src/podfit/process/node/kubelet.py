@@ -45,8 +45,9 @@ from podfit.process.node.cluster_node import ClusterNode
 from podfit.process.node.credentials import NodeClient, node_access
 from podfit.process.node.kubelet_config import check
 from podfit.process.node.machine import look
+from podfit.process.node.pod_network import pod_network, remove_network
 from podfit.process.node.runtime import PreparedRuntime, prepare_runtime
-from podfit.process.options import KubeletOptions, NodeKind, check_port
+from podfit.process.options import KubeletOptions, NodeKind, PodNetworkKind, check_port
 
 log = logging.getLogger(__name__)
 
@@ -140,6 +141,7 @@ class KubeletProcess:
             api_server=access.server,
             address=address,
             port=port,
+            network=pod_network(options, self._backend, clock, api_port=0) if prepared else None,
         )
         self._access = NodeAccess(node.handler, DelegatedAccess(node_client.client, clock), node=options.name)
         self._record()
@@ -202,6 +204,7 @@ class KubeletProcess:
             await self._supervisor.stop()
             await self._closing.aclose()
             if pods:
+                await remove_network(self.options.data)
                 self.options.data.state.unlink(missing_ok=True)
 
     async def terminated(self) -> None:
@@ -232,6 +235,7 @@ def _prepared(options: KubeletProcessOptions, clock: Clock) -> PreparedRuntime |
     if options.kind is NodeKind.SIMULATED:
         return None
     facts = look(options.data, clock.now(), versions=False)
-    if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint)):
+    routed = options.kubelet.pod_network is PodNetworkKind.POD
+    if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint, routed=routed)):
         raise no_real_node("a real node cannot run here", lacks, "podfit kubelet --runtime simulated")
     return prepare_runtime(options, clock)

@@ -1,4 +1,4 @@
-"""Finds what a cluster has outside of its data directory: processes, mounts, cgroups, network namespaces.
+"""Finds what a cluster has outside of its data directory: processes, mounts, cgroups, networks.
 
 Everything is found by what only this data directory's cluster can have: its containerd's configuration and socket, its
 part of the cgroup tree, its mounts. Network namespaces carry no such mark; they are known by the processes in them, so
@@ -9,16 +9,19 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import fields
 
 from podfit.core.clock import Clock
+from podfit.kubelet.disk.mounter import mount_points
+from podfit.kubelet.network.machine import routes
 from podfit.kubelet.runtime.containerd import Places
-from podfit.kubelet.volumes.mounter import mount_points
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import ClusterError
+from podfit.process.node.pod_network import network_traces, shared_network
 from podfit.process.node.runtime import cgroup_layout
 
 NAMESPACES = Path("/run/netns")
@@ -41,6 +44,8 @@ class Leftovers(msgspec.Struct, frozen=True):
     mounts: tuple[str, ...] = ()
     cgroups: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    """Of pods: ranges and addresses that are taken, interfaces that they are routed to."""
 
     def __bool__(self) -> bool:
         return any(getattr(self, kind.name) for kind in fields(self))
@@ -91,6 +96,7 @@ class Traces:
             tuple(sorted(self._mounts())),
             tuple(sorted(map(str, self._cgroups()))),
             tuple(sorted(self._namespaces())),
+            tuple(sorted(self._network())),
         )
 
     async def verify(self, clock: Clock) -> None:
@@ -130,6 +136,15 @@ class Traces:
             group = Path(where, self._cgroup.strip("/"))
             if kind in ("cgroup", "cgroup2") and group.is_dir():
                 yield group
+
+    def _network(self) -> Iterator[str]:
+        claimed = shared_network(self._data).claimed()
+        yield from claimed
+        yield from network_traces(self._data).lines()
+        ours = [IPv4Network(network) for network in claimed]
+        for route in routes() if ours else ():
+            if any(route.network.subnet_of(network) for network in ours):
+                yield f"{route.interface} {route.network}"
 
     def _namespaces(self) -> Iterator[str]:
         for path in NAMESPACES.glob(MADE) if self._known else ():

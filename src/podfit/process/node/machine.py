@@ -13,11 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
-from podfit.decide.machine import Cgroups, Disk, Facts
+from podfit.decide.machine import PLUGINS, Cgroups, Disk, Facts
 from podfit.net.processes import CNI_FOLDERS, MissingProgram, static_busybox
 from podfit.process.data.data_dir import DataDir
 
-PROGRAMS = {"containerd": ("--version",), "runc": ("--version",), "nft": ("--version",), "catatonit": ("--version",)}
+PROGRAMS = {
+    "containerd": ("--version",),
+    "runc": ("--version",),
+    "nft": ("--version",),
+    "ip": ("-Version",),
+    "catatonit": ("--version",),
+}
 VERSION_SECONDS = 5.0
 AHEAD_SECONDS = 60.0
 NO_PORTS: Mapping[str, tuple[str, int]] = {}
@@ -37,7 +43,7 @@ def look(
         programs=_programs(versions=versions),
         static_busybox=_has_static_busybox(),
         hosts_file=Path("/etc/hosts").exists(),
-        plugins=next((folder for folder in CNI_FOLDERS if os.access(f"{folder}/loopback", os.X_OK)), ""),
+        plugins=next((folder for folder in CNI_FOLDERS if _has_plugins(folder)), ""),
         modules=frozenset(name for name in ("grpc", "google.protobuf") if _importable(name)),
         cgroups=_cgroups(),
         overlay=_overlay(),
@@ -101,6 +107,10 @@ def _version(program: str, arguments: tuple[str, ...]) -> str:
     except (OSError, subprocess.SubprocessError):
         return f"{program}, which does not run"
     return (done.stdout.strip() or done.stderr.strip() or program).splitlines()[0][:200]
+
+
+def _has_plugins(folder: str) -> bool:
+    return all(os.access(f"{folder}/{plugin}", os.X_OK) for plugin in PLUGINS)
 
 
 def _has_static_busybox() -> bool:
