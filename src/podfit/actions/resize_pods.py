@@ -152,6 +152,7 @@ class _Run:
         self._requests = {_name(wanted.pod): wanted for wanted in planned.requests}
         self._follower = Follower(client, planned.snapshot, clock)
         self._sent: dict[PodName, tuple[Pod, float]] = {}  # the API's answer, and when it was asked
+        self._withdrew: dict[PodName, Pod] = {}  # the API's answer
         self._over: dict[PodName, Outcome] = {}
         self._restarting: list[PodPlan] = []
 
@@ -175,15 +176,15 @@ class _Run:
             yield told
 
     async def _withdrawn(self) -> tuple[PodPlan, ...]:
-        """The pods to go through, when those that wait for another size have been told the new one. Where one of these
-        is refused, they are those that were told.
+        """The pods to go through, when those that wait for another size have been told the new one, or to stay as they
+        are until it is their turn. Where one of these is refused, they are those that were told.
         """
         if self._options.dry_run:
             return self._plan.pods
-        for planned in self._plan.sending:
-            if not planned.replaces:
-                break
-            if may_begin(planned, self._options) and not await self._send(planned):
+        for planned in sorted(self._plan.pods, key=lambda pod: not pod.withdraws):
+            if not planned.replaces or not may_begin(planned, self._options):
+                continue
+            if not await (self._stay(planned) if planned.withdraws else self._send(planned)):
                 return tuple(pod for pod in self._plan.pods if _key(pod) in self._sent or _key(pod) in self._over)
         return self._plan.pods
 
@@ -209,6 +210,35 @@ class _Run:
             return await self._followed(planned, options.timeout if options.wait else GIVING_SECONDS)
         return None
 
+    async def _stay(self, planned: PodPlan) -> bool:
+        """Withdraw what the pod waits for. Whether the API server took it; what else became of it is then known."""
+        pod = self._requests[_key(planned)].pod
+        self._progress.turn(planned.pod)
+        try:
+            self._withdrew[_key(planned)] = await self._patched(
+                planned, allocated_form(pod, self._snapshot.age.gates), pod
+            )
+        except ApiError as error:
+            self._refused(planned, error)
+            return False
+        return True
+
+    async def _patched(self, planned: PodPlan, wanted: Pod, stored: Pod) -> Pod:
+        """The API's answer. Raises ApiError."""
+        return await self._client.patch(
+            PODS,
+            planned.pod,
+            planned.namespace,
+            difference(wanted, stored),
+            dry_run=self._options.dry_run,
+            field_manager="podfit",
+            subresource="resize" if self._snapshot.age.has_subresource else "",
+        )
+
+    def _refused(self, planned: PodPlan, error: ApiError) -> None:
+        refused = Outcome(pod=planned.pod, state="refused", text=error.message, namespace=planned.namespace)
+        self._over[_key(planned)] = refused
+
     async def _send(self, planned: PodPlan) -> bool:
         """Whether the API server took it; what else became of it is then known."""
         wanted = self._requests[_key(planned)]
@@ -224,18 +254,9 @@ class _Run:
         try:
             if not options.dry_run:
                 await _annotate(self._client, pod, wanted.asked, age, guarded=options.guarded)
-            sent = await self._client.patch(
-                PODS,
-                pod.metadata.name,
-                pod.metadata.namespace,
-                difference(apply(wanted.asked, pod), pod),
-                dry_run=options.dry_run,
-                field_manager="podfit",
-                subresource="resize" if age.has_subresource else "",
-            )
+            sent = await self._patched(planned, apply(wanted.asked, pod), self._withdrew.get(_key(planned), pod))
         except ApiError as error:
-            refused = Outcome(pod=planned.pod, state="refused", text=error.message, namespace=planned.namespace)
-            self._over[_key(planned)] = refused
+            self._refused(planned, error)
             return False
         self._sent[_key(planned)] = sent, started
         progress.sent = not options.dry_run
@@ -247,7 +268,8 @@ class _Run:
 
     async def _why_protected(self, planned: PodPlan, pod: Pod) -> str:
         """Why a disruption budget does not allow the restart, when another pod of this run was restarted before: that
-        one is waited for, and so is the budget's controller. The plan has asked for the first of them.
+        one is waited for, and so is the budget's controller. One that waits for room was not. The plan has asked for
+        the first of them.
         """
         options, budgets = self._options, self._snapshot.budgets
         if options.disrupt or options.dry_run or not planned.restarts or not self._restarting:
@@ -256,9 +278,10 @@ class _Run:
             return ""
         limit = options.timeout if options.wait else GIVING_SECONDS
         for earlier in self._restarting:
-            if _key(earlier) not in self._over:
-                was_ready = is_ready(self._requests[_key(earlier)].pod)
-                self._over[_key(earlier)] = await self._followed(earlier, limit, ready=was_ready)
+            was_ready = is_ready(self._requests[_key(earlier)].pod)
+            outcome = await self._followed(earlier, limit, brief=True, ready=was_ready)
+            if outcome.state != "waits":
+                self._over[_key(earlier)] = outcome
         until = self._clock.monotonic() + limit
         while text := (await read_budgets(self._client, {pod.metadata.namespace})).why_no_restart(pod):
             if self._clock.monotonic() >= until:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.facts.ages import Age
+from podfit.answers.facts.budgets import cover_both
 from podfit.answers.facts.pod_state import waits
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import live_node
@@ -91,9 +92,16 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
     """`pods` are in the order in which they are asked for. Raises RequestError as `plan`."""
     planner = _Planner(snapshot)
     turns = in_order(planner.wanted(requests), snapshot.age.gates)
-    for wanted in sorted(turns, key=lambda turn: not planner.replaces(turn)):
+    replacing = [turn for turn in turns if planner.replaces(turn)]
+    withdrawn = [turn for turn in replacing if planner.shares_budget(turn, turns) and planner.can_stay(turn)]
+    for wanted in withdrawn:
+        planner.withdraw(wanted)
+    for wanted in sorted(turns, key=lambda turn: turn not in replacing or turn in withdrawn):
         planner.ask(wanted)
-    pods = tuple(planner.planned(wanted) for wanted in turns)
+    pods = tuple(
+        replace(planner.planned(wanted), replaces=wanted in replacing, withdraws=wanted in withdrawn)
+        for wanted in turns
+    )
     return Plan(
         server=snapshot.age.version,
         namespace=snapshot.namespace,
@@ -157,9 +165,42 @@ class _Planner:
         """
         return turn.new is not None and turn.new.spec != turn.pod.spec and waits(turn.pod, self._snapshot.age)
 
+    def shares_budget(self, turn: PlannedPod, turns: Sequence[PlannedPod]) -> bool:
+        """Whether it may not restart at the same time as another pod of the plan. One that is granted its size by what
+        the other gives up would.
+        """
+        return cover_both(self._snapshot.budgets, turn.pod, [other.pod for other in turns if other is not turn])
+
+    def can_stay(self, turn: PlannedPod) -> bool:
+        """Whether it can be told to stay as it is: what it waits for has no requests and limits beyond those it has,
+        which a resize could not take away.
+        """
+        stays = self._granted(turn)
+        pairs = [(turn.pod.spec.resources, stays.spec.resources)]
+        for field in ("init_containers", "containers"):
+            containers = zip(getattr(turn.pod.spec, field), getattr(stays.spec, field), strict=True)
+            pairs += [(desired.resources, granted.resources) for desired, granted in containers]
+        return all(
+            desired is None
+            or (
+                granted is not None
+                and desired.requests.keys() <= granted.requests.keys()
+                and desired.limits.keys() <= granted.limits.keys()
+            )
+            for desired, granted in pairs
+        )
+
+    def withdraw(self, turn: PlannedPod) -> None:
+        """Tell the node that the pod is to stay as it is."""
+        if model := self._nodes.get(turn.pod.spec.node_name):
+            model.ask(self._granted(turn))
+
+    def _granted(self, turn: PlannedPod) -> Pod:
+        return allocated_form(turn.pod, self._snapshot.age.gates)
+
     def planned(self, turn: PlannedPod) -> PodPlan:
         """How it stands with a pod that was asked for, once all were."""
-        return replace(self.verdicts.of(self._asked[turn.pod.metadata.uid]), replaces=self.replaces(turn))
+        return self.verdicts.of(self._asked[turn.pod.metadata.uid])
 
     def resized(self) -> dict[str, Pod]:
         """By UID the pods that the API would store anew."""

@@ -22,6 +22,8 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     `repeated`: the spec asks for this already, so there is nothing to send and the verdict is how it stands.
     `replaces`: the pod waits for another size now, so it is told this one before anybody gives up room.
+    `withdraws`: so that one pod of a disruption budget restarts after the other, it is told to stay as it is then, and
+    this size when it is its turn.
     `after` are pods that are tried before this one while it waits, `blocked_by` who holds what is short, largest first.
     `ends` are pods that are ended to make room for it, as a node does for critical pods.
     `changes` are the amounts that become others, `sizes` have request and limit beside each other.
@@ -48,6 +50,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     shrink: str = ""
     repeated: bool = False
     replaces: bool = False
+    withdraws: bool = False
     protected: str = ""
     gifts: tuple[ShrunkPod, ...] = ()
     room: tuple[str, ...] = ()
@@ -88,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     @property
     def sending(self) -> tuple[PodPlan, ...]:
         """The pods in the order in which they are asked for."""
-        return tuple(sorted(self.pods, key=lambda pod: not pod.replaces))
+        return tuple(sorted(self.pods, key=lambda pod: not pod.replaces or pod.withdraws))
 
     @property
     def good(self) -> bool:
