@@ -2,11 +2,15 @@
 
 import asyncio
 
+import pytest
+from msgspec.structs import replace
+
 from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.placement.place import Unschedulable
-from podfit.decide.placement.requeue import PodGone, PodShrank, Waiting
-from podfit.decide.placement.view import Refusal, Resident
+from podfit.decide.placement.requeue import Change, ClaimChanged, PodGone, PodShrank, Waiting, worth_retrying
+from podfit.decide.placement.view import NamespaceLabels, Refusal, Resident
 from podfit.scheduler.queue import SWEEP, Key, SchedulingQueue
 from support.clock import FakeClock
 
@@ -145,3 +149,51 @@ async def test_what_came_during_a_try_wakes_the_pod_that_is_parked_after_it() ->
     assert await popped(queue) == "a"
     queue.park(key, short_of_cpu(pod), news=queue.news)
     assert await popped(queue) is None
+
+
+NO_VOLUME = Unschedulable("no", {"n1": Refusal("VolumeBinding", ("no",), frozenset())})
+
+
+def mounting(name: str, *claims: str) -> tuple[Key, Pod]:
+    key, pod = a_pod(name)
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    return key, replace(pod, spec=convert({"volumes": volumes}, PodSpec))
+
+
+async def test_a_claim_is_asked_of_those_alone_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand pods wait, each for a hundred claims of its own; walking them for each of 100,000 claims would hold
+    the loop for minutes."""
+    queue, asked = SchedulingQueue(FakeClock()), []
+
+    def counted(why: Waiting, change: Change, *, namespaces: NamespaceLabels) -> bool:
+        asked.append(why.subject.pod.metadata.name)
+        return worth_retrying(why, change, namespaces=namespaces)
+
+    monkeypatch.setattr("podfit.scheduler.queue.worth_retrying", counted)
+    for number in range(1000):
+        key, pod = mounting(f"p{number}", *(f"c{number}-{claim}" for claim in range(100)))
+        queue.add(key, pod)
+        await popped(queue)
+        queue.park(key, Waiting(Resident.of(pod), NO_VOLUME))
+    for claim in range(100):
+        queue.changed(ClaimChanged("other", f"c7-{claim}"))
+        queue.changed(ClaimChanged("default", f"none-{claim}"))
+    assert not asked
+    queue.changed(ClaimChanged("default", "c7-99"))
+    assert asked == ["p7"]
+    assert await popped(queue) == "p7"
+    queue.changed(ClaimChanged("default", "c7-98"))
+    assert asked == ["p7"], "it waits no more"
+
+
+async def test_pods_that_share_a_claim_all_wake_and_leave_nothing_behind() -> None:
+    queue = SchedulingQueue(FakeClock())
+    for name in ("a", "b", "c"):
+        key, pod = mounting(name, "shared", f"own-{name}")
+        queue.add(key, pod)
+        await popped(queue)
+        queue.park(key, Waiting(Resident.of(pod), NO_VOLUME))
+    queue.remove(("default", "c"))
+    queue.changed(ClaimChanged("default", "shared"))
+    assert [await popped(queue) for _ in range(3)] == ["a", "b", None]
+    assert not queue._mounting

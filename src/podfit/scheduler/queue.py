@@ -19,7 +19,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock, Timer
 from podfit.decide.placement.place import NO_NAMESPACES
-from podfit.decide.placement.requeue import Change, Waiting, worth_retrying
+from podfit.decide.placement.requeue import Change, ClaimChanged, Waiting, worth_retrying
 from podfit.decide.placement.view import NamespaceLabels
 from podfit.scheduler.names import scheduler_of
 
@@ -51,6 +51,7 @@ class SchedulingQueue:
         self._heap: list[tuple[int, int, Key]] = []
         self._active: set[Key] = set()
         self._parked: dict[Key, _Parked] = {}
+        self._mounting: dict[Key, dict[Key, None]] = {}  # by claim the parked pods that wait for it
         self._pauses: dict[Key, _Pause] = {}
         self._tries: dict[Key, int] = {}
         self._arrived: dict[Key, float] = {}
@@ -63,7 +64,7 @@ class SchedulingQueue:
         """A pod without a node appeared, or changed in a way that may let it fit."""
         self._pods[key] = pod
         self._arrived.setdefault(key, self._clock.monotonic())
-        self._parked.pop(key, None)
+        self._unpark(key)
         self._activate(key)
 
     def refresh(self, key: Key, pod: Pod) -> None:
@@ -75,7 +76,7 @@ class SchedulingQueue:
     def remove(self, key: Key) -> None:
         """It was bound, deleted, or belongs to another scheduler now."""
         self._pods.pop(key, None)
-        self._parked.pop(key, None)
+        self._unpark(key)
         self._tries.pop(key, None)
         self._arrived.pop(key, None)
         self._active.discard(key)
@@ -108,22 +109,39 @@ class SchedulingQueue:
         """It was tried and fits nowhere. `news` are those that the try has seen, where others could come meanwhile:
         with more of them it is tried again, since nobody asked whether they help."""
         if key in self._pods:
+            self._unpark(key)
             parked = self._parked[key] = _Parked(why, self._clock.monotonic())
+            for name in why.claims:
+                self._mounting.setdefault((key[0], name), {})[key] = None
             if news is not None and news != self.news:
                 self._wake_up(key, parked)
 
     def retry_later(self, key: Key) -> None:
         """It was tried and something failed that has nothing to do with room."""
-        self._parked.pop(key, None)
+        self._unpark(key)
         if key in self._pods and key not in self._active:
             self._pause(key, self._pause_after(key), failed=True)
 
     def changed(self, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> None:
         """Wake the waiting pods that this change may help."""
         self.news += 1
-        for key, parked in list(self._parked.items()):
+        for key, parked in self._concerned(change):
             if worth_retrying(parked.why, change, namespaces=namespaces):
                 self._wake_up(key, parked)
+
+    def _concerned(self, change: Change) -> list[tuple[Key, _Parked]]:
+        """Those to be asked: of a claim the ones that wait for it."""
+        if not isinstance(change, ClaimChanged):
+            return list(self._parked.items())
+        return [(key, self._parked[key]) for key in self._mounting.get((change.namespace, change.name), ())]
+
+    def _unpark(self, key: Key) -> None:
+        parked = self._parked.pop(key, None)
+        for name in parked.why.claims if parked else ():
+            claim = key[0], name
+            del self._mounting[claim][key]
+            if not self._mounting[claim]:
+                del self._mounting[claim]
 
     def sweep(self) -> None:
         """Wake what has waited longer than `SWEEP`."""
@@ -154,7 +172,7 @@ class SchedulingQueue:
         return early[1]
 
     def _wake_up(self, key: Key, parked: _Parked) -> None:
-        del self._parked[key]
+        self._unpark(key)
         self._pause(key, self._pause_after(key) - (self._clock.monotonic() - parked.since), failed=False)
 
     def _pause_after(self, key: Key) -> float:

@@ -22,10 +22,22 @@ from podfit.decide.placement.volumes import claims_of
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A pod that was tried, and what came of it."""
+    """A pod that was tried, and what came of it. What each change is asked of is worked out here, once: `claims` are
+    the names of those that it waits for, `many_rules` whether to ask for all its rules costs more than another try."""
 
     subject: Resident
     verdict: Unschedulable
+    claims: frozenset[str] = frozenset()
+    many_rules: bool = False
+
+    def __post_init__(self) -> None:
+        pod = self.subject.pod
+        if "VolumeBinding" in self.verdict.filters:
+            msgspec.structs.force_setattr(self, "claims", frozenset(claims_of(pod)))
+        msgspec.structs.force_setattr(self, "many_rules", has_many_rules(pod))
+
+    def mounts(self, claim: "ClaimChanged") -> bool:
+        return claim.name in self.claims and claim.namespace == self.subject.pod.metadata.namespace
 
 
 class PodCame(msgspec.Struct, frozen=True):
@@ -82,15 +94,15 @@ def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLab
     """Could this change turn the verdict? Over-eager is allowed, deaf is not."""
     if isinstance(change, PodGone) and change.pod.metadata.uid == waiting.subject.uid:
         return False  # what it gave up itself was its own already
-    if has_many_rules(waiting.subject.pod):
-        return True  # to ask them all would cost more than another attempt
+    if waiting.many_rules and not isinstance(change, ClaimChanged):
+        return True
     if not waiting.verdict.refusals:  # there was no node at all
         return isinstance(change, NodeChanged)
     return any(_helps(name, waiting, change, namespaces) for name in waiting.verdict.filters)
 
 
 def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLabels) -> bool:
-    subject, pod = waiting.subject, waiting.subject.pod
+    subject = waiting.subject
     match change:
         case PodShrank(resources):
             return name == "NodeResourcesFit" and bool(resources & waiting.verdict.short_of)
@@ -100,8 +112,8 @@ def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLab
             return _beside(name, subject, other, namespaces)
         case PodRelabelled(old, new):
             return _without(name, subject, old, namespaces) or _beside(name, subject, new, namespaces)
-        case ClaimChanged(namespace, claim):
-            return name == "VolumeBinding" and pod.metadata.namespace == namespace and claim in claims_of(pod)
+        case ClaimChanged():
+            return waiting.mounts(change)
         case VolumesChanged():
             return name == "VolumeBinding"
         case NodeGone():
