@@ -28,10 +28,11 @@ from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.gates import Gates
-from podfit.decide.autoscaling.horizontal.keep_point import SCALE
+from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
+from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT, SCALE
 from podfit.decide.autoscaling.horizontal.model import Memory, Sample, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
-from podfit.decide.autoscaling.nodes_and_autoscalers import held_resources, kept_points, within_points, without_held
+from podfit.decide.autoscaling.nodes_and_autoscalers import around, beside_autoscalers
 from podfit.decide.autoscaling.status import VpaInputs, status
 
 DAY, PASS, CALM, VPA_PASS = 86400.0, 15.0, 300.0, 300.0
@@ -79,7 +80,10 @@ class Plan(msgspec.Struct, frozen=True):
     most: int
     nodes: int
     room: int
-    keep_point: bool
+    mode: str
+    """The annotation `podfit.dev/scale`, empty for none."""
+    allowed: int
+    """The VPA's maximum of a pod that grows first."""
     phases: tuple[tuple[float, int], ...]
     losses: tuple[tuple[float, int, float], ...]
     budget: int
@@ -101,7 +105,8 @@ def planned(seed: int) -> Plan:
         (chance.uniform(0, DAY), chance.randrange(nodes), chance.uniform(300, 3600))
         for _ in range(chance.choice((0, 0, 1, 2)))
     ]
-    keep = chance.random() < 0.5
+    keep, budget = chance.random() < 0.5, chance.randint(1, 2)
+    first = not keep and chance.random() < 2 / 3
     return Plan(
         seed,
         request,
@@ -110,10 +115,11 @@ def planned(seed: int) -> Plan:
         most,
         nodes,
         room,
-        keep,
+        KEEP_POINT if keep else VERTICAL_FIRST if first else "",
+        int(request * chance.uniform(1, 4)),
         tuple(phases),
         tuple(sorted(losses)),
-        chance.randint(1, 2),
+        budget,
     )
 
 
@@ -123,7 +129,7 @@ class Day:
         self.settings = Settings(upstream_compatible=upstream)
         self.hpa = self._autoscaler()
         self.memory = Memory()
-        self.replicas, self.made = plan.least, 0
+        self.replicas, self.made, self.load = plan.least, 0, 0
         self.pods: dict[str, Running] = {}
         self.lost: dict[int, float] = {}
         self.state = ClusterState(gates=GATES, upstream_compatible=upstream)
@@ -139,16 +145,17 @@ class Day:
         wanted = {"type": "Utilization", "averageUtilization": plan.target}
         metric = {"type": "Resource", "resource": {"name": "cpu", "target": wanted}}
         spec = {"scaleTargetRef": REF, "minReplicas": plan.least, "maxReplicas": plan.most, "metrics": [metric]}
-        notes = {SCALE: "keep-point"} if plan.keep_point and not self.upstream else {}
+        notes = {SCALE: plan.mode} if plan.mode and not self.upstream else {}
         metadata = {"name": "web", "namespace": "shop", "generation": 1, "annotations": notes}
         return convert({"metadata": metadata, "spec": spec}, HorizontalPodAutoscaler)
 
     def _vertical(self) -> VerticalPodAutoscaler:
         policy = {"updateMode": "InPlaceOrRecreate", "minReplicas": 1}
-        document = {
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"targetRef": REF, "updatePolicy": policy},
-        }
+        spec: dict[str, Any] = {"targetRef": REF, "updatePolicy": policy}
+        if self.plan.mode == VERTICAL_FIRST:
+            most = {"containerName": "*", "maxAllowed": {"cpu": f"{self.plan.allowed}m"}}
+            spec["resourcePolicy"] = {"containerPolicies": [most]}
+        document = {"metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
         return convert(document, VerticalPodAutoscaler)
 
     # ------------------------------------------------------------------ the day
@@ -158,11 +165,12 @@ class Day:
             phase = Phase(self.now, lasts, load, disturbed=self.now)
             self.phases.append(phase)
             while self.now < phase.began + lasts:
+                self._sample(self.load)
+                self.load = load
                 self._nodes(phase)
                 self._workload()
                 self._horizontal(load)
                 self._workload()
-                self._sample(load)
                 if self.now >= self.next_vpa:
                     self.next_vpa = self.now + (SAMPLED if self.now - phase.disturbed < LIVELY else VPA_PASS)
                     self._vpa()
@@ -203,6 +211,11 @@ class Day:
 
     def _free(self, node: int) -> int:
         return self.plan.room - sum(pod.request for pod in self.pods.values() if pod.node == node)
+
+    def _growth(self, pod: Running) -> int:
+        """Its share of what its node has left."""
+        assert pod.node is not None
+        return self._free(pod.node) // sum(other.node == pod.node for other in self.pods.values())
 
     def _place(self, pod: Running) -> None:
         rooms = {node: self._free(node) for node in range(self.plan.nodes) if node not in self.lost}
@@ -257,6 +270,8 @@ class Day:
             pods=[self._shown(pod) for pod in self.pods.values()],
             memory=self.memory,
             settings=self.settings,
+            vpas=[self.vpa],
+            room={pod.name: {"cpu": self._growth(pod)} for pod in self.pods.values() if pod.node is not None},
         )
         outcome = finish(propose(view, [samples], self.now), self.now)
         metadata = self.hpa.metadata
@@ -270,7 +285,7 @@ class Day:
     # ------------------------------------------------------------------ the VPA
 
     def _sample(self, load: int) -> None:
-        """Once a minute, also of the minutes since the last look."""
+        """Once a minute, also of the minutes since the last look, in which nothing changed."""
         used = self._used(load)
         slots = [slot for name in used if (slot := self.state.slot(PodKey("shop", name), "app")) is not None]
         while self.next_sample <= self.now:
@@ -284,10 +299,7 @@ class Day:
         now = stamp(self.now)
         told = status(self.vpa, VpaInputs(found, self.state.pods_of(KEY)), now)
         if not self.upstream:
-            place = ("shop", "Deployment", "web")
-            points = kept_points([self.hpa]).get(place, {})
-            held = {name: by for name, by in held_resources([self.hpa])[place].items() if name not in points}
-            told = without_held(within_points(told, self.vpa.status.recommendation, points, now), held, now)
+            told = beside_autoscalers(told, self.vpa, around((), [self.hpa]), {}, now)
         self.vpa = replace(self.vpa, status=told)
         recommended = told.recommendation.container_recommendations if told.recommendation else ()
         if recommended and "cpu" in recommended[0].target:

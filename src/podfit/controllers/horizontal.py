@@ -18,6 +18,7 @@ from podfit.api.meta.selector_text import parse_labels
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.metric_readings import MetricReadings
+from podfit.client.nodes import Nodes
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import NoKind, Scales
@@ -27,6 +28,7 @@ from podfit.controllers.horizontal_metrics import HorizontalMetrics
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Matcher, Selector, SelectorError
+from podfit.decide.autoscaling.horizontal.asked_size import is_vertical_first, sized_first
 from podfit.decide.autoscaling.horizontal.claims import Claims, demanded_label
 from podfit.decide.autoscaling.horizontal.lasting import restored
 from podfit.decide.autoscaling.horizontal.model import Memory, Outcome, Settings, View
@@ -39,6 +41,8 @@ from podfit.decide.autoscaling.horizontal.passing import (
     propose,
     reference,
 )
+from podfit.decide.node.room.growth import growth
+from podfit.decide.node.room.plan import keeps_node
 from podfit.net.loop_turns import beside
 from podfit.net.metrics import Metrics
 
@@ -49,11 +53,15 @@ _TRIES = 5
 """Of a scale that somebody else changes as well."""
 _MISSING_SECONDS = 30.0
 MOST_QUOTED = 1024
-_BY_LABEL = "label"
+_BY_LABEL, _BY_NODE = "label", "active pods of a node"
 
 
 def by_label(pod: Pod) -> Iterable[tuple[str, str, str]]:
     return ((pod.metadata.namespace, key, value) for key, value in pod.metadata.labels.items())
+
+
+def by_node(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if keeps_node(pod) else ()
 
 
 class HorizontalPodAutoscalerController(Controller[Key]):
@@ -72,11 +80,12 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         self._autoscalers, self._pods = informers.of(HorizontalPodAutoscaler), informers.of(Pod)
         self._pods.add_index(BY_NAMESPACE, by_namespace)
         self._pods.add_index(_BY_LABEL, by_label)
+        self._pods.add_index(_BY_NODE, by_node)
         self._scales = Scales(client, clock, missing_seconds=_MISSING_SECONDS)
         self._readings = MetricReadings(
             client, self._scales, clock, settings.sync_period, None if settings.upstream_compatible else usages
         )
-        self._vpas = VerticalAutoscalers(client, clock)
+        self._vpas, self._nodes = VerticalAutoscalers(client, clock), Nodes(client, clock)
         self._claims = Claims()
         self._memories: dict[Key, Memory] = {}
         self._metrics = HorizontalMetrics(metrics, lambda: len(self._autoscalers.list()))
@@ -121,6 +130,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         view = self._view(key, autoscaler, scale, memory)
         if not self._settings.upstream_compatible:
             view = replace(view, vpas=await self._vpas.of(key[0]))
+            view = await self._with_room(view)
         readings = (
             await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector, view.pods)
             if needs_readings(view)
@@ -131,6 +141,16 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         if plan.scale_to is not None:
             failure = await self._write_scale(path, scale, plan.scale_to)
         return finish(plan, self._clock.now().timestamp(), failure)
+
+    async def _with_room(self, view: View) -> View:
+        """Only where pods may grow."""
+        if not is_vertical_first(view.autoscaler) or not view.pods:
+            return view
+        nodes, gates = await self._nodes.all(), self._settings.gates
+        on_node = {name: self._pods.by_index(_BY_NODE, name) for name in {pod.spec.node_name for pod in view.pods}}
+        size, resources = sum(map(len, on_node.values())), sized_first(view.autoscaler)
+        room = await beside(size, growth, view.pods, nodes, on_node, resources, gates)
+        return replace(view, room=room)
 
     def _memory(self, key: Key, autoscaler: HorizontalPodAutoscaler) -> Memory:
         found = self._memories.get(key)

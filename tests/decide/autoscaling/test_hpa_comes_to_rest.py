@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pytest
 
+from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
+from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT
 from support.hpa_days import Day, Phase, complaints, planned, reversals
 
 PARTS, DAYS = 20, 50
@@ -22,10 +24,18 @@ def unrest(seeds: Iterable[int], *, upstream: bool = False) -> dict[int, list[st
 
 
 def test_hpa_and_vpa_come_to_rest() -> None:
-    """Two days of the campaign."""
-    seeds = (0, 1)
-    assert {planned(seed).keep_point for seed in seeds} == {True, False}
+    """Days of the campaign, one of each kind."""
+    seeds = (0, 1, 11)
+    assert {planned(seed).mode for seed in seeds} == {"", KEEP_POINT, VERTICAL_FIRST}
     assert unrest(seeds) == {}
+
+
+def test_hpa_that_keeps_its_point_does_not_follow_a_minute_in_which_a_node_is_away() -> None:
+    """Two minutes after the start one of two pods is lost, and the other has all of the load: a percentile of few
+    samples doubles, and is what it was ten minutes later."""
+    day = Day(msgspec.structs.replace(planned(644), phases=planned(644).phases[:1]), upstream=False)
+    assert day.plan.mode == KEEP_POINT
+    assert [phase.requests for phase in day.live()] == [[500, 476]]
 
 
 def test_hpa_and_vpa_by_upstreams_rules_do_not_come_to_rest() -> None:
@@ -70,9 +80,10 @@ def test_hpa_reversals_are_counted() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_hpa_and_vpa_come_to_rest_on_a_thousand_days(part: int, figure: Callable[[str, object], None]) -> None:
     """A part of 1,000 random days (50 each): loads that stay for 90 minutes to 4 hours, an HPA, a VPA, its budget, 3 to
-    6 nodes that are lost and come back; half of the HPAs keep their point. Under a constant load replicas and requests
-    each reverse at most once; after 30 minutes all that is requested is at most 1.5 x need / target + 1 replica, and
-    never below need; no budget is violated. Beside it every fifth day by upstream's rules.
+    6 nodes that are lost and come back; half of the HPAs keep their point, a third lets pods grow first. Under a
+    constant load replicas and requests each reverse at most once; after 30 minutes all that is requested is at most
+    1.5 x need / target + 1 replica, and never below need; no budget is violated. Beside it every fifth day by
+    upstream's rules.
     """
     seeds = range(part * DAYS, (part + 1) * DAYS)
     restless = unrest(seeds)

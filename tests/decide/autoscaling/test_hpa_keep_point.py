@@ -12,7 +12,7 @@ from podfit.api.meta.codec import convert, to_dict
 from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchors, effective, request_bounds
 from podfit.decide.autoscaling.horizontal.model import Sample, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
-from podfit.decide.autoscaling.nodes_and_autoscalers import POINT, kept_points, within_points
+from podfit.decide.autoscaling.nodes_and_autoscalers import MOVES, POINT, kept_points, within_points
 
 SETTINGS = Settings(upstream_compatible=False)
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -89,7 +89,7 @@ def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
     beside = {"containerName": "side", "target": {"cpu": "100m"}, "lowerBound": {"cpu": "10m"}}
     status = convert({"recommendation": {"containerRecommendations": [container, beside]}}, VerticalPodAutoscalerStatus)
     points = kept_points([hpa(anchor=anchored())])["shop", "Deployment", "web"]
-    found = within_points(status, None, points, "2000-01-01T00:00:00Z")
+    found = within_points(status, status.recommendation, points, EARLY)
     assert found.recommendation is not None
     told = [to_dict(one) for one in found.recommendation.container_recommendations]
     assert [(one["target"]["cpu"], one.get("lowerBound"), one.get("upperBound")) for one in told] == [
@@ -100,17 +100,46 @@ def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
     assert condition.message.startswith("cpu of a pod stays at 200m")
 
 
+POINTS = {"cpu": (85, 200)}
+EARLY, LATE = "2000-01-01T00:00:00Z", "2000-01-01T01:00:00Z"
+
+
+def recommended(target: str, before: VerticalPodAutoscalerStatus | None = None) -> VerticalPodAutoscalerStatus:
+    one = {"containerName": "app", "target": {"cpu": target}, "lowerBound": {"cpu": "10m"}}
+    found = convert({"recommendation": {"containerRecommendations": [one]}}, VerticalPodAutoscalerStatus)
+    return msgspec.structs.replace(found, conditions=before.conditions if before is not None else ())
+
+
+def target_of(status: VerticalPodAutoscalerStatus) -> str | None:
+    found = status.recommendation
+    return str(found.container_recommendations[0].target["cpu"]) if found is not None else None
+
+
 @pytest.mark.parametrize(("new", "said"), [("110m", "100m"), ("125m", "100m"), ("126m", "126m"), ("74m", "85m")])
 def test_vpa_does_not_follow_each_step_of_its_estimate(new: str, said: str) -> None:
-    """The HPA's target would follow it, and the usage of its pods the replicas."""
+    """The HPA's target would follow it, and the usage of its pods the replicas: it has to be far, and to last."""
+    before = recommended("100m").recommendation
+    first = within_points(recommended(new), before, POINTS, EARLY)
+    assert target_of(first) == "100m"
+    assert [condition.type for condition in first.conditions] == ([MOVES] if said != "100m" else [])
+    last = within_points(recommended(new, first), first.recommendation, POINTS, LATE)
+    assert target_of(last) == said
+    assert not any(condition.type == MOVES for condition in last.conditions)
 
-    def recommended(target: str) -> VerticalPodAutoscalerStatus:
-        one = {"containerName": "app", "target": {"cpu": target}, "lowerBound": {"cpu": "10m"}}
-        return convert({"recommendation": {"containerRecommendations": [one]}}, VerticalPodAutoscalerStatus)
 
-    found = within_points(recommended(new), recommended("100m").recommendation, {"cpu": (85, 200)}, "")
-    assert found.recommendation is not None
-    assert str(found.recommendation.container_recommendations[0].target["cpu"]) == said
+def test_vpa_does_not_follow_what_passes_within_the_hour() -> None:
+    before = recommended("100m").recommendation
+    away = within_points(recommended("190m"), before, POINTS, EARLY)
+    back = within_points(recommended("100m", away), away.recommendation, POINTS, "2000-01-01T00:59:00Z")
+    assert back.conditions == ()
+    again = within_points(recommended("190m", back), back.recommendation, POINTS, LATE)
+    assert target_of(again) == "100m"
+
+
+def test_vpa_recommends_nothing_before_its_first_estimate_has_lasted() -> None:
+    first = within_points(recommended("190m"), None, POINTS, EARLY)
+    assert first.recommendation is None
+    assert target_of(within_points(recommended("190m", first), None, POINTS, LATE)) == "190m"
 
 
 def test_vpa_leaves_the_resource_alone_beside_upstreams_hpa() -> None:

@@ -18,7 +18,6 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.shared_map import SharedMap
-from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node import critical
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
@@ -32,7 +31,6 @@ from podfit.decide.resize.neighbours import Neighbour
 from podfit.decide.resize.verdict import Deferred, Infeasible, NodeView, Verdict
 
 NO_POLICIES = Policies()
-PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
 
 
 class NodePod(msgspec.Struct, frozen=True):
@@ -173,31 +171,9 @@ def _refused_for_good(state: NodeState, pod: Pod, age: Age) -> bool:
 
 
 def _view(node: Node, age: Age, policies: Policies) -> NodeView:
-    """What the API tells, with the kubelet's configuration. Only the kubelet knows whose CPUs are whose, and whether it
-    is about to shut down. A node that swaps is taken for one with cgroup v2, as others cannot.
-    """
-    status, gates = node.status, policies.on(age.gates)
-    swap = status.node_info.swap.capacity if status.node_info.swap else 0
-    machine = Machine(
-        memory=status.capacity.get("memory", ZERO).value(),
-        gates=gates,
-        swap=swap if policies.swap else 0,
-        cgroup="v2" if policies.swap else "v1",
-        static_cpus=policies.cpu_manager == "static",
-    )
-    return NodeView(
-        allocatable=status.allocatable,
-        node=node,
-        machine=machine,
-        platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
-        cpu_manager=policies.cpu_manager,
-        memory_manager=policies.memory_manager,
-        pressure=tuple(
-            condition.type
-            for condition in status.conditions
-            if condition.type in PRESSURES and condition.status == "True"
-        ),
-    )
+    """What the API tells, with the kubelet's configuration."""
+    managers = {"cpu_manager": policies.cpu_manager, "memory_manager": policies.memory_manager}
+    return by_status.node_view(node, policies.on(age.gates), swaps=policies.swap, **managers)
 
 
 def _name(pod: Pod) -> str:

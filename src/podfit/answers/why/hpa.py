@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from podfit.answers.facts.kinds import HPAS, PODS
+from podfit.answers.facts.kinds import HPAS, NODES, PODS
 from podfit.answers.facts.rights import by_rights
 from podfit.api.autoscaling.v1.types import Scale
 from podfit.api.autoscaling.v2.types import (
@@ -27,11 +27,13 @@ from podfit.client.scales import NoKind, Scales
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.features import DEFAULT_GATES
 from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.horizontal.asked_size import CONDITION, is_vertical_first, sized_first
 from podfit.decide.autoscaling.horizontal.claims import Claims
 from podfit.decide.autoscaling.horizontal.conditions import ABLE, LIMITED, TRUE, stamp
 from podfit.decide.autoscaling.horizontal.lasting import REFRESH, restored
-from podfit.decide.autoscaling.horizontal.limits import DOWN_HELD, UP_HELD
+from podfit.decide.autoscaling.horizontal.limits import DOWN_HELD, UP_HELD, tolerance_of
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure
 from podfit.decide.autoscaling.horizontal.model import Memory, Outcome, Reading, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import (
@@ -42,9 +44,9 @@ from podfit.decide.autoscaling.horizontal.passing import (
     needs_readings,
     propose,
     reads_metrics,
-    tolerance_of,
 )
 from podfit.decide.autoscaling.horizontal.vertical import SHARED
+from podfit.decide.node.room.growth import growth
 
 MOST_OTHERS = 50
 """Other autoscalers of the namespace whose selectors are looked at."""
@@ -127,7 +129,7 @@ async def read_hpa(client: Client, name: str, namespace: str, clock: Clock) -> H
     if scale.status.selector and reads_metrics(view):
         pods = await _pods(client, namespace, scale.status.selector, unread)
         rivals = await _rivals(client, scales, autoscaler, scale.status.selector, pods, unread)
-        view = replace(view, pods=pods, rivals=rivals)
+        view = replace(view, pods=pods, rivals=rivals, room=await _room(client, autoscaler, pods, unread))
     try:
         view = replace(view, vpas=(await client.list(VPAS, namespace)).items)
     except ApiError as error:
@@ -157,6 +159,25 @@ async def _pods(client: Client, namespace: str, selector: str, unread: list[str]
         unread.append(f"pods of {namespace}: {error.message}")
         return ()
     return tuple(sorted(found, key=lambda pod: pod.metadata.name))
+
+
+async def _room(
+    client: Client, autoscaler: HorizontalPodAutoscaler, pods: Sequence[Pod], unread: list[str]
+) -> dict[str, dict[str, int]]:
+    """By how much pods could grow where they are; asked for only where they may."""
+    names = {pod.spec.node_name for pod in pods if pod.spec.node_name}
+    if not is_vertical_first(autoscaler) or not names:
+        return {}
+    on_node: dict[str, list[Pod]] = {name: [] for name in names}
+    try:
+        nodes = {node.metadata.name: node for node in (await client.list(NODES)).items if node.metadata.name in names}
+        for pod in (await client.list(PODS)).items:
+            if pod.spec.node_name in names:
+                on_node[pod.spec.node_name].append(pod)
+    except ApiError as error:
+        unread.append(f"nodes and their pods: {error.message}")
+        nodes = {}
+    return growth(pods, nodes, on_node, sized_first(autoscaler), DEFAULT_GATES)
 
 
 async def _rivals(
@@ -341,10 +362,14 @@ def _acts(plan: Plan, facts: HpaFacts, target: str) -> Iterator[str]:
     who = "upstream's controller" if facts.settings.upstream_compatible else "podfit's controller"
     period = facts.settings.sync_period
     current, desired = plan.view.replicas, plan.desired
+    sized = next((said for said in plan.status.conditions if said.type == CONDITION), None)
+    if sized is not None:
+        yield sized.message
     if plan.failure:
         yield f"nobody: no count comes of its metrics ({plan.failure.rpartition(': ')[2]})"
     elif desired == current:
-        yield f"nobody: {who} looks again within {period:g} s, and would leave {current}"
+        nobody = "nobody" if sized is None else "no replicas"
+        yield f"{nobody}: {who} looks again within {period:g} s, and would leave {current}"
     else:
         within = period + (REFRESH if _window(plan, up=desired > current) else 0)
         yield f"{who}, within {within:g} s: scales {target} from {current} to {desired}"

@@ -1,4 +1,4 @@
-"""Allocated and actual resources of a pod, read off its reported status.
+"""Allocated and actual resources of a pod, read off its reported status, and a node as the API tells of it.
 
 For whoever is not on the node, and for a node that has lost its own records.
 """
@@ -7,13 +7,18 @@ from collections.abc import Iterator
 
 import msgspec
 
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
-from podfit.decide.cgroup.container_resources import effective
+from podfit.core.quantity import ZERO
+from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.pod.allocated import NOTHING, PodResources, overlay, resizable
+from podfit.decide.resize.verdict import NodeView
+
+PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
 
 
 def allocated(pod: Pod, gates: FeatureGates) -> PodResources | None:
@@ -71,4 +76,34 @@ def _level(pod: Pod, *, allocated: bool) -> ResourceRequirements | None:
         spec,
         requests={name: requests.get(name, amount) for name, amount in spec.requests.items()},
         limits={name: status.limits.get(name, amount) for name, amount in spec.limits.items()},
+    )
+
+
+def node_view(
+    node: Node, gates: FeatureGates, *, swaps: bool = False, cpu_manager: str = "none", memory_manager: str = "None"
+) -> NodeView:
+    """Only the kubelet knows whose CPUs are whose, and whether it is about to shut down. A node that `swaps` is taken
+    for one with cgroup v2, as others cannot.
+    """
+    status = node.status
+    swap = status.node_info.swap.capacity if status.node_info.swap else 0
+    machine = Machine(
+        memory=status.capacity.get("memory", ZERO).value(),
+        gates=gates,
+        swap=swap if swaps else 0,
+        cgroup="v2" if swaps else "v1",
+        static_cpus=cpu_manager == "static",
+    )
+    return NodeView(
+        allocatable=status.allocatable,
+        node=node,
+        machine=machine,
+        platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
+        cpu_manager=cpu_manager,
+        memory_manager=memory_manager,
+        pressure=tuple(
+            condition.type
+            for condition in status.conditions
+            if condition.type in PRESSURES and condition.status == "True"
+        ),
     )

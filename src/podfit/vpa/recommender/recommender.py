@@ -38,15 +38,7 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
-from podfit.decide.autoscaling.nodes_and_autoscalers import (
-    Around,
-    capped_to_nodes,
-    held_resources,
-    kept_points,
-    largest,
-    within_points,
-    without_held,
-)
+from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
@@ -76,8 +68,7 @@ class NodesAndAutoscalers:
         return self._nodes, self._autoscalers
 
     def now(self) -> Around:
-        autoscalers = self._autoscalers.list()
-        return Around(largest(self._nodes.list()), held_resources(autoscalers), kept_points(autoscalers))
+        return around(self._nodes.list(), self._autoscalers.list())
 
 
 log = logging.getLogger(__name__)
@@ -262,28 +253,24 @@ class Recommender:
     async def _update_vpas(self) -> None:
         known = set(self._state.vpas)  # one that came since then is for the next pass
         vpas = {key: vpa for vpa in self._own() if (key := _key(vpa)) in known}
-        around = self._around.now() if self._around else Around()
+        beside = self._around.now() if self._around else Around()
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
         remember(self._quality, self._state, found, {key: stored_mode(vpa) for key, vpa in vpas.items()})
         await each_by_workers(
-            self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]], around)
+            self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]], beside)
         )
 
-    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, around: Around) -> None:
+    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, beside: Around) -> None:
         """Write the status, if it is another one than before (V-050)."""
         seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
-        bounds = {**around.most, **{name: most for name, most in most.items() if most is not None}}
-        points = around.keeps(key.namespace, vpa.spec.target_ref)
-        holding = around.holds(key.namespace, vpa.spec.target_ref)
-        held = {resource: names for resource, names in holding.items() if resource not in points}
+        bounds = {**beside.most, **{name: most for name, most in most.items() if most is not None}}
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
-            bounded = capped_to_nodes(status(newest, seen, format_time(now), bounds), around.most, format_time(now))
-            return without_held(
-                within_points(bounded, newest.status.recommendation, points, format_time(now)), held, format_time(now)
-            )
+            text = format_time(now)
+            bounded = capped_to_nodes(status(newest, seen, text, bounds), beside.most, text)
+            return beside_autoscalers(bounded, newest, beside, bounds, text)
 
         try:
             new = await write_status(self._client, vpa, made)

@@ -16,7 +16,7 @@ from podfit.api.autoscaling.v2.types import (
     HPAScalingPolicy,
     HPAScalingRules,
 )
-from podfit.decide.autoscaling.horizontal.model import MOST, Change, Memory, Recommendation, Settings
+from podfit.decide.autoscaling.horizontal.model import MOST, Change, Memory, Recommendation, Settings, Tolerance, View
 
 T = TypeVar("T", bound=Change | Recommendation)
 
@@ -67,9 +67,15 @@ class Limited(msgspec.Struct, frozen=True):
 def longest_window(spec: HorizontalPodAutoscalerSpec, settings: Settings) -> float:
     """Seconds for which a wish counts, in one direction or the other."""
     behavior = spec.behavior or HorizontalPodAutoscalerBehavior()
-    down = behavior.scale_down.stabilization_window_seconds if behavior.scale_down is not None else None
     up = behavior.scale_up.stabilization_window_seconds if behavior.scale_up is not None else None
-    return max(settings.downscale_stabilization if down is None else down, up or 0.0)
+    return max(down_window(spec, settings), up or 0.0)
+
+
+def down_window(spec: HorizontalPodAutoscalerSpec, settings: Settings) -> float:
+    """Seconds for which a wish keeps replicas."""
+    rules = spec.behavior.scale_down if spec.behavior is not None else None
+    window = rules.stabilization_window_seconds if rules is not None else None
+    return settings.downscale_stabilization if window is None else window
 
 
 def limit(wish: Wish, memory: Memory) -> Limited:
@@ -178,3 +184,10 @@ def _lowered(began: int, policy: HPAScalingPolicy) -> int:
     if policy.type == PODS:
         return began - policy.value
     return int(began * (1 - policy.value / 100))
+
+
+def tolerance_of(view: View) -> Tolerance:
+    usual, behavior = view.settings.tolerance, view.autoscaler.spec.behavior
+    rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
+    up, down = (usual if rule is None or rule.tolerance is None else rule.tolerance.nano / 10**9 for rule in rules)
+    return Tolerance(up, down)

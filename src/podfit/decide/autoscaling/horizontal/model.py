@@ -91,6 +91,14 @@ class Good(msgspec.Struct, frozen=True):
     reading: Reading
 
 
+class Need(msgspec.Struct, frozen=True):
+    """Thousandths of a resource that all pods ought to have requested together."""
+
+    resource: str
+    time: float
+    milli: int
+
+
 class Memory(msgspec.Struct, frozen=True):
     """What a controller remembers of an autoscaler: it is lost with the process, but for what an annotation keeps."""
 
@@ -100,12 +108,15 @@ class Memory(msgspec.Struct, frozen=True):
     good: tuple[Good, ...] = ()
     told: frozenset[Event] = frozenset()
     """Warnings of the last pass."""
+    needs: tuple[Need, ...] = ()
+    """Of an autoscaler that sizes pods first."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """`replicas` and `reported` are those of the scale's spec and status; `pods` what its selector selects. `rivals`
     are the autoscalers that select one of these pods, where there are several. `selector_error`: why there is none.
-    `vpas` may be of other targets as well."""
+    `vpas` may be of other targets as well. `room` is by how much pods could grow where they are: thousandths, by pod
+    and resource; pods without a node are not in it."""
 
     autoscaler: HorizontalPodAutoscaler
     replicas: int
@@ -115,6 +126,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     pods: Sequence[Pod] = ()
     rivals: Sequence[str] = ()
     vpas: Sequence[VerticalPodAutoscaler] = ()
+    room: Mapping[str, Mapping[str, int]] = {}
     memory: Memory = Memory()
     settings: Settings = Settings()
 

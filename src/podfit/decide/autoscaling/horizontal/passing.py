@@ -15,6 +15,7 @@ from podfit.api.autoscaling.v2.types import (
     MetricSpec,
     MetricStatus,
 )
+from podfit.decide.autoscaling.horizontal.asked_size import ASKED, CONDITION, is_vertical_first
 from podfit.decide.autoscaling.horizontal.conditions import (
     ABLE,
     ACTIVE,
@@ -30,7 +31,7 @@ from podfit.decide.autoscaling.horizontal.conditions import (
 )
 from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, keeps_point, within_the_request
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
-from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change
+from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change, tolerance_of
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
 from podfit.decide.autoscaling.horizontal.model import (
     Event,
@@ -40,11 +41,11 @@ from podfit.decide.autoscaling.horizontal.model import (
     Reading,
     Recommendation,
     Settings,
-    Tolerance,
     View,
 )
 from podfit.decide.autoscaling.horizontal.replicas import Target
 from podfit.decide.autoscaling.horizontal.vertical import SHARED, sized_too
+from podfit.decide.autoscaling.horizontal.vertical_first import Grown, grown
 
 UPSTREAM = Settings()
 NORMAL, WARNING = "Normal", "Warning"
@@ -74,6 +75,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     effective: tuple[MetricSpec, ...] = ()
     """The metrics with the targets that counted."""
     anchor: str = ""
+    asked: str = ""
+    """The sizes that are asked for of a VPA."""
 
 
 def reference(autoscaler: HorizontalPodAutoscaler) -> str:
@@ -140,12 +143,15 @@ def propose(view: View, readings: Sequence[Reading], now: float) -> Plan:
     if not view.settings.scale_to_zero:
         status = without_condition(status, ZERO)
     if not view.settings.upstream_compatible:
-        shared = "" if keeps_point(autoscaler) else sized_too(autoscaler, view.vpas)
+        apart = keeps_point(autoscaler) or is_vertical_first(autoscaler)
+        shared = "" if apart else sized_too(autoscaler, view.vpas)
         status = (
             with_condition(status, SHARED, TRUE, "SameResource", shared, now)
             if shared
             else without_condition(status, SHARED)
         )
+        if not is_vertical_first(autoscaler):
+            status = without_condition(status, CONDITION)
     plan = Plan(
         view=view,
         status=status,
@@ -178,6 +184,7 @@ def finish(plan: Plan, now: float, failure: str = "") -> Outcome:
         MEMORY: remembered(autoscaler, plan.view.settings, memory, outcome.status.desired_replicas, now),
         PROPOSALS: plan.proposals,
         ANCHOR: plan.anchor,
+        ASKED: plan.asked,
     }
     return replace(
         outcome,
@@ -275,7 +282,9 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
             for metric, result in zip(spec.metrics, found, strict=True)
         ),
     )
-    best = _best(found)
+    sized = grown(view, metrics, readings, found, memory=plan.memory, least=_least(view), now=now)
+    plan = _with_growth(plan, sized, now)
+    best = _best(sized.found)
     error = ""
     if failures:
         error = f"invalid metrics ({len(failures)} invalid out of {len(found)}), first error is: {failures[0].error}"
@@ -287,6 +296,14 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
     message = f"the HPA was able to successfully calculate a replica count from {best.name}{notes(found)}"
     status = with_condition(plan.status, ACTIVE, TRUE, "ValidMetricFound", message, now)
     return _limited(replace(plan, status=status, error=error), best, now)
+
+
+def _with_growth(plan: Plan, sized: Grown, now: float) -> Plan:
+    status = without_condition(plan.status, CONDITION)
+    if sized.text:
+        reason = "ReplicasWait" if sized.held else "PodsSized"
+        status = with_condition(plan.status, CONDITION, TRUE if sized.held else FALSE, reason, sized.text, now)
+    return replace(plan, memory=sized.memory, asked=sized.annotation, status=status)
 
 
 def _at_metric(view: View, target: Target, metric: MetricSpec) -> Target:
@@ -378,10 +395,3 @@ def _wakes(view: View) -> bool:
 
 def _has_metric_of_all(view: View) -> bool:
     return any(metric.type in _OF_ALL for metric in view.autoscaler.spec.metrics)
-
-
-def tolerance_of(view: View) -> Tolerance:
-    usual, behavior = view.settings.tolerance, view.autoscaler.spec.behavior
-    rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
-    up, down = (usual if rule is None or rule.tolerance is None else rule.tolerance.nano / 10**9 for rule in rules)
-    return Tolerance(up, down)
