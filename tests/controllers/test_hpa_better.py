@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.meta.codec import convert
@@ -15,7 +14,6 @@ from podfit.client.vpa_kinds import VPAS
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, MOST_BYTES, PROPOSALS, remembered, restored
 from podfit.decide.autoscaling.horizontal.model import Change, Memory, Recommendation, Settings
 from support.hpa_world import HpaWorld, autoscaling
-from support.vpa_world import DEFINITIONS
 
 OURS = Settings(sync_period=1, downscale_stabilization=5, upstream_compatible=False)
 LETTER = replace(OURS, upstream_compatible=True)
@@ -64,14 +62,6 @@ async def annotations(world: HpaWorld) -> dict[str, str]:
     return dict(found.metadata.annotations)
 
 
-async def define_vpas(world: HpaWorld) -> None:
-    import yaml
-
-    for document in yaml.safe_load_all(DEFINITIONS):
-        await world.client.create(convert(document, CustomResourceDefinition))
-    await world.clock.settle()
-
-
 @pytest.mark.parametrize(
     ("mode", "controlled", "says"),
     [("InPlaceOrRecreate", None, True), ("Off", None, False), ("Recreate", ["memory"], False)],
@@ -80,7 +70,7 @@ async def test_hpa_names_the_vpa_that_sizes_what_it_scales_on(
     tmp_path: Path, mode: str, controlled: list[str] | None, says: bool
 ) -> None:
     async with autoscaling(tmp_path) as world:
-        await define_vpas(world)
+        await world.define_vpas()
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         vpa: dict[str, Any] = {"targetRef": target, "updatePolicy": {"updateMode": mode}}
         if controlled:

@@ -9,17 +9,22 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
 from podfit.client.informers import Informers
 from podfit.client.pod_usage import PodUsages
 from podfit.client.resource import Resource, dynamic
 from podfit.client.rest import MERGE_PATCH
+from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
@@ -29,6 +34,7 @@ from podfit.net.wire import Handler, Request, Response
 from podfit.process.control.controllers import horizontal_autoscaling
 from support.clock import FakeClock
 from support.server import Server, running_server
+from support.vpa_world import DEFINITIONS
 
 Document = dict[str, Any]
 VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
@@ -215,6 +221,30 @@ class HpaWorld:
         await self.client.patch(Pod, given["name"], self.namespace, {"status": status}, subresource="status")
         if given["deleted"]:
             await self.client.delete(Pod, given["name"], self.namespace)
+
+    async def define_vpas(self) -> None:
+        for document in yaml.safe_load_all(DEFINITIONS):
+            await self.client.create(convert(document, CustomResourceDefinition))
+        await self.clock.settle()
+
+    async def vpa(self, mode: str, policies: list[Document]) -> None:
+        """Of the Deployment `web`."""
+        spec = {
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "updatePolicy": {"updateMode": mode},
+            "resourcePolicy": {"containerPolicies": policies},
+        }
+        document = {"metadata": {"name": "web", "namespace": self.namespace}, "spec": spec}
+        await self.client.create_in(VPAS, convert(document, VerticalPodAutoscaler))
+
+    async def node(self, name: str, cpu: str) -> None:
+        """All pods that are there run on it."""
+        await self.client.create(convert({"metadata": {"name": name}}, Node))
+        has = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+        status = {"capacity": has, "allocatable": has}
+        await self.client.patch(Node, name, "", {"status": status}, subresource="status")
+        for pod in (await self.client.list(Pod, self.namespace)).items:
+            await self.client.bind(self.namespace, pod.metadata.name, name)
 
     async def autoscaler(self, name: str, spec: Document, **metadata: Any) -> None:
         document = {"metadata": {"name": name, "namespace": self.namespace, **metadata}, "spec": spec}

@@ -79,8 +79,9 @@ class MetricWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
 
 
 class HpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`replicas` there are, `next` there will be after the controller's next pass, `wanted` is the most that a metric
-    asks for before any bound. `held` and `limited` say what stands between the two, `changes` what would move it.
+    """`replicas` there are, `next` there will be after the controller's next pass, or `then` where that pass comes when
+    what was wished before counts no longer; `wanted` is the most that a metric asks for before any bound. `held` and
+    `limited` say what stands between the two, `changes` what would move it.
     """
 
     hpa: str
@@ -91,6 +92,7 @@ class HpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     replicas: int | None = None
     wanted: int | None = None
     next: int | None = None
+    then: int | None = None
     metrics: tuple[MetricWhy, ...] = ()
     active: str = ""
     held: str = ""
@@ -236,18 +238,27 @@ def why_hpa(facts: HpaFacts) -> HpaWhy:
     wanted = max((result.replicas for result in plan.found if isinstance(result, Computed)), default=None)
     limited = said.get(LIMITED)
     next_ = None if plan.failure else plan.desired
+    then = _then(plan, facts)
     return replace(
         answer,
         replicas=plan.view.replicas,
         wanted=wanted,
         next=next_,
+        then=then,
         metrics=tuple(map(_metric, plan.effective, plan.found)) if plan.found else (),
         active=_said(outcome, "ScalingActive"),
         held=_held(plan),
         limited=limited.message if plan.found and not plan.failure and limited and limited.status == TRUE else "",
         changes=tuple(_changes(plan)),
-        acts=tuple(_acts(plan, facts, answer.target)),
+        acts=tuple(_acts(plan, facts, answer.target, then)),
     )
+
+
+def _then(plan: Plan, facts: HpaFacts) -> int | None:
+    """What the pass makes of it at the latest that it comes, if that is something else."""
+    assert facts.view is not None, "there is no plan without a view"
+    later = propose(facts.view, facts.readings, facts.now + facts.settings.sync_period)
+    return None if plan.failure or later.failure or later.desired == plan.desired else later.desired
 
 
 def _said(outcome: Outcome, type_: str) -> str:
@@ -358,7 +369,7 @@ def _changes(plan: Plan) -> Iterator[str]:
         yield f"a scale of 1 or more: an HPA leaves a target alone that has none ({plan.view.autoscaler.metadata.name})"
 
 
-def _acts(plan: Plan, facts: HpaFacts, target: str) -> Iterator[str]:
+def _acts(plan: Plan, facts: HpaFacts, target: str, then: int | None) -> Iterator[str]:
     who = "upstream's controller" if facts.settings.upstream_compatible else "podfit's controller"
     period = facts.settings.sync_period
     current, desired = plan.view.replicas, plan.desired
@@ -369,7 +380,8 @@ def _acts(plan: Plan, facts: HpaFacts, target: str) -> Iterator[str]:
         yield f"nobody: no count comes of its metrics ({plan.failure.rpartition(': ')[2]})"
     elif desired == current:
         nobody = "nobody" if sized is None else "no replicas"
-        yield f"{nobody}: {who} looks again within {period:g} s, and would leave {current}"
+        ends = "" if then is None else f"; {then} as soon as what was wished before counts no longer"
+        yield f"{nobody}: {who} looks again within {period:g} s, and would leave {current}{ends}"
     else:
         within = period + (REFRESH if _window(plan, up=desired > current) else 0)
         yield f"{who}, within {within:g} s: scales {target} from {current} to {desired}"

@@ -19,7 +19,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
-from podfit.decide.autoscaling.conditions import CAPPED
+from podfit.decide.autoscaling.conditions import ASKED_FOR, CAPPED
 from podfit.decide.autoscaling.policies import EVERY_CONTAINER, policy_of, recommended
 
 INTEGER_CPU = "vpa-post-processor.kubernetes.io/{}_integerCPU"
@@ -106,7 +106,10 @@ def capped_by(vpa: VerticalPodAutoscaler, container: str, resource: str) -> str:
     whose = f'containerPolicies "{name}"' if name == EVERY_CONTAINER else "containerPolicies"
     if decided.rule and decided.amount == target:
         return f"{decided.rule} {target} of {whose}"
-    if target < seen and any(said.type == CAPPED and said.status == "True" for said in vpa.status.conditions):
+    true = {said.type: said.message or "" for said in vpa.status.conditions if said.status == "True"}
+    if f"{resource} of a pod is" in true.get(ASKED_FOR, ""):
+        return "what its HorizontalPodAutoscaler asks for"
+    if target < seen and CAPPED in true:
         return "what the largest node has"
     way = "lowered" if target < seen else "raised"
     return f"{way} by something that this object does not name, such as a flag of the recommender"

@@ -25,6 +25,8 @@ def with_condition(
 
 CAPPED = "podfit.dev/CappedToNode"
 """The recommender's: no node is as large as what would be recommended."""
+ASKED_FOR = "podfit.dev/VerticalFirst"
+"""The recommender's: an HPA asks for the size, which it lets grow before it adds replicas."""
 IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
 """Its mode says Recreate and its pods are resized in place; once said it stays."""
 TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"

@@ -24,8 +24,8 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.conditions import CAPPED, with_condition
-from podfit.decide.autoscaling.horizontal.asked_size import CONDITION, asked, split
+from podfit.decide.autoscaling.conditions import ASKED_FOR, CAPPED, with_condition
+from podfit.decide.autoscaling.horizontal.asked_size import asked, split
 from podfit.decide.autoscaling.horizontal.keep_point import request_bounds
 from podfit.decide.autoscaling.horizontal.vertical import shares
 from podfit.decide.autoscaling.status import PROVIDED
@@ -266,7 +266,7 @@ def with_asked(
             )
     if texts:
         status = replace(status, recommendation=RecommendedPodResources(container_recommendations=every))
-    return with_condition(status, CONDITION, "Follows", "; ".join(texts), now)
+    return with_condition(status, ASKED_FOR, "Follows", "; ".join(texts), now)
 
 
 def _sized(one: RecommendedContainerResources, resource: str, milli: int | None) -> RecommendedContainerResources:

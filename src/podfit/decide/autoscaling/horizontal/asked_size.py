@@ -20,7 +20,7 @@ VERTICAL_FIRST = "vertical-first"
 ASKED = "podfit.dev/scale-size"
 """The annotation with the sizes that are asked for."""
 CONDITION = "podfit.dev/VerticalFirst"
-"""Of the HPA: whether replicas wait; of the VPA: that it follows."""
+"""Of the HPA: whether replicas wait. The VPA's is `conditions.ASKED_FOR`."""
 _MOST_BYTES = 4096
 _MILLI = 10**6  # nano units
 

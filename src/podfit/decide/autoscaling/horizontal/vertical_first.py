@@ -222,7 +222,7 @@ class _Growing:
             why = "since their nodes have no room for more" if _beyond(ought, size) else allowed
             text = f"pods stay at {self._amount(sizes.sized)}, {why}, so replicas are added"
             return Step(self._settled(before, sizes), text=text)
-        ask = self._outstanding(before, size, sizes)
+        ask = self._outstanding(before, min(size, reach), sizes)
         way = f"from {self._amount(sizes.sized)} to {self._amount(reach)}"
         name, until = vpa.metadata.name, ask.since + PATIENCE
         if self.now < until:
