@@ -5,6 +5,7 @@
 Beyond these bounds the request stays: `request_bounds` is what a VPA keeps to. The HPA's spec is never written.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -126,10 +127,17 @@ def request_bounds(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, 
                 free.add(resource)
                 continue
             point = anchor.target * anchor.request
-            least, most = -(-point // MOST), point // LEAST
+            least, most = max(-(-point // MOST), math.ceil(point / 100 * _rests_at(autoscaler))), point // LEAST
             before = bounds.get(resource, (least, most))
             bounds[resource] = max(before[0], least), min(before[1], most)
     return {resource: bound for resource, bound in bounds.items() if resource not in free and bound[0] <= bound[1]}
+
+
+def _rests_at(autoscaler: HorizontalPodAutoscaler) -> float:
+    """How many times its target pods may use while no replica is added; they are not to request less than that."""
+    rules = autoscaler.spec.behavior.scale_up if autoscaler.spec.behavior is not None else None
+    own = rules.tolerance if rules is not None else None
+    return 1 + (Tolerance().up if own is None else own.nano / 10**9)
 
 
 def is_kept(autoscaler: HorizontalPodAutoscaler) -> bool:
