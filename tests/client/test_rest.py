@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
-from podfit.client.rest import MERGE_PATCH, Client, Unreadable, WatchEvent
+from podfit.client.rest import EVENTS, MERGE_PATCH, Client, Unreadable, WatchEvent, event_of
 from podfit.client.transport import Https, Local, Transport
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
@@ -200,3 +201,24 @@ async def test_hanging_up_closes_the_servers_stream(client: Client, server: Scri
     await anext(watch)
     await watch.aclose()
     await asyncio.wait_for(closed.wait(), 2)
+
+
+def test_all_who_watch_the_same_are_told_one_event() -> None:
+    line = codec.encode({"type": "MODIFIED", "object": ConfigMap(data={"a": "b"})})
+    event = event_of(line, ConfigMap)
+    assert event_of(bytes(bytearray(line)), ConfigMap) is event
+    assert (event.type, event.object.data) == ("MODIFIED", {"a": "b"})
+    refused = codec.encode({"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "old"}})
+    for _ in range(2):
+        with pytest.raises(ApiError, match="old"):
+            event_of(refused, ConfigMap)
+    with pytest.raises(Unreadable):
+        event_of(b"{", ConfigMap)
+
+
+def test_no_more_than_so_many_bytes_of_events_are_kept() -> None:
+    objects = [ConfigMap(data={"n": f"{number:08}" * 1000}) for number in range(2 * EVENTS // 8000)]
+    lines = [codec.encode({"type": "ADDED", "object": obj}) for obj in objects]
+    events = [event_of(line, ConfigMap) for line in lines]
+    assert event_of(lines[-1], ConfigMap) is events[-1]
+    assert event_of(lines[0], ConfigMap) is not events[0]

@@ -311,7 +311,10 @@ def _kept(obj: T, old: T | None) -> T:
     if not isinstance(old, Pod):
         return replace(obj, metadata=replace(obj.metadata, **changes))
     for name in _LASTING:
-        if (value := getattr(old.metadata, name)) == getattr(obj.metadata, name):
-            changes[name] = value
-    spec = old.spec if old.spec == obj.spec else obj.spec
-    return replace(obj, metadata=replace(obj.metadata, **changes), spec=spec)
+        was, value = getattr(old.metadata, name), getattr(obj.metadata, name)
+        if was is not value and was == value:
+            changes[name] = was
+    metadata = replace(obj.metadata, **changes)
+    if old.spec is not obj.spec and old.spec == obj.spec:
+        return replace(obj, metadata=metadata, spec=old.spec)
+    return replace(obj, metadata=metadata)

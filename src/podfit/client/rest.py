@@ -11,10 +11,10 @@ what can go wrong
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from contextlib import aclosing
 from copy import copy
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,7 @@ from podfit.api.policy.v1.types import Eviction
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
+from podfit.core.bounded_cache import cached_within
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
@@ -35,6 +36,8 @@ from podfit.net.system import SystemRandom
 from podfit.net.wire import Request, Response
 
 T = TypeVar("T")
+EVENTS = 2**20
+"""Bytes of lines of watches whose events are kept for others who watch the same."""
 
 
 class Unreadable(ConnectionError):
@@ -61,6 +64,23 @@ def decoded(data: bytes | msgspec.Raw, kind: type[T], decode: Callable[[bytes, t
         return decode(bytes(data), kind)
     except (msgspec.DecodeError, ValueError) as error:
         raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+def event_of(line: bytes, kind: type[T]) -> "WatchEvent[T]":
+    """All who watch the same in this process are told one event. Raises ApiError for an event ERROR."""
+    read = _events if len(line) <= codec.LARGE else _event
+    event: WatchEvent[T] = read(line, cast(Hashable, kind))
+    return event
+
+
+def _event(line: bytes, kind: Any) -> Any:
+    event = decoded(line, Event)
+    if event.type == "ERROR":
+        raise ApiError.from_status(decoded(event.object, dict))
+    return WatchEvent(event.type, object_of(bytes(event.object), kind))
+
+
+_events = cached_within(EVENTS)(_event)
 
 
 def refusal(code: int, body: bytes) -> ApiError:
@@ -295,10 +315,7 @@ class Client:
         response = await self.send("GET", resource.info.path(namespace), query=query)
         async with aclosing(lines_of(response)) as lines:
             async for line in lines:
-                event = decoded(line, Event)
-                if event.type == "ERROR":
-                    raise ApiError.from_status(decoded(event.object, dict))
-                yield WatchEvent(event.type, object_of(bytes(event.object), resource.type))
+                yield event_of(line, resource.type)
 
     async def request(
         self,

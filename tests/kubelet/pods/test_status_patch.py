@@ -1,7 +1,9 @@
 """The difference of two statuses, applied, gives the second one; and what others wrote meanwhile survives."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kubelet.node_api import merge
 from podfit.api.core.v1.pods.containers import ResourceRequirements
@@ -55,3 +57,25 @@ def test_a_foreign_condition_that_came_meanwhile_survives() -> None:
 def test_what_the_server_owns_is_never_sent() -> None:
     old, new = PodStatus(qos_class="Burstable"), PodStatus(phase="Running")
     assert status_patch(old, new) == {"phase": "Running"}
+
+
+def test_what_the_statuses_share_is_not_coded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a running pod's status nearly everything stays in a resize."""
+    coded: list[PodStatus] = []
+
+    def plain(status: PodStatus) -> object:
+        coded.append(status)
+        return codec.document_of(status)
+
+    monkeypatch.setattr(codec, "plain", plain)
+    shared = PodStatus(phase="Running", pod_ip="a", conditions=(PodCondition(type="A"),), qos_class="Burstable")
+    new = replace(shared, observed_generation=2, qos_class="Guaranteed")
+    assert status_patch(shared, new) == {"observedGeneration": 2}
+    assert coded == [PodStatus(), PodStatus(observed_generation=2)]
+
+
+def test_an_amount_that_is_written_otherwise_is_told_with_what_else_changed() -> None:
+    old, new = (PodStatus(allocated_resources={"memory": Quantity.parse(text)}) for text in ("1Gi", "1073741824"))
+    assert status_patch(old, new) == {}
+    patch = status_patch(old, replace(new, observed_generation=2))
+    assert patch == {"observedGeneration": 2, "allocatedResources": {"memory": "1073741824"}}

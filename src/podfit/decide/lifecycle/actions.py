@@ -18,6 +18,7 @@ from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import Pod
+from podfit.core.bounded_cache import cached_where_short
 from podfit.decide.lifecycle.facts import KILLED, ContainerState, ContainerStatus, PodFacts
 from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.probing import ProbeKind
@@ -72,7 +73,12 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
 
 def definition_hash(container: Container) -> str:
     """Changes when the container has to be replaced: only its name and image count (R-178)."""
-    return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
+    return _hash(container.image, container.name)
+
+
+@cached_where_short(1024, longest=512)
+def _hash(image: str, name: str) -> str:
+    return hashlib.sha256(json.dumps([name, image]).encode()).hexdigest()[:16]
 
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> PodActions:

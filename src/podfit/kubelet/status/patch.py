@@ -4,33 +4,46 @@ Only what differs is sent, and conditions are told apart by type, so that a cond
 in the meantime survives.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.api.meta import codec
+from podfit.api.meta.alike import written_otherwise
 
 Document = dict[str, Any]
 
 _KEYED = ("hostIPs", "podIPs", "resourceClaimStatuses")  # lists that a strategic patch would merge: replaced as a whole
-_SERVER_OWNED = ("qosClass", "resize", "nominatedNodeName")
+_AMOUNTS = frozenset(("allocated_resources", "container_statuses", "init_container_statuses", "resources"))
+_SERVER_OWNED = frozenset(("qos_class", "resize", "nominated_node_name"))
 
 
 def status_patch(old: PodStatus, new: PodStatus) -> Document:
     """Empty when there is nothing to write."""
     if old == new:
         return {}
-    before, after = codec.to_dict(old), codec.to_dict(new)
-    for name in _SERVER_OWNED:
-        after.pop(name, None)
-        before.pop(name, None)
+    before, after = (_part(status, other) for status, other in ((old, new), (new, old)))
     patch = _difference(before, after, skip=("conditions", *_KEYED))
     for name in _KEYED:
         if before.get(name) != after.get(name):
             patch[name] = [{"$patch": "replace"}, *after.get(name, [])]
-    return patch | _conditions(before.get("conditions", []), after.get("conditions", []))
+    return patch | _conditions(before.get("conditions", ()), after.get("conditions", ()))
 
 
-def _conditions(before: list[Document], after: list[Document]) -> Document:
+def _part(status: PodStatus, other: PodStatus) -> Document:
+    """What the two do not share and is the kubelet's to say."""
+    fields: dict[str, Any] = {}
+    for name in status.__struct_fields__:
+        value, against = getattr(status, name), getattr(other, name)
+        if value is against or name in _SERVER_OWNED:
+            continue
+        if value != against or (name in _AMOUNTS and written_otherwise(value, against)):
+            fields[name] = value
+    part: Document = codec.plain(PodStatus(**fields))
+    return part
+
+
+def _conditions(before: Sequence[Document], after: Sequence[Document]) -> Document:
     known = {item["type"]: item for item in before}
     wanted = {item["type"] for item in after}
     changed = [item for item in after if known.get(item["type"]) != item]
