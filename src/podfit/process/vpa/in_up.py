@@ -7,9 +7,11 @@ API server told to ask about new pods. VPA objects are checked from the start.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podfit import __version__
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
 from podfit.client.election import Election, LeaseTiming, NewerLease
 from podfit.client.informer import Informer
 from podfit.client.pod_usage import PodUsages
@@ -26,9 +28,13 @@ from podfit.vpa.admission.controller import COMPONENT as ADMISSION
 from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
+from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
 from podfit.vpa.updater.updater import Updater
 from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
+
+if TYPE_CHECKING:
+    from podfit.vpa.recommender.recommender import Recommender  # loads NumPy
 
 log = logging.getLogger(__name__)
 Need = Callable[..., Awaitable[None]]
@@ -49,11 +55,16 @@ class VpaInUp:
         self._handler, self._metrics, self._random = api.handler, api.metrics, api.random
         self._clock, self._need, self._usages = clock, need, usages
         self._admission = AdmissionController(
-            self._client(ADMISSION), clock=clock, settings=AdmissionSettings(gates=GATES), metrics=api.metrics
+            self._client(ADMISSION),
+            clock=clock,
+            settings=AdmissionSettings(gates=GATES, asks=True),
+            metrics=api.metrics,
         )
         self._installed = False
         webhook = Registration()
         services.offer(webhook.service_namespace, webhook.service, self._admission.handle)
+        self._recommender: Recommender | None = None
+        services.offer(webhook.service_namespace, RECOMMENDER, PodRecommendationApi(self._recommend))
 
     async def install(self) -> None:
         """Returns when VPAs are served, and checked. What speaks against it, such as a full disk, keeps no cluster from
@@ -79,12 +90,17 @@ class VpaInUp:
         settings = UpdaterSettings(rules=IN_UP)
         updater = Updater(self._client(UPDATER), clock=self._clock, settings=settings, metrics=self._metrics)
         recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES, self._usages)
+        self._recommender = recommender
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admission.run())
             group.create_task(recommender.run())
             group.create_task(self._after(updater.run()))
             group.create_task(self._publish(settings))
             await self._register(pods=True)
+
+    async def _recommend(self, pod: Pod) -> PodRecommendationStatus | None:
+        """Before there is a VPA there is nothing to recommend, and no recommender."""
+        return await self._recommender.recommend_to(pod) if self._recommender is not None else None
 
     async def _after(self, work: Coroutine[Any, Any, None]) -> None:
         """Passes of the updater follow those of the recommender: else a pod would wait a minute more."""

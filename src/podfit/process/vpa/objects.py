@@ -1,4 +1,4 @@
-"""Objects that a Vertical Pod Autoscaler needs in a cluster: CRDs, and its processes' RBAC.
+"""Objects that a Vertical Pod Autoscaler needs in a cluster: CRDs, its processes' RBAC, and the recommender's own API.
 
 They come with the package. A definition that somebody else has installed stays as it is; one of ours is brought up to
 date, which its annotation says.
@@ -14,20 +14,25 @@ import msgspec
 import yaml
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.client.rest import APPLY_PATCH, Client
 from podfit.core.errors import ApiError
 
-MANIFESTS = ("verticalpodautoscalers.yaml", "vpa-roles.yaml")
+MANIFESTS = ("verticalpodautoscalers.yaml", "vpa-roles.yaml", "podrecommendations.yaml")
 DEFINITION = "verticalpodautoscalers.autoscaling.k8s.io"
 STAMP = "podfit.dev/manifests"
 MANAGER = "podfit-vpa"
 NOT_FOUND = 404
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (CustomResourceDefinition, ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding)
+    for kind in (
+        *(CustomResourceDefinition, ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding),
+        *(Service, APIService),
+    )
 }
 
 

@@ -30,6 +30,7 @@ from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Request, Response
+from podfit.vpa.admission.fresh import FreshRecommendations
 from podfit.vpa.admission.status import StatusLease, keep_renewed
 from podfit.vpa.controlling import Controlling
 from podfit.vpa.step_latency import StepLatency
@@ -69,13 +70,16 @@ BY_NAMESPACE = "namespace"
 
 
 class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`most_boost` bounds the CPU of containers that start."""
+    """`most_boost` bounds the CPU of containers that start. `asks`: the recommender is asked about each new pod, and
+    what the VPA's status says counts where it does not answer at once.
+    """
 
     gates: Gates = NO_GATES
     most_boost: Quantity | None = None
     namespace: str = ""
     ignored: frozenset[str] = frozenset()
     lease: StatusLease = StatusLease()
+    asks: bool = False
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -99,6 +103,7 @@ class AdmissionController:
         self._targets = Targets(client, clock, namespace)
         self.metrics = metrics or Metrics()
         self._measured = AdmissionMetrics(self.metrics, clock)
+        self._fresh = FreshRecommendations(client, clock) if settings.asks else None
 
     async def run(self) -> None:
         informers: tuple[Informer[Any], ...] = (self._vpas, self._limit_ranges, *self._targets.informers)
@@ -153,6 +158,8 @@ class AdmissionController:
         vpa = await Controlling(self._targets, kept).vpa_of(pod, asked.namespace)
         if vpa is None:
             return _Answer()
+        if self._fresh is not None and update_mode(vpa) != OFF:
+            vpa = await self._fresh.of(pod, vpa, asked.namespace)
         found = self._limit_ranges.by_index(BY_NAMESPACE, asked.namespace)
         limit_ranges = sorted(found, key=lambda limit_range: limit_range.metadata.name)
         try:

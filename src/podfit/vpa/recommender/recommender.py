@@ -23,6 +23,8 @@ from podfit.api.autoscaling_k8s.v1 import (
     VerticalPodAutoscalerStatus,
 )
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
 from podfit.client.informer import Informer
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
@@ -39,11 +41,13 @@ from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
+from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.loop_turns import in_turns
 from podfit.net.metrics import Metrics
+from podfit.vpa.controlling import Controlling
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import steps
 from podfit.vpa.progress import repeat
@@ -139,6 +143,7 @@ class Recommender:
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}
         self._ended_at = self._collected_at = clock.monotonic()
+        self._ready = False
         self.metrics = metrics or Metrics()
         self._measured = RecommenderMetrics(self.metrics, clock, self._own, self._aggregates)
         expose(self.metrics, self._quality)
@@ -155,6 +160,7 @@ class Recommender:
                 await self._checkpoints.load()
             else:
                 await self._load_history(self._history)
+            self._ready = True
             await repeat(self._measured_pass, every=self._settings.interval, clock=self._clock, passed=self._passed)
 
     async def _measured_pass(self) -> None:
@@ -262,6 +268,20 @@ class Recommender:
 
     async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, beside: Around) -> None:
         """Write the status, if it is another one than before (V-050)."""
+        now = self._clock.now()
+        try:
+            new = await write_status(self._client, vpa, self._maker(key, vpa, estimated, beside))
+        except (ApiError, ConnectionError) as error:
+            log.warning("status not written vpa=%s/%s error=%s", *key, error)
+            return
+        created = vpa.metadata.creation_timestamp
+        if created and new and new.recommendation and not provided(vpa).container_recommendations:
+            self._measured.recommended_first((now - parse_time(created)).total_seconds())
+
+    def _maker(
+        self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, beside: Around
+    ) -> Callable[[VerticalPodAutoscaler], VerticalPodAutoscalerStatus]:
+        """What makes the status that a VPA is to have now."""
         seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
@@ -272,14 +292,23 @@ class Recommender:
             bounded = capped_to_nodes(status(newest, seen, text, bounds), beside.most, text)
             return beside_autoscalers(bounded, newest, beside, bounds, text)
 
-        try:
-            new = await write_status(self._client, vpa, made)
-        except (ApiError, ConnectionError) as error:
-            log.warning("status not written vpa=%s/%s error=%s", *key, error)
-            return
-        created = vpa.metadata.creation_timestamp
-        if created and new and new.recommendation and not provided(vpa).container_recommendations:
-            self._measured.recommended_first((now - parse_time(created)).total_seconds())
+        return made
+
+    async def recommend_to(self, pod: Pod) -> PodRecommendationStatus | None:
+        """What the pod, of a namespace, would be given now, from what is known at this moment; None before the first
+        VPAs and what was remembered of them are read.
+        """
+        if not self._ready:
+            return None
+        own = [vpa for vpa in self._own() if vpa.metadata.namespace == pod.metadata.namespace]
+        vpa = await Controlling(self._targets, own).vpa_of(pod)
+        if vpa is None or not self._state.has_vpa(_key(vpa)):
+            return PodRecommendationStatus(message=NO_VPA)
+        key = _key(vpa)
+        estimated = self._state.found({key: vpa.metadata.annotations})[key]
+        beside = self._around.now() if self._around else Around()
+        made = self._maker(key, vpa, estimated, beside)(vpa)
+        return answered(pod, vpa, made, estimated, self._state.confidence(key))
 
     async def _maintain_checkpoints(self) -> None:
         settings = self._settings

@@ -1,0 +1,48 @@
+"""PodRecommendation: a pod in, sizes of its containers out. It is created, answered, and stored nowhere."""
+
+from msgspec import field
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object, ResourceList, Struct, always
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.core.quantity import Quantity
+
+GROUP, VERSION = "recommender.podfit.dev", "v1alpha1"
+GROUP_VERSION = f"{GROUP}/{VERSION}"
+RESOURCE, KIND = "podrecommendations", "PodRecommendation"
+
+
+class PodRecommendationSpec(Struct):
+    """`pod` need not exist: its labels and its controller say which VPA it would have."""
+
+    pod: Pod = always(default=Pod())
+
+
+class ContainerRecommendation(Struct):
+    """`confidence` is 1 after a day of samples each minute. `source` is `usage`, or `status` where a resource has no
+    samples and keeps what the VPA's status said before. `reasons` say what was done to the estimate.
+    """
+
+    name: str = always(default="")
+    target: ResourceList = field(default_factory=dict)
+    lower_bound: ResourceList = field(default_factory=dict)
+    upper_bound: ResourceList = field(default_factory=dict)
+    source: str = always(default="")
+    confidence: Quantity | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class PodRecommendationStatus(Struct):
+    """`vpa` is the one that controls the pod; empty, with `message`, when none does."""
+
+    vpa: str = always(default="")
+    message: str = ""
+    containers: tuple[ContainerRecommendation, ...] = always(default=())
+
+
+class PodRecommendation(Object):
+    kind: str = always(default=KIND)
+    api_version: str = always(default=GROUP_VERSION)
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: PodRecommendationSpec = always(default=PodRecommendationSpec())
+    status: PodRecommendationStatus = always(default=PodRecommendationStatus())
