@@ -15,6 +15,7 @@ import pytest
 
 from answers.conversation import METRICS, PODS, Conversation
 from answers.conversation import pod as told_pod
+from answers.test_allocation import ALL_METRICS
 from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
 from answers.test_why_vpa import cluster, recommended, vpa
 from answers.workshop import OWNER
@@ -29,6 +30,7 @@ AGE = re.compile(
 )
 """What differs from run to run."""
 PLAN = "podfit plan pod/web --cpu 700m --memory 128Mi"
+FIT, ALLOCATION = "podfit plan pod/web --fit", "podfit allocation"
 WHY, WHY_ALL = "podfit why pod/web", "podfit why -A"
 WHY_VPA, TOP = "podfit why vpa/web", "podfit top --sort memory%"
 RESIZE = "podfit resize deployment/web --cpu 700m --wait --timeout 2"
@@ -50,7 +52,23 @@ def example(command: str) -> Command:
 
 
 def test_every_example_is_typed() -> None:
-    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT, REMOVABLE, WHY_HPA, AVERAGES}
+    typed = {
+        PLAN,
+        FIT,
+        ALLOCATION,
+        WHY,
+        WHY_ALL,
+        WHY_VPA,
+        TOP,
+        RESIZE,
+        TEMPLATE,
+        EXPORT,
+        EXPORTED,
+        DRIFT,
+        REMOVABLE,
+        WHY_HPA,
+        AVERAGES,
+    }
     assert set(re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)) == typed
 
 
@@ -158,6 +176,12 @@ def test_plan(node: Node, shell: Shell) -> None:
 
 
 @pytest.mark.kubectl
+def test_the_largest_size_that_fits(node: Node, shell: Shell) -> None:
+    node.has(pod("web", "500m", limited=True), pod("other", "700m", limited=True))
+    shows(shell, FIT)
+
+
+@pytest.mark.kubectl
 def test_why_a_node_could_not_go(node: Node, shell: Shell) -> None:
     node.has(pod("web", "500m", limited=True))
     shows(shell, REMOVABLE, code=1)
@@ -228,9 +252,11 @@ def shop() -> Conversation:
     web["metadata"]["ownerReferences"] = [OWNER]
     conversation = Conversation(36, web, api)
     throttled = [quota(200, 50), quota(200, 0)]
+    used = [metrics(memory="192Mi", name="web-1"), metrics("10m", name="api-1")]
     conversation.documents |= {
         PODS: {"items": [web, api]},
-        METRICS: {"items": [metrics(memory="192Mi", name="web-1"), metrics("10m", name="api-1")]},
+        METRICS: {"items": used},
+        ALL_METRICS: {"items": used},
         f"{PROXY}/metrics/cadvisor": "".join(
             text.replace('pod="web"', f'pod="{name}"') for text, name in zip(throttled, ("web-1", "api-1"), strict=True)
         ),
@@ -263,7 +289,9 @@ def advised() -> Conversation:
 
 
 @pytest.mark.parametrize(
-    ("command", "conversation", "code"), [(TOP, shop(), 0), (WHY_VPA, advised(), 1)], ids=("top", "why vpa")
+    ("command", "conversation", "code"),
+    [(TOP, shop(), 0), (ALLOCATION, shop(), 0), (WHY_VPA, advised(), 1)],
+    ids=("top", "allocation", "why vpa"),
 )
 async def test_figures(command: str, conversation: Conversation, code: int, tmp_path: Path) -> None:
     async with kubeconfig(tmp_path, conversation) as path:
