@@ -232,15 +232,17 @@ async def test_anything_in_any_order(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(1200)
-async def test_anything_in_any_order_many_times(tmp_path: Path, figure: Figure) -> None:
-    """100 nodes on a simulated runtime: 60 steps each at random of resizes, crashes, OOM kills, calls refused, lost,
-    hung or late, clock jumps, deaths of the kubelet, an API that is away, pods deleted and made. At the end each pod is
-    at its desired size in status, runtime and cgroups, or Deferred with a true reason; nothing restarted that need not,
-    nothing is left over.
+@pytest.mark.parametrize("kernel_first", [False, True], ids=["runtime", "kernel-first"])
+async def test_anything_in_any_order_many_times(tmp_path: Path, figure: Figure, *, kernel_first: bool) -> None:
+    """100 nodes on a simulated runtime for each --actuation: 60 steps each at random of resizes, crashes, OOM kills,
+    calls refused, lost, hung or late, clock jumps, deaths of the kubelet, an API that is away, pods deleted and made.
+    At the end each pod is at its desired size in status, runtime and cgroups, or Deferred with a true reason; nothing
+    restarted that need not, nothing is left over.
     """
     steps = 0
     for seed in range(1000, 1100):
-        steps += await Chaos(FaultyNode(tmp_path / f"node{seed}"), seed).run(60)
+        machine = replace(MACHINE, kernel_first=kernel_first)
+        steps += await Chaos(FaultyNode(tmp_path / f"node{seed}", machine=machine), seed).run(60)
     figure("nodes", 100)
     figure("steps", steps)
 

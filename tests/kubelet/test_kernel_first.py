@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubelet.faulty import KINDS, FaultyNode, Kind
 from kubelet.harness import MACHINE, container
 from kubelet.node_api import Document
+from podfit.decide.lifecycle.effects import Passing
 from podfit.kubelet.cgroup.protocol import CgroupError
 
 MI = 1 << 20
@@ -93,6 +94,29 @@ async def test_a_runtime_that_hears_of_pods_is_asked_before_they_grow(tmp_path: 
     await node.rest()
     assert asked[0] == SMALL
     assert kernel(node) == told(node) == LARGE
+    await node.kubelet.stop(stop_pods=False)
+
+
+@pytest.mark.parametrize("answer", ["prompt", "late"])
+async def test_a_resize_costs_one_write_of_the_status_unless_it_lasts(tmp_path: Path, answer: str) -> None:
+    """What is in progress is told when it lasts."""
+    node = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=True))
+    node.config = replace(node.config, passing_seconds={Passing.RESIZE: 0.5})
+    node.restarted()
+    await node.start()
+    node.give("web", "1")
+    await node.runs("web")
+    if answer == "late":
+        node.runtime.kinds["update_container_resources"] = "late"
+    before = len(node.api.patches)
+    node.give("web", "2")
+    await node.rest()
+    assert len(node.api.patches) - before == (answer == "prompt")
+    await node.advance(1)
+    assert len(node.api.patches) - before == 1
+    assert bool(_progress(node)) == (answer == "late")
+    await node.advance(5)
+    assert not node.problems()
     await node.kubelet.stop(stop_pods=False)
 
 

@@ -222,6 +222,17 @@ def first_letters(change: Change) -> set[str]:
     return {record.value.decode()[0] for record in records}
 
 
+async def test_those_whom_a_change_is_about_are_told_first(logged: LoggedStore) -> None:
+    """As the kubelet of a pod, before all who follow pods."""
+    told: list[str] = []
+    everybody = logged.watch("/w/", after=logged.revision)
+    everybody.on_news(partial(told.append, "everybody"))
+    concerned = logged.watch("/w/", after=logged.revision, about=About(first_letters, "a"))
+    concerned.on_news(partial(told.append, "concerned"))
+    await logged.create("/w/1", b"a")
+    assert told == ["concerned", "everybody"]
+
+
 async def test_watchers_about_a_value_are_told_of_what_is_about_it(store: AnyStore) -> None:
     """Of 1,000 kubelets one is told of a pod's change. Before and after count: what leaves is told of as well."""
     begin = store.revision

@@ -16,7 +16,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.lifecycle.backoff import RETRY_SECONDS
-from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.actuation.actuator import UPDATES, Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
@@ -144,6 +144,7 @@ class AllocationParts:
             metrics=base.metrics,
             managers=self.managers,
             guard=self.guard,
+            updates=max(UPDATES, 2 * config.capacity["cpu"].value()),
         )
 
     def _grow(self, pod: Pod) -> None:

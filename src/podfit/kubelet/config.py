@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.api.meta.base import ResourceList
+from podfit.decide.lifecycle.effects import Passing
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import TRANSITION_SECONDS, Threshold
 from podfit.decide.node.shutdown import Groups
@@ -17,9 +18,9 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     container logs, unless `files` is False: then none of them is, as nothing runs that could read or write it, and what
     the checkpoints would hold is in the status of the pods. `manifests` is the directory of static pods. `port` is
     where the server part listens (0 = nowhere). `simulated` is said on the node object. `api_server` is the URL that
-    containers are told; empty for none. A state of a pod's start is told when it lasts `passing_seconds`, and a start
-    that takes less costs one write of the status, not three. `pressure_transition` is how many seconds a pressure
-    condition outlasts its cause.
+    containers are told; empty for none. A passing status is told when it lasts `passing_seconds`: a start or a resize
+    that takes less costs one write of the status. `pressure_transition` is how many seconds a pressure condition
+    outlasts its cause.
     """
 
     name: str
@@ -32,7 +33,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     simulated: bool = False
     files: bool = True
-    passing_seconds: float = 0.0
+    passing_seconds: Mapping[Passing, float] = msgspec.field(default_factory=dict)
     api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()

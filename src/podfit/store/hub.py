@@ -143,13 +143,16 @@ class Hub:
         ] = {}  # by prefix and what tells them apart; by its value
 
     def publish(self, changes: Sequence[Change]) -> None:
-        """Tell of a batch, at least one change in revision order, that is durable."""
+        """Tell of a batch, at least one change in revision order, that is durable; first those whom it is about."""
         self._remember(changes)
         self.revision = changes[-1].record.mod_revision
+        self._tell_those_concerned(changes)
         for prefix, watches in tuple(self._watches.items()):
             mine = [change for change in changes if change.record.key.startswith(prefix)]
             if mine:
                 _offer(mine, watches)
+
+    def _tell_those_concerned(self, changes: Sequence[Change]) -> None:
         for (prefix, of), by_value in tuple(self._narrow.items()):
             found: dict[str, list[Change]] = {}
             for change in changes:

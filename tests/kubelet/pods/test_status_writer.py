@@ -41,9 +41,7 @@ class Api:
 @asynccontextmanager
 async def writing(api: Api, clock: FakeClock) -> AsyncIterator[StatusWriter]:
     supervisor = Supervisor("pod web")
-    writer = StatusWriter(
-        cast(Client, api), pod(1, "Pending"), clock=clock, supervisor=supervisor, passing_seconds=PASSING_SECONDS
-    )
+    writer = StatusWriter(cast(Client, api), pod(1, "Pending"), clock=clock, supervisor=supervisor)
     try:
         yield writer
     finally:
@@ -75,7 +73,7 @@ async def test_nothing_is_written_once_the_writer_is_closed() -> None:
         await clock.settle()
         writer.close()
         writer.set(replace(writer.status, phase="Failed"))
-        writer.set(replace(writer.status, message="ending"), passing=True)
+        writer.set(replace(writer.status, message="ending"), passing=PASSING_SECONDS)
         writer.seen(pod(2, "Pending"))
         await clock.settle()
         assert api.patches == [{"phase": "Running"}]
@@ -84,11 +82,11 @@ async def test_nothing_is_written_once_the_writer_is_closed() -> None:
 async def test_a_passing_status_that_does_not_last_is_never_written() -> None:
     api, clock = Api(), FakeClock()
     async with writing(api, clock) as writer:
-        writer.set(replace(writer.status, message="making the sandbox"), passing=True)
+        writer.set(replace(writer.status, message="making the sandbox"), passing=PASSING_SECONDS)
         writer.seen(pod(2, "Pending"))
         await clock.advance(PASSING_SECONDS / 2)
         assert (api.patches, writer.is_written) == ([], False)
-        writer.set(replace(writer.status, message="making the container"), passing=True)
+        writer.set(replace(writer.status, message="making the container"), passing=PASSING_SECONDS)
         waiting = asyncio.create_task(writer.written())
         await clock.settle()
         assert not waiting.done()
@@ -103,11 +101,11 @@ async def test_a_passing_status_that_does_not_last_is_never_written() -> None:
 async def test_a_passing_status_that_lasts_is_written_as_the_newest_is_then() -> None:
     api, clock = Api(), FakeClock()
     async with writing(api, clock) as writer:
-        writer.set(replace(writer.status, message="one"), passing=True)
-        writer.set(replace(writer.status, message="two"), passing=True)
+        writer.set(replace(writer.status, message="one"), passing=PASSING_SECONDS)
+        writer.set(replace(writer.status, message="two"), passing=PASSING_SECONDS)
         await clock.advance(PASSING_SECONDS)
         assert api.patches == [{"message": "two"}]
-        writer.set(replace(writer.status, message="three"), passing=True)
+        writer.set(replace(writer.status, message="three"), passing=PASSING_SECONDS)
         two = pod(2, "Pending")
         api.answers.put_nowait(replace(two, status=replace(two.status, message="two")))
         await clock.settle()
@@ -119,7 +117,7 @@ async def test_a_passing_status_that_lasts_is_written_as_the_newest_is_then() ->
 async def test_a_passing_status_that_the_api_has_needs_no_write() -> None:
     api, clock = Api(), FakeClock()
     async with writing(api, clock) as writer:
-        writer.set(writer.status, passing=True)
+        writer.set(writer.status, passing=PASSING_SECONDS)
         await clock.advance(PASSING_SECONDS)
         await writer.written()
         assert (api.patches, writer.is_written) == ([], True)

@@ -5,6 +5,7 @@ and `TakeTurn` follow from what comes from outside a turn.
 """
 
 from collections.abc import Mapping
+from enum import Enum
 
 import msgspec
 
@@ -48,11 +49,19 @@ class Gather(msgspec.Struct, frozen=True):
     facts: PodFacts
 
 
+class Passing(Enum):
+    """A status that another one is expected to follow at once, so that it need not be written unless it lasts."""
+
+    NOT = ""
+    START = "start"  # nothing of the pod runs yet
+    RESIZE = "resize"  # the size that is in progress is about to be actuated
+
+
 class WriteStatus(msgspec.Struct, frozen=True):
-    """Have this written to the API. `passing`: another status is expected at once."""
+    """Have this written to the API."""
 
     status: PodStatus
-    passing: bool = False
+    passing: Passing = Passing.NOT
 
 
 class Reconcile(msgspec.Struct, frozen=True):

@@ -21,16 +21,17 @@ from podfit.decide.lifecycle import events as on
 from podfit.decide.lifecycle.actions import Kill, plan
 from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS, duration, size_hash, tried
 from podfit.decide.lifecycle.conditions import keeping_foreign
-from podfit.decide.lifecycle.effects import Effect
+from podfit.decide.lifecycle.effects import Effect, Passing
 from podfit.decide.lifecycle.ending import carried_out, clean, delete, finish, stop, stop_sandboxes
 from podfit.decide.lifecycle.events import Event
-from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Failure, PodFacts
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Failure, PodFacts, StatusInput
 from podfit.decide.lifecycle.life import NO_WAITS, At, Moment, NotStarted, PodLife, Stage, Step, Turn, Waits, after
 from podfit.decide.lifecycle.status import generate, rejected
 from podfit.decide.lifecycle.termination import MINIMUM_GRACE, spec_grace, stop_all, stop_some
 from podfit.decide.lifecycle.turns import began, close, failed, volumes_of, wake_up
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
 from podfit.decide.pod.naming import full_name
+from podfit.decide.pod.resize_state import IN_PROGRESS
 
 FIRST_MOUNT_RETRY = 0.5
 LONGEST_MOUNT_RETRY = 122.0
@@ -133,8 +134,8 @@ def _gathered(life: PodLife, event: on.Gathered, at: Moment) -> Step:
     life = replace(life, sized=allocated)
     if turn.at is At.FREED:  # the API hears of it when the sandbox is down
         return after(do.Reconcile(status), step=stop_sandboxes(life))
-    passing = not turn.facts.containers and not life.waiting and not ending
-    life, told = replace(life, told=status), (do.WriteStatus(status, passing=passing), do.Reconcile(status))
+    passing = Passing.NOT if ending else _passing(life, inputs)
+    life, told = replace(life, told=status), (do.WriteStatus(status, passing), do.Reconcile(status))
     if turn.at is At.ENDING:
         return after(*told, step=stop(life))
     if turn.at is At.CLEANING:
@@ -149,6 +150,15 @@ def _gathered(life: PodLife, event: on.Gathered, at: Moment) -> Step:
     turn = Turn(facts=turn.facts, rounds=rounds, pod=pod, cgroup=event.cgroup, todo=todo)
     life = replace(life, turn=turn)
     return after(*told, step=_with_cgroup(life) if life.mounted else (life, (do.Mount(pod),)))
+
+
+def _passing(life: PodLife, inputs: StatusInput) -> Passing:
+    """A turn says of a resize that it is in progress before it does it; afterwards, that it is complete or failed."""
+    if not life.turn.facts.containers and not life.waiting:
+        return Passing.START
+    begins = life.turn.at is At.SYNCING and not life.turn.rounds
+    in_progress = any(one.type == IN_PROGRESS and not one.reason for one in inputs.resize_conditions)
+    return Passing.RESIZE if begins and in_progress else Passing.NOT
 
 
 # -------------------------------------------------------------------------- a round

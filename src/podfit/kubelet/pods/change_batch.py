@@ -19,10 +19,14 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class ChangeBatch:
-    """Newer versions of pods, one of each, until `carry_out`; those without a worker are over."""
+    """Newer versions of pods, one of each, until `carry_out`; those without a worker are over.
 
-    def __init__(self, allocation: AllocationManager, workers: Mapping[str, PodWorker]) -> None:
-        self._allocation, self._workers = allocation, workers
+    `looks_ahead`: the runtime is asked about the pods while their allocations are written. That takes CPU which growth
+    waits for, where the kubelet writes it.
+    """
+
+    def __init__(self, allocation: AllocationManager, workers: Mapping[str, PodWorker], *, looks_ahead: bool) -> None:
+        self._allocation, self._workers, self._looks_ahead = allocation, workers, looks_ahead
         self._newest: dict[str, _Change] = {}
 
     async def add(self, pod: Pod) -> None:
@@ -37,11 +41,9 @@ class ChangeBatch:
         self._newest[uid] = _Change(worker, pod, same_but_status(known, pod))
 
     async def carry_out(self) -> None:
-        """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
-        asked about the pods while the allocations are written.
-        """
+        """Allocation first: a turn that sees the new generation must see what was decided about it, too."""
         with_new_spec = [change for change in self._newest.values() if not change.quiet]
-        for change in with_new_spec:
+        for change in with_new_spec if self._looks_ahead else ():
             change.worker.look_ahead()
         if with_new_spec:
             await self._allocation.update([change.pod for change in with_new_spec])

@@ -116,7 +116,8 @@ class PodManager:
         goes in order.
         """
         batch: list[Pod] = []
-        changes = ChangeBatch(self._context.allocation, self._workers)
+        context = self._context
+        changes = ChangeBatch(context.allocation, self._workers, looks_ahead=not context.machine.kernel_first)
         for change in arrived:
             uid = uid_of(change)
             if isinstance(change, Changed):

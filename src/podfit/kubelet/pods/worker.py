@@ -54,13 +54,7 @@ class PodWorker:
         self._life = begin(pod, refreshed=context.volumes.refreshed)
         self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         writer = MirrorWriter if is_static(pod) else StatusWriter
-        self._writer = writer(
-            context.client,
-            pod,
-            clock=context.clock,
-            supervisor=self.supervisor,
-            passing_seconds=context.config.passing_seconds,
-        )
+        self._writer = writer(context.client, pod, clock=context.clock, supervisor=self.supervisor)
         self._world = PodWorld(context, self._writer, lambda: self._life)
         self._dirty = asyncio.Event()
         self._resized = False  # a resize was decided that no turn has begun with yet

@@ -86,7 +86,7 @@ class PodWorld:
         return self._seen is not None and self._seen.states == states
 
     def write(self, effect: do.WriteStatus) -> None:
-        self.writer.set(effect.status, passing=effect.passing)
+        self.writer.set(effect.status, passing=self._context.config.passing_seconds.get(effect.passing, 0.0))
         if self._first_seen is not None and effect.status.phase == "Running":
             self._context.metrics.start.observe(self._context.clock.monotonic() - self._first_seen)
             self._first_seen = None

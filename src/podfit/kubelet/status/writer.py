@@ -3,7 +3,7 @@
 set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
 seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
 
-A passing status is written once it has lasted a moment, if the writer was given one.
+A passing status is written once it has lasted for as long as it was given.
 """
 
 import asyncio
@@ -27,11 +27,9 @@ _NOT_FOUND, _CONFLICT = 404, 409
 
 class StatusWriter:
     """One for each pod, until it is closed. While something is to be written there is a task of the supervisor for
-    that; most pods have none most of the time. `passing_seconds`: how long a passing status has to last."""
+    that; most pods have none most of the time."""
 
-    def __init__(
-        self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor, passing_seconds: float = 0.0
-    ) -> None:
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor) -> None:
         self._client = client
         self._clock = clock
         self._supervisor = supervisor
@@ -43,7 +41,6 @@ class StatusWriter:
         self._due = False  # something is to be written that the task has not begun with
         self._task: asyncio.Task[None] | None = None
         self._closed = False
-        self._passing_seconds = passing_seconds
         self._passing: Timer | None = None  # until it has lasted long enough to be written
         self._settled = True  # nothing is to be written
         self._settling: asyncio.Event | None = None  # of those who wait for that
@@ -58,14 +55,14 @@ class StatusWriter:
         """Whether the API has what was set last."""
         return self._passing is None and not self._patch
 
-    def set(self, status: PodStatus, *, passing: bool = False) -> None:
+    def set(self, status: PodStatus, *, passing: float = 0.0) -> None:
         """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back.
-        `passing`: another one is expected at once."""
+        `passing`: another one is expected at once, and this one is written when it lasts so many seconds."""
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
-        if passing and self._passing_seconds and not self._closed:
+        if passing and not self._closed:
             self._settled = False
-            self._passing = self._passing or self._clock.call_later(self._passing_seconds, self._lasted)
+            self._passing = self._passing or self._clock.call_later(passing, self._lasted)
             return
         self._cancel_passing()
         self._compare()
@@ -198,10 +195,8 @@ class MirrorWriter(StatusWriter):
     Nothing is written while there is no mirror; a new one is told everything.
     """
 
-    def __init__(
-        self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor, passing_seconds: float = 0.0
-    ) -> None:
-        super().__init__(client, pod, clock=clock, supervisor=supervisor, passing_seconds=passing_seconds)
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock, supervisor: Supervisor) -> None:
+        super().__init__(client, pod, clock=clock, supervisor=supervisor)
         self._exists = False
 
     def shown(self, mirror: Pod | None) -> None:

@@ -9,6 +9,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.memory_qos import MemoryQoS
+from podfit.decide.lifecycle.effects import Passing
 from podfit.decide.managers.cpu import flat
 from podfit.decide.managers.memory import Bank
 from podfit.decide.node import shutdown
@@ -64,6 +65,10 @@ def shutdown_groups(options: KubeletOptions) -> Groups:
     return options.shutdown_by_priority or shutdown.two_groups(period, critical)
 
 
+PASSING = {Passing.START: 0.25, Passing.RESIZE: 0.5}
+"""Seconds that a status of a pod has to last to be told where containers run. Most starts and resizes take less."""
+
+
 def kubelet_config(
     name: str,
     options: NodeOptions,
@@ -78,6 +83,7 @@ def kubelet_config(
 ) -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
 
+    `passing_seconds` is how long a state of a start has to last to be told, on a simulated node.
     `memory` is the limit of the cgroup that all pods are in, None without one. `size` is what a
     simulated node has otherwise than others. `address` is the node's own, by default
     this machine's for others; `port` is where its server listens there.
@@ -98,7 +104,7 @@ def kubelet_config(
         capacity=capacity,
         simulated=simulated,
         files=not simulated,
-        passing_seconds=passing_seconds,
+        passing_seconds={Passing.START: passing_seconds} if simulated else PASSING,
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
