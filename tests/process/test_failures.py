@@ -126,8 +126,8 @@ async def test_a_pull_that_breaks_makes_the_node_unhealthy(tmp_path: Path, monke
     made: list[Puller] = []
     init = Puller.__init__
 
-    def kept(self: Puller, images: Images, *, clock: Clock, retry: float) -> None:
-        init(self, images, clock=clock, retry=retry)
+    def kept(self: Puller, images: Images, *, clock: Clock) -> None:
+        init(self, images, clock=clock)
         made.append(self)
 
     async def breaks(_self: object, _image: str, _credential: object) -> str:

@@ -34,6 +34,7 @@ from podfit.decide.lifecycle.facts import (
 )
 from podfit.decide.lifecycle.life import Moment, PodLife
 from podfit.decide.lifecycle.machine import begin, step
+from podfit.decide.lifecycle.pulls import Refuse
 from podfit.decide.lifecycle.turns import RESYNC_SECONDS
 from podfit.decide.node.drive import at_once, drive
 from podfit.decide.node.effects import NoteRestarts, StopContainers
@@ -320,7 +321,7 @@ class LifeWorld:
         assert name not in self.running_names(), f"{name} runs already"
         self.containers = [entry for entry in self.containers if entry[0].id != effect.replaces]
         if "image" in self.fails:
-            return on.StartFailed(name, "ErrImagePull", self.fails["image"], retry=1.0)
+            return on.ImageRefused(name, Refuse("ErrImagePull", self.fails["image"], 1.0))
         failure = self.fails.get(f"start {name}")
         self.actuated = self.actuated.with_container(name, effective(effect.pod, container))
         instance = ContainerStatus(
@@ -334,7 +335,7 @@ class LifeWorld:
         )
         self.containers.insert(0, (instance, effect.sandbox.id))
         if failure:
-            return on.StartFailed(name, "RunContainerError", failure, made=True)
+            return on.StartFailed(name, on.StartStage.START, failure)
         self.started.append(name)
         return on.ContainerStarted(name)
 

@@ -15,7 +15,6 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.lifecycle.backoff import RETRY_SECONDS
 from podfit.kubelet.actuation.actuator import UPDATES, Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -184,7 +183,7 @@ class PodParts:
         payloads = Payloads(self.lookup, config.allocatable, tokens)
         claimed = ClaimedVolumes(client, host_paths=config.files)
         self.volumes = volumes(config.root, payloads, base.mounter, node.writer, clock.now, claimed)
-        self.puller = Puller(base.runtime, clock=clock, retry=RETRY_SECONDS)
+        self.puller = Puller(base.runtime, clock=clock)
         self.probes = ProbeManager(
             base.checks,
             address=config.host_ip,

@@ -1,6 +1,6 @@
 import pytest
 
-from podfit.kubelet.runtime.image_names import problem, pull_policy, split
+from podfit.decide.pod.image_names import problem, pull_policy, split
 
 DIGEST = "sha256:" + "a" * 64
 

@@ -8,7 +8,6 @@ another form    forgotten too: a container that ran out of memory and was resize
 
 import hashlib
 import json
-from typing import TypeAlias
 
 import msgspec
 
@@ -22,11 +21,6 @@ RETRY_SECONDS = 10.0
 """Seconds until what failed at a pod is tried again."""
 OUTAGE_SECONDS = 1.0
 """The same, where the runtime did not answer: one that was killed is back within a second."""
-
-RETRY_SECONDS = 10.0  # after a failure that no back-off governs
-OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
-
-Key: TypeAlias = tuple[str, ...]
 
 
 def size_hash(container: Container) -> str:
@@ -66,29 +60,3 @@ def tried(before: Backoff | None, now: float, form: str = "") -> Backoff:
     if before is None or before.form != form or now - before.since > FORGET_AFTER:
         return Backoff(FIRST, now, form)
     return Backoff(min(before.delay * 2, LONGEST), now, form)
-
-
-class CrashBackoff:
-    """The back-offs of many things. Keys begin with the pod's uid."""
-
-    def __init__(self) -> None:
-        self._entries: dict[Key, Backoff] = {}
-
-    def delay(self, key: Key) -> float:
-        """The delay in force, 0 when there is none."""
-        entry = self._entries.get(key)
-        return entry.delay if entry is not None else 0.0
-
-    def remaining(self, key: Key, failed_at: float, now: float, form: str = "") -> float:
-        """As `Backoff.remaining`."""
-        entry = self._entries.get(key)
-        return entry.remaining(failed_at, now, form) if entry is not None else 0.0
-
-    def tried(self, key: Key, now: float, form: str = "") -> None:
-        """Another attempt begins."""
-        self._entries[key] = tried(self._entries.get(key), now, form)
-
-    def forget(self, uid: str) -> None:
-        """The pod is gone."""
-        for key in [key for key in self._entries if key[0] == uid]:
-            del self._entries[key]

@@ -146,7 +146,7 @@ class Resize(msgspec.Struct, frozen=True):
 
 
 class StartContainer(msgspec.Struct, frozen=True):
-    """Answer: `ContainerStarted`, `StartFailed`.
+    """Answer: `ContainerStarted`, `ImageRefused`, `StartFailed`.
 
     `attempt` counts its restarts; `replaces` is the id of an instance that was created and never started. `running` are
     ids by name, whose processes an ephemeral container may see.

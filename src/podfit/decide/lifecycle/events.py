@@ -1,9 +1,13 @@
 """What happens to a pod: from outside at any time, and what came of an effect."""
 
+import enum
+
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.lifecycle.container_statuses import POST_START_ERROR
 from podfit.decide.lifecycle.facts import Failure, PodFacts, StatusInput
+from podfit.decide.lifecycle.pulls import Refuse
 
 # ---------------------------------------------------------------- from outside
 
@@ -96,18 +100,30 @@ class ContainerStarted(msgspec.Struct, frozen=True):
     name: str
 
 
-class StartFailed(msgspec.Struct, frozen=True):
-    """`reason` and `message` of its waiting state. `retry` in seconds, where the one who failed knows; `made`: an
-    instance exists that was never started; `started` is the id of one that runs and has to end for its hook.
-    """
+class ImageRefused(msgspec.Struct, frozen=True):
+    """The container waits for its image, as `pulls` says."""
 
     name: str
-    reason: str
-    message: str
-    retry: float | None = None
+    refusal: Refuse
+
+
+class StartStage(enum.Enum):
+    """How far a start came. The value is the reason for which its container waits."""
+
+    CONFIGURE = "CreateContainerConfigError"  # a missing ConfigMap or key, a forbidden user, a bad sub-path
+    CREATE = "CreateContainerError"
+    START = "RunContainerError"  # such as a command that does not exist
+    POST_START = POST_START_ERROR  # its hook failed
+
+
+class StartFailed(msgspec.Struct, frozen=True):
+    """`outage`: the runtime did not answer. `instance` is the id of the one that runs, where its hook failed."""
+
+    name: str
+    stage: StartStage
+    error: str
     outage: bool = False
-    made: bool = False
-    started: str = ""
+    instance: str = ""
 
 
 Outside = Rejected | EndWanted | PodChanged | ObjectGone
@@ -123,5 +139,6 @@ Event = (
     | CgroupReady
     | ResizeEnded
     | ContainerStarted
+    | ImageRefused
     | StartFailed
 )

@@ -78,6 +78,8 @@ def step(life: PodLife, event: Event, *, at: Moment) -> Step:  # noqa: C901  (a 
             return _resized(life, event, at)
         case on.ContainerStarted(name):
             return _started(life, name, at)
+        case on.ImageRefused():
+            return _refused(life, event, at)
         case on.StartFailed():
             return _not_started(life, event, at)
 
@@ -300,21 +302,28 @@ def _started(life: PodLife, name: str, at: Moment) -> Step:
     return after(*pruned, step=_start_next(life, at))
 
 
+def _refused(life: PodLife, event: on.ImageRefused, at: Moment) -> Step:
+    waiting = ContainerStateWaiting(reason=event.refusal.reason, message=event.refusal.message)
+    return _start_next(_waits(life, event.name, waiting, event.refusal.retry), at)
+
+
 def _not_started(life: PodLife, event: on.StartFailed, at: Moment) -> Step:
-    """A container whose postStart hook fails is ended, and comes again as its policy says."""
-    retry = event.retry
-    if retry is None:
-        retry = OUTAGE_SECONDS if event.outage else RETRY_SECONDS
-    waiting = ContainerStateWaiting(reason=event.reason, message=event.message)
+    """A container whose postStart hook fails is ended, and comes again as its policy says. One that was made is not
+    made again before the wait is over.
+    """
+    hook_failed = event.stage is on.StartStage.POST_START
+    retry = OUTAGE_SECONDS if event.outage or hook_failed else RETRY_SECONDS
+    waiting = ContainerStateWaiting(reason=event.stage.value, message=event.error)
     life = _waits(life, event.name, waiting, retry)
-    if event.made:
+    path = field_path(life.pod, event.name)
+    if hook_failed:
+        told = do.Emit("Warning", "FailedPostStartHook", "PostStartHook failed", path)
+        stop = do.Stop(event.instance, event.name, "FailedPostStartHook", max(MINIMUM_GRACE, spec_grace(life.pod)))
+        return after(told, do.StopContainers(_pod(life), ((stop,),)), step=_start_next(life, at))
+    if event.stage is not on.StartStage.CONFIGURE:
         held = NotStarted(waiting, at.monotonic + retry)
         life = replace(life, not_started={**life.not_started, event.name: held})
-    if not event.started:
-        return _start_next(life, at)
-    grace = max(MINIMUM_GRACE, spec_grace(life.pod))
-    stop = do.Stop(event.started, event.name, "FailedPostStartHook", grace)
-    return after(do.StopContainers(_pod(life), ((stop,),)), step=_start_next(life, at))
+    return after(do.Emit("Warning", "Failed", f"Error: {event.error}", path), step=_start_next(life, at))
 
 
 def _waits(life: PodLife, name: str, waiting: ContainerStateWaiting, seconds: float) -> PodLife:

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.pull_credentials import Credential
-from podfit.kubelet.images.puller import ImageError, Puller, Tell
+from podfit.kubelet.images.puller import Puller, Tell
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import Version
+from podfit.kubelet.sources.downward import Unsupported
 
-RETRY_SECONDS = 10.0
 _SINCE = {"containerd": (2, 1), "cri-o": (1, 31)}
 _NUMBERS = re.compile(r"v?(\d+)\.(\d+)")
 
@@ -31,7 +31,7 @@ class ImageVolumes(msgspec.Struct, frozen=True):
         self, pod: Pod, container: Container, tell: Tell, find: Callable[[str], Awaitable[tuple[Credential, ...]]]
     ) -> Mapping[str, str]:
         """The image of each such volume that the container mounts, by the volume's name, as the runtime knows it.
-        `find` answers what a registry may be shown for an image. Raises ImageError, CRIError.
+        `find` answers what a registry may be shown for an image. Raises ImageRefused, Unsupported, CRIError.
         """
         mounted = {mount.name for mount in container.volume_mounts}
         found: dict[str, str] = {}
@@ -39,9 +39,7 @@ class ImageVolumes(msgspec.Struct, frozen=True):
             if volume.image is None or volume.name not in mounted:
                 continue
             if not found and (problem := lacking(await self.runtime.version())):
-                text = f'volume "{volume.name}": {problem}'
-                tell("Warning", "Failed", f"Error: {text}")
-                raise ImageError("CreateContainerConfigError", text, retry=RETRY_SECONDS)
+                raise Unsupported(f'volume "{volume.name}": {problem}')
             reference, policy = volume.image.reference, volume.image.pull_policy
             wanted = replace(container, image=reference, image_pull_policy=policy)
 

@@ -1,13 +1,7 @@
-"""Starts a container: pulls the image, creates, starts; errors in upstream's words.
+"""Starts a container: has the image pulled, creates, starts, runs its postStart hook.
 
-step       waiting reason on failure
-image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName
-configure  CreateContainerConfigError    a missing ConfigMap or key, a forbidden user, a bad sub-path
-create     CreateContainerError
-start      RunContainerError             such as a command that does not exist
-postStart  PostStartHookError            its hook failed, and it was ended
-
-When it may be tried, and again after a failure, is decided in `decide.lifecycle.machine`.
+When it may be tried, what a failure makes of the container and when it is tried again, is decided in
+`decide.lifecycle.machine`; the same of its image in `decide.lifecycle.pulls`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,8 +16,8 @@ from podfit.api.core.v1.pods.static_pods import is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.errors import ApiError
-from podfit.decide.lifecycle.container_statuses import POST_START_ERROR
 from podfit.decide.lifecycle.effects import StartContainer
+from podfit.decide.lifecycle.events import StartStage
 from podfit.decide.lifecycle.facts import ContainerStatus
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
@@ -32,7 +26,7 @@ from podfit.kubelet.disk.files import delete_file
 from podfit.kubelet.disk.safe_paths import Outside
 from podfit.kubelet.images.image_volumes import ImageVolumes
 from podfit.kubelet.images.pull_secrets import PullSecrets
-from podfit.kubelet.images.puller import ImageError, Puller, Tell
+from podfit.kubelet.images.puller import Puller, Tell
 from podfit.kubelet.managers.shared_pool import SharedPool
 from podfit.kubelet.pods.configs import confinement_problem, container_config, root_problem
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
@@ -52,20 +46,11 @@ STOP_SIGNAL_IGNORED = "the runtime does not know lifecycle.stopSignal: the conta
 
 
 class NotStarted(Exception):
-    """The container has to wait: `reason` and text of its waiting state. The rest is as in `events.StartFailed`."""
+    """The container could not be started; what `decide.lifecycle.events.StartFailed` tells of it."""
 
-    def __init__(
-        self,
-        reason: str,
-        message: str,
-        *,
-        retry: float | None = None,
-        outage: bool = False,
-        made: bool = False,
-        started: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.reason, self.retry, self.outage, self.made, self.started = reason, retry, outage, made, started
+    def __init__(self, stage: StartStage, error: Exception, *, instance: str = "") -> None:
+        super().__init__(str(error))
+        self.stage, self.instance, self.outage = stage, instance, isinstance(error, Unavailable)
 
 
 class StartedSandbox(msgspec.Struct, frozen=True):
@@ -93,7 +78,7 @@ class Starter(msgspec.Struct, frozen=True):
     services: ServiceVariables
 
     async def start(self, start: StartContainer, place: StartedSandbox) -> None:
-        """The pod is the allocated one. Raises NotStarted."""
+        """The pod is the allocated one. Raises ImageRefused, NotStarted."""
         pod, container = start.pod, start.container
         tell = self._event_writer(pod, container)
         try:
@@ -101,14 +86,14 @@ class Starter(msgspec.Struct, frozen=True):
             image = await self.puller.ensure(labels.ref(pod), container, tell, find)
             show = partial(self.pull_secrets.credentials, pod, tell=tell)
             images = await self.image_volumes.pulled(pod, container, tell, show)
-        except ImageError as error:
-            raise NotStarted(error.reason, str(error), retry=error.retry) from error
+        except Unsupported as error:
+            raise NotStarted(StartStage.CONFIGURE, error) from error
         if start.replaces:
             await self.runtime.remove_container(start.replaces)
         try:
             config = await self._configure(start, place, image=image, images=images)
         except (Missing, Unsupported, TooLarge, Outside, ApiError, OSError) as error:
-            raise _failure("CreateContainerConfigError", error, tell) from error
+            raise NotStarted(StartStage.CONFIGURE, error) from error
         await self._run(pod, container, config, place, tell)
 
     def forget(self, uid: str) -> None:
@@ -123,12 +108,12 @@ class Starter(msgspec.Struct, frozen=True):
             await self.actuator.before_create(pod, container.name)
             container_id = await self.runtime.create_container(place.sandbox_id, config, place.sandbox)
         except CRIError as error:
-            raise _failure("CreateContainerError", error, tell, made=True) from error
+            raise NotStarted(StartStage.CREATE, error) from error
         tell("Normal", "Created", "Container created")
         try:
             await self.runtime.start_container(container_id)
         except CRIError as error:
-            raise _failure("RunContainerError", error, tell, made=True) from error
+            raise NotStarted(StartStage.START, error) from error
         tell("Normal", "Started", "Container started")
         if container.lifecycle is not None:
             await self._began(pod, container, container_id, container.lifecycle, tell)
@@ -142,8 +127,7 @@ class Starter(msgspec.Struct, frozen=True):
         try:
             await self.hooks.run(pod, container, container_id, hook)
         except HookFailed as error:
-            tell("Warning", "FailedPostStartHook", "PostStartHook failed")
-            raise NotStarted(POST_START_ERROR, str(error), outage=True, started=container_id) from error
+            raise NotStarted(StartStage.POST_START, error, instance=container_id) from error
 
     async def _configure(
         self, start: StartContainer, place: StartedSandbox, *, image: str, images: Mapping[str, str]
@@ -193,11 +177,6 @@ class Starter(msgspec.Struct, frozen=True):
     def _event_writer(self, pod: Pod, container: Container) -> Tell:
         path = field_path(pod, container.name)
         return lambda type_, reason, message: self.emit(pod, type_, reason, message, path)
-
-
-def _failure(reason: str, error: Exception, tell: Tell, *, made: bool = False) -> NotStarted:
-    tell("Warning", "Failed", f"Error: {error}")
-    return NotStarted(reason, str(error), outage=isinstance(error, Unavailable), made=made)
 
 
 def target_id(running: Mapping[str, str], name: str) -> str:

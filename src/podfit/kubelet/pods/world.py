@@ -25,6 +25,7 @@ from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.cgroup.removal import remove_cgroup
+from podfit.kubelet.images.puller import ImageRefused
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.pods.starter import NotStarted, StartedSandbox
@@ -249,7 +250,7 @@ class PodWorld:
         changed = actuation.changed and actuation.again is None
         return on.ResizeEnded(actuation.again, changed, actuation.replaced, is_open)
 
-    async def _start(self, effect: do.StartContainer) -> on.ContainerStarted | on.StartFailed:
+    async def _start(self, effect: do.StartContainer) -> on.ContainerStarted | on.ImageRefused | on.StartFailed:
         name, sandbox = effect.container.name, self._seen.status if self._seen is not None else None
         if sandbox is None or sandbox.id != effect.sandbox.id:
             sandbox = await self._context.runtime.sandbox_status(effect.sandbox.id)
@@ -258,16 +259,10 @@ class PodWorld:
         place = StartedSandbox(sandbox.id, config, self._volumes)
         try:
             await self._context.starter.start(replace(effect, pod=pod), place)
+        except ImageRefused as error:
+            return on.ImageRefused(name, error.refusal)
         except NotStarted as error:
-            return on.StartFailed(
-                name,
-                error.reason,
-                str(error),
-                retry=error.retry,
-                outage=error.outage,
-                made=error.made,
-                started=error.started,
-            )
+            return on.StartFailed(name, error.stage, str(error), outage=error.outage, instance=error.instance)
         return on.ContainerStarted(name)
 
     # ------------------------------------------------------------------ the end

@@ -25,8 +25,8 @@ from typing import IO, Any, TypeAlias, cast
 
 import msgspec
 
+from podfit.decide.pod.image_names import split
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.image_names import split
 
 NAMESPACE = "k8s.io"  # where the CRI plugin looks
 FULL_NAME = "io.containerd.image.name"
