@@ -183,3 +183,18 @@ def test_rules_that_depend_on_a_gate_are_asked_again_under_another() -> None:
     off = type(DEFAULT_GATES)({"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False})
     assert rules.validate_pod_spec(made.spec, "spec", off, meta=made.metadata) == []
     assert rules.validate_pod_spec(made.spec, "spec", DEFAULT_GATES, meta=made.metadata) != []
+
+
+def test_an_amount_in_other_words_is_judged_anew() -> None:
+    """A divisor has to be one of a list of texts."""
+
+    def pod(divisor: str) -> Pod:
+        ref = {"resourceFieldRef": {"resource": "limits.memory", "divisor": divisor}}
+        app = {"name": "app", "image": "i", "env": [{"name": "MEMORY", "valueFrom": ref}]}
+        return whole(body(spec={"containers": [app]}))
+
+    def told(pod: Pod) -> list[str]:
+        return [error.field for error in rules.validate_pod_spec(pod.spec, "spec", DEFAULT_GATES, meta=pod.metadata)]
+
+    assert told(pod("1Ki")) == told(pod("1Ki")) == []
+    assert told(pod("1024")) == ["spec.containers[0].env[0].valueFrom.resourceFieldRef.divisor"]

@@ -230,6 +230,7 @@ def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> Non
     assert validate_volumes(volumes("1Ki"), "spec.volumes")[1] == []
     assert validate_volumes(volumes("1Ki"), "spec.volumes")[1] == []
     assert validate_volumes(volumes("1024"), "spec.volumes")[1] != []
+    assert validate_volumes(volumes("1Ki"), "spec.volumes")[1] == []
     wrong = replace(volumes("1Ki")[0], name="")
     assert [volume.field for volume in validate_volumes((wrong,), "a")[1]] == ["a[0].name"]
     assert [volume.field for volume in validate_volumes((wrong,), "b")[1]] == ["b[0].name"]

@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
+from podfit.core.bounded_cache import cached_where_short
+
 SECONDS = "2006-01-02T15:04:05Z07:00"
 MICROS = "2006-01-02T15:04:05.000000Z07:00"
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z", re.ASCII)
@@ -106,6 +108,7 @@ def _cannot(rest: str, element: str, layout: str) -> _Wrong:
     return _Wrong(f" as {_quoted(layout)}: cannot parse {_quoted(rest)} as {_quoted(element)}")
 
 
+@cached_where_short(1024, longest=40)
 def is_in_utc(text: str, layout: str) -> bool:
     """Whether it looks as the API writes it; most do, and need no reading."""
     found = _CANONICAL.fullmatch(text)

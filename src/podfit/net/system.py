@@ -29,6 +29,11 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(seconds, callback)
 
 
+_FIXED = 0xF000_C000_0000_0000_0000
+_VERSION_4 = 0x4000_8000_0000_0000_0000
+"""The bits of a UUID that say which version it is (RFC 9562, 5.4), and what they are for random ones."""
+
+
 class SystemRandom:
     """Nobody can foretell it. For one thread.
 
@@ -46,7 +51,8 @@ class SystemRandom:
         return number
 
     def uuid(self) -> str:
-        return str(uuid.UUID(int=self._bits(128), version=4))
+        text = f"{self._bits(128) & ~_FIXED | _VERSION_4:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def _bits(self, count: int) -> int:
         length = (count + 7) // 8

@@ -346,7 +346,10 @@ class LoggedStore:
             trace = None if isinstance(error, StoreError) else error
             logger.error("commit failed writes=%d error=%s", len(batch.outcomes), error, exc_info=trace)
             self._settle(Batch((), [(write, _refusal(error)) for write, _ in batch.outcomes]))
-        self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
+        if self._queue:
+            self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
+        else:
+            self._idle.set()
 
     @staticmethod
     def _settle(batch: Batch) -> None:

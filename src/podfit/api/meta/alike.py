@@ -30,6 +30,17 @@ def written_otherwise(before: Any, after: Any) -> bool:
     return False
 
 
+def has_amounts(value: Any) -> bool:
+    """Whether there is an amount in the value."""
+    if isinstance(value, Quantity):
+        return True
+    if isinstance(value, dict):
+        return any(map(has_amounts, value.values()))
+    if isinstance(value, tuple):
+        return any(map(has_amounts, value))
+    return isinstance(value, Struct) and any(has_amounts(getattr(value, field)) for field in _with_amounts(type(value)))
+
+
 @lru_cache(maxsize=1024)  # declared kinds come and go
 def _with_amounts(kind: type[Struct]) -> tuple[str, ...]:
     hints = {name: hint for base in kind.__mro__ for name, hint in vars(base).get("__annotations__", {}).items()}

@@ -93,7 +93,7 @@ def unknown_fields(
         return []
     if is_custom(kind):
         return _undeclared(document, kind)
-    if _all_known(document, kind):
+    if all_known(document, kind):
         return []
     found: list[str] = []
     inside: list[str] = []
@@ -111,27 +111,28 @@ def unknown_fields(
     return found + inside
 
 
-def _all_known(document: dict[str, Any], kind: Kind) -> bool:
+def all_known(document: dict[str, Any], kind: Kind) -> bool:
     """Whether there is nothing to report, which costs less to say than what and where."""
     known, nested = _names(kind)
     if not known.issuperset(document):
         return False
-    for name, value in document.items():
-        member = nested.get(name)
-        if member is None:
-            continue
-        item = member.item
-        assert item is not None
-        if isinstance(value, list):
-            inside: Iterable[Any] = value if member.shape == "list" else ()
-        elif isinstance(value, dict):
-            inside = (value,) if member.shape == "struct" else value.values() if member.shape == "map" else ()
-        else:
-            continue
-        for inner in inside:
-            if isinstance(inner, dict) and not _all_known(inner, item):
-                return False
-    return True
+    inside = [name for name in document if name in nested]
+    return not inside or all(all_known_inside(document[name], nested[name]) for name in inside)
+
+
+def all_known_inside(value: Any, member: Member) -> bool:
+    """Whether the objects in the value of a member have only members that they declare."""
+    item = member.item
+    if item is None:
+        return True
+    if isinstance(value, list):
+        inside: Iterable[Any] = value if member.shape == "list" else ()
+    elif isinstance(value, dict):
+        inside = (value,) if member.shape == "struct" else value.values() if member.shape == "map" else ()
+    else:
+        return True
+    objects = [inner for inner in inside if isinstance(inner, dict)]
+    return not objects or all(all_known(inner, item) for inner in objects)
 
 
 @lru_cache(maxsize=8192)  # as of `members`

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from podfit.api.meta import codec
-from podfit.api.meta.alike import Recent
+from podfit.api.meta.alike import Recent, has_amounts, written_otherwise
 
 MOST = 4096  # objects for each rule; the next one makes it begin anew
 ALIKE = 4  # different values of the last calls with which a new object is compared
@@ -43,16 +43,20 @@ def passed(check: Callable[[T, str], list[E]]) -> Callable[[T, str], list[E]]:
     return checked
 
 
+_NOTHING = None, False
+
+
 class PassedValues:
     """Values that passed rules together, of which one is kept for each key: what is cheap to hash of them, such as
-    their names. Alike are those that are equal."""
+    their names. Alike are those that are equal, amounts as they are written."""
 
     def __init__(self, most: int, *, longest: int) -> None:
         self._most, self._longest = most, longest
-        self._known: dict[Hashable, Any] = {}
+        self._known: dict[Hashable, tuple[Any, bool]] = {}  # whether amounts are in it
 
     def holds(self, key: Hashable, value: Any) -> bool:
-        return (known := self._known.get(key)) is not None and bool(known == value)
+        known, amounts = self._known.get(key, _NOTHING)
+        return known is not None and bool(known == value) and not (amounts and written_otherwise(known, value))
 
     def keep(self, key: Hashable, value: Any) -> None:
         """Of larger values, by their encoding, none is kept."""
@@ -60,4 +64,4 @@ class PassedValues:
             return
         if len(self._known) >= self._most:
             self._known = {}
-        self._known[key] = value
+        self._known[key] = value, has_amounts(value)

@@ -65,18 +65,15 @@ def patcher(
         sent = go_print.plain(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
         return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
 
-    # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
-    doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
-
-    plain = not doubtful and is_plain(changes, request.body) and DRAFT_POLICIES not in context.legacy
+    plain = typed is not None and kind != JSON_PATCH and is_plain(changes, request.body)
 
     def make(record: Record) -> PatchedObject:
-        if plain and typed is not None:
+        if plain and typed is not None and DRAFT_POLICIES not in context.legacy:
             try:
                 named = canonical(forgetting(changes), info.type)
                 obj = patched(typed(record), named, merge_lists=kind == STRATEGIC_PATCH)
                 return PatchedObject(obj, strictness.check(problems, refuse))
-            except (Unusual, msgspec.ValidationError, ValueError, KeyError, RecursionError):
+            except (Unusual, msgspec.ValidationError, ValueError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document
         document = shown(record)
         outcome = _outcome(document, changes, kind, info)
@@ -90,6 +87,8 @@ def patcher(
             why = str(error.__cause__ or error.message)
             words = unfit(why, info.type, outcome) if kind == STRATEGIC_PATCH else misfit(why, info.type, outcome)
             raise refuse(words) from None
+        # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
+        doubtful = kind == JSON_PATCH or unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH)
         paths = unknown_fields(outcome, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
         return PatchedObject(obj, strictness.check([*problems, *unknown], refuse))

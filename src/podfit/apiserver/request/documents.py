@@ -30,6 +30,7 @@ _TO_COMMA = re.compile(rb'(?:[^",]++|"(?:[^"\\]++|\\.)*+"?)*+(?:,|\Z)', re.DOTAL
 LARGE = 4096
 """Bytes of YAML or protobuf that are read beside the event loop."""
 _CONTAINERS = (dict, list)
+_UNUSUAL = tuple((text[:1], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\\u"))
 DEEPEST = 100  # levels; an object of the API needs twenty
 
 
@@ -131,12 +132,15 @@ def _complete(body: bytes, value: object) -> bool:
     often in the text as in the document that is written again, unless the text writes letters by their numbers or has
     space before a colon.
     """
-    return not is_unusual(body) and count_of_members(body) == count_of_members(msgspec.json.encode(value))
+    written = msgspec.json.encode(value)
+    return written == body or (not is_unusual(body) and count_of_members(body) == count_of_members(written))
 
 
 def is_unusual(body: bytes) -> bool:
-    """Whether it writes letters by their numbers, or has space before a colon."""
-    return b"\\u" in body or b" :" in body or b"\n:" in body or b"\t:" in body or b"\r:" in body
+    """Whether it writes letters by their numbers, or has space before a colon. One byte is looked for thirty times as
+    quickly as two."""
+    seen = [text for first, text in _UNUSUAL if first in body]
+    return bool(seen) and any(text in body for text in seen)
 
 
 def count_of_members(text: bytes) -> int:

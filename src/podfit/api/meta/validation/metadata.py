@@ -37,7 +37,8 @@ def validate_meta(
 def validate_any_update(new: ObjectMeta, old: ObjectMeta, *, namespaced: bool) -> list[FieldError]:
     """What upstream asks of the metadata in every update, before a kind's own rules: it is checked as that of a new
     object, and as the successor of the old one."""
-    return validate_any_meta(new, namespaced=namespaced, name_rule=names.path_segment) + validate_successor(new, old)
+    errors = validate_any_meta(new, namespaced=namespaced, name_rule=names.path_segment)
+    return errors + validate_successor(new, old, judged=not errors)
 
 
 def validate_any_meta(
@@ -151,8 +152,9 @@ def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     return validate_successor(new, old) + _standard_finalizers(new.finalizers, "metadata.finalizers")
 
 
-def validate_successor(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
-    """The rules of changed metadata that hold for custom resources, too."""
+def validate_successor(new: ObjectMeta, old: ObjectMeta, *, judged: bool = False) -> list[FieldError]:
+    """The rules of changed metadata that hold for custom resources, too. `judged`: the rules of new metadata, of which
+    some are told again, found nothing."""
     path = "metadata"
     errors = []
     kept = set(old.finalizers) if old.deletion_timestamp else set[str]()
@@ -164,6 +166,8 @@ def validate_successor(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     for name, mine, theirs in zip(_IMMUTABLE.values(), _identity(new), _identity(old), strict=True):
         if mine != theirs:
             errors += immutable(mine, theirs, f"{path}.{name}")
+    if judged:
+        return errors
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")
     return errors + _owners(new, f"{path}.ownerReferences")

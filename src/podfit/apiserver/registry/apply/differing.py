@@ -20,7 +20,7 @@ from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.registry.apply.compare import added, part_compared
-from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, item_name, struct_of
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, divisible, item_name, struct_of
 from podfit.apiserver.registry.apply.sets import Tree
 
 S = TypeVar("S", bound=Struct)
@@ -33,7 +33,8 @@ WRITTEN = ((PodSpec, "containers"),)
 
 class _Part(NamedTuple):
     """A member: which of its items' attributes tell them apart, if any do, whether amounts are inside, and what it
-    holds, or what makes it, where it is not written. A custom resource has no schema of its members here."""
+    holds, or what makes it, where it is not written. A custom resource has no schema of its members here. `leaf`: it is
+    owned as a whole, whatever it holds; `plain_map`: a map of which each value is."""
 
     attribute: str
     keys: tuple[str, ...]
@@ -42,6 +43,8 @@ class _Part(NamedTuple):
     schema: Member | None
     unwritten: Any
     factory: Any
+    leaf: bool
+    plain_map: bool
 
     def writes(self, value: object) -> bool:
         """As the encoder decides it: what is the default itself is left out, and an empty dict where one is made."""
@@ -67,7 +70,9 @@ def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
         if not part.writes(after):
             gone = gone or part.writes(before)
             continue
-        if part.writes(before):
+        if part.leaf:
+            changed: Tree | None = {}
+        elif part.writes(before):
             changed, lost = _member_changes(part, before, after)
             gone = gone or lost
         else:
@@ -83,10 +88,22 @@ def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, 
         return _changes(before, after)
     if part.keys and _alike(before, after, part.keys):
         return _item_changes(part, before, after)
+    if part.plain_map:
+        return _entry_changes(before, after)
     one, other = codec.document_of(before), codec.document_of(after)
     if isinstance(one, CONTAINERS) or isinstance(other, CONTAINERS):
         return part_compared(one, other, part.schema)
     return ({} if one != other else None), False
+
+
+def _entry_changes(before: Document, after: Document) -> tuple[Tree | None, bool]:
+    """Of maps whose values are owned as a whole."""
+    tree: Tree = {
+        f"f:{name}": {}
+        for name, value in after.items()
+        if name not in before or before[name] != value or written_otherwise(before[name], value)
+    }
+    return tree or None, not before.keys() <= after.keys()
 
 
 def _item_changes(part: _Part, before: Items, after: Items) -> tuple[Tree | None, bool]:
@@ -162,7 +179,10 @@ def _parts(kind: type[Struct]) -> tuple[_Part, ...]:
         keys = _keys(member) if member is not None else ()
         amounts = bool(known) and may_hold_amounts(hints[attribute])
         unwritten = None if (kind, attribute) in WRITTEN else field.default
-        parts.append(_Part(attribute, keys, amounts, name, member, unwritten, field.default_factory))
+        leaf = member is not None and member.shape != "any" and not divisible(member)
+        plain_map = member is not None and member.shape == "map" and member.item is None and divisible(member)
+        whole = _Part(attribute, keys, amounts, name, member, unwritten, field.default_factory, leaf, plain_map)
+        parts.append(whole)
     return tuple(parts)
 
 

@@ -17,12 +17,13 @@ from podfit.api.meta.alike import written_otherwise
 from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.defaulting import empties
 from podfit.api.meta.member import Member
-from podfit.api.meta.schema import members
+from podfit.api.meta.schema import all_known, all_known_inside, members
 from podfit.apiserver.registry.patch import mergepatch, strategic
 from podfit.apiserver.registry.patch.order import ordered
 
 S = TypeVar("S", bound=Struct)
 _NESTED = (dict, list)
+_PLAIN = (str, int, bool)
 _OMITTED = (msgspec.NODEFAULT, list, dict)
 """What makes the values of fields that are left out of a document when they are empty."""
 
@@ -35,6 +36,7 @@ class _Field(NamedTuple):
     """`empty` is what it holds when a document does not have it; `always`: one written by this server does. `key` is
     the attribute by which the items of a list are merged."""
 
+    name: str
     attribute: str
     member: Member
     empty: Any
@@ -43,36 +45,47 @@ class _Field(NamedTuple):
 
 
 def patched(old: S, patch: Document, *, merge_lists: bool) -> S:
-    """The object after the patch; `merge_lists`: it is a strategic one. Raises Unusual; KeyError for a member that the
-    kind does not have; what the codec raises for a value that does not fit."""
-    known = _fields(type(old))
+    """The object after the patch; `merge_lists`: it is a strategic one. Raises Unusual, also for members that the kind
+    does not have; what the codec raises for a value that does not fit."""
+    kind = type(old)
+    known = _fields(kind)
     made: Document = {}
     rest: Document = {}
     for name, value in patch.items():
-        field = known[name]
-        held = getattr(old, field.attribute)
-        if value is None:
+        if (field := known.get(name)) is None:
+            raise Unusual
+        if type(value) in _PLAIN:
+            rest[name] = value
+        elif value is None:
             made[field.attribute] = field.empty
-        elif isinstance(value, dict) and field.member.shape == "struct":
-            made[field.attribute] = _inside(field, held, value, merge_lists=merge_lists)
-        elif isinstance(value, dict):
-            rest[name] = _entries(field, value, merge_lists=merge_lists)
-        elif merge_lists and isinstance(value, list) and field.key and held:
-            made[field.attribute] = _items(field, held, value)
-        elif merge_lists and isinstance(value, list):
-            rest[name] = _replaced(field, held, value)
         else:
-            rest[name] = strategic.scalar(value) if merge_lists else mergepatch.pruned(value)
+            to_convert = _part(field, getattr(old, field.attribute), value, made, merge_lists=merge_lists)
+            if to_convert is not None:
+                rest[name] = to_convert
     if rest:
-        typed = codec.convert(rest, type(old))
+        typed = codec.convert(rest, kind)
         for name in rest:
-            field = known[name]
-            converted = getattr(typed, field.attribute)
-            if isinstance(patch[name], dict):
-                converted = _merged(getattr(old, field.attribute), converted, patch[name])
-            made[field.attribute] = converted
-    changed = {name: value for name, value in made.items() if not _same(getattr(old, name), value)}
+            attribute = known[name].attribute
+            value = getattr(typed, attribute)
+            given = patch[name]
+            made[attribute] = _merged(getattr(old, attribute), value, given) if isinstance(given, dict) else value
+    changed = {attribute: value for attribute, value in made.items() if not _same(getattr(old, attribute), value)}
     return replace(old, **changed) if changed else old
+
+
+def _part(field: _Field, held: Any, value: Any, made: Document, *, merge_lists: bool) -> Any:
+    """What of a value has to be converted; None where it is `made` already."""
+    if isinstance(value, dict):
+        if field.member.shape != "struct":
+            return _entries(field, value, merge_lists=merge_lists)
+        made[field.attribute] = _inside(field, held, value, merge_lists=merge_lists)
+        return None
+    if isinstance(value, list):
+        if not (merge_lists and field.key and held):
+            return _replaced(field, held, value, merge_lists=merge_lists)
+        made[field.attribute] = _items(field, held, value)
+        return None
+    return strategic.scalar(value) if merge_lists else value
 
 
 def _inside(field: _Field, held: Any, value: Document, *, merge_lists: bool) -> Any:
@@ -100,13 +113,20 @@ def _merged(held: Document, given: Document, patch: Document) -> Document:
     return merged
 
 
-def _replaced(field: _Field, held: Any, value: list[Any]) -> list[Any]:
+def _replaced(field: _Field, held: Any, value: list[Any], *, merge_lists: bool) -> Any:
     """A list that is not merged item by item, or with which there is nothing to merge."""
+    _check_known(all_known_inside(value, field.member))
+    if not merge_lists:
+        return mergepatch.pruned(value)
     listing = field.member.listing
     if (listing.set_ and listing.patched) or (field.always and not held):
         raise Unusual
-    taken: list[Any] = value if held else strategic.taken(value)
-    return taken
+    return value if held else strategic.taken(value)
+
+
+def _check_known(known: bool) -> None:
+    if not known:
+        raise Unusual
 
 
 def _items(field: _Field, held: tuple[Any, ...], given: list[Any]) -> tuple[Any, ...]:
@@ -136,6 +156,7 @@ def _key(item: object, merge_key: str) -> str | int:
 
 
 def _new(item: Document, kind: type[Struct]) -> Struct:
+    _check_known(all_known(item, kind))
     return codec.convert(strategic.new_item(item), kind)
 
 
@@ -148,7 +169,9 @@ def _fields(kind: type[Struct]) -> dict[str, _Field]:
     given = empties(kind)
     always = {field.name for field in msgspec.structs.fields(kind) if field.default_factory not in _OMITTED}
     return {
-        name: _Field(member.attribute, member, given[member.attribute], member.attribute in always, _key_of(member))
+        name: _Field(
+            name, member.attribute, member, given[member.attribute], member.attribute in always, _key_of(member)
+        )
         for name, member in members(kind).items()
     }
 

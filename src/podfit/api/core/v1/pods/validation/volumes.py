@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from podfit.api.core.v1.persistentvolumes.claim_validation import claim_template
 from podfit.api.core.v1.pods.validation.volume_files import (
     downward_file,
@@ -34,7 +36,7 @@ from podfit.api.core.v1.pods.volumes import (
 )
 from podfit.api.core.v1.storage_sources import HostPathVolumeSource, ISCSIVolumeSource
 from podfit.api.meta.validation import names
-from podfit.api.meta.verdict_cache import passed
+from podfit.api.meta.verdict_cache import PassedValues, passed
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 from podfit.core.quantity import ZERO
 
@@ -184,6 +186,22 @@ def validate_volumes(
 
 def _source(volume: Volume, path: str, pod: str) -> list[FieldError]:
     """Exactly one; a second one is refused, and not looked into."""
+    nameless = replace(volume, name="") if volume.iscsi is None and volume.ephemeral is None else None
+    start = volume.name[:_START]
+    if nameless is not None and _passed.holds(start, nameless):
+        return []
+    errors = _one_source(volume, path, pod)
+    if nameless is not None and not errors:
+        _passed.keep(start, nameless)
+    return errors
+
+
+_START = 12
+"""Letters of a name by which a volume that passed is found: names that are generated begin alike."""
+_passed = PassedValues(256, longest=2048)
+
+
+def _one_source(volume: Volume, path: str, pod: str) -> list[FieldError]:
     given = [pair for pair in zip(_NAMES, _sources_of(volume), strict=True) if pair[1] is not None]
     if not given:
         return [required(path, NO_TYPE)]
