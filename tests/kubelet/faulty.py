@@ -16,7 +16,7 @@ from kubelet.harness import Node, container
 from kubelet.node_api import Document
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
-from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus
+from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, SandboxState
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
@@ -201,10 +201,16 @@ class FaultyNode(Node):
     def _leaked(self, pods: list[Document]) -> list[str]:
         uids = {pod["metadata"]["uid"] for pod in pods}
         groups = {pod.uid for pod in self.cgroups.list_pods()}
-        boxes = Counter(status.uid for status, _ in self.runtime.real._sandboxes.values())
+        """Of a sandbox that was made anew the one before is kept, stopped, as of containers."""
+        statuses = [status for status, _ in self.runtime.real._sandboxes.values()]
+        boxes = Counter(status.uid for status in statuses if status.state is SandboxState.READY)
+        stopped = Counter(status.uid for status in statuses if status.state is not SandboxState.READY)
         stray = [box for _, _, box in self.runtime.real._containers.values() if box not in self.runtime.real._sandboxes]
         wrong = [] if groups == uids else [f"cgroups of {groups}, pods are {uids}"]
         wrong += [] if boxes == Counter(uids) else [f"sandboxes {boxes}, pods are {uids}"]
+        wrong += [
+            f"{count} stopped sandboxes of {uid}" for uid, count in stopped.items() if count > 1 or uid not in uids
+        ]
         instances = Counter(box for _, _, box in self.runtime.real._containers.values())
         wrong += [f"{count} instances in {box}" for box, count in instances.items() if count > 2]
         return wrong + ([f"containers without a sandbox: {stray}"] if stray else [])
