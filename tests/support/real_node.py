@@ -10,7 +10,7 @@ Each pod's name is a test's own. `node.calls` says, in order, what runtime and c
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,7 @@ from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
 from podfit.net.system import SystemClock
+from support.cri_proxy import CriProxy
 from support.eventually import eventually_async
 from support.runtime_weights import weight_matches
 from support.server import Server, running_server
@@ -225,11 +226,18 @@ class RealNode:
 
 
 @asynccontextmanager
-async def real_node(root: Path, *, gates: FeatureGates | None = None, **machine: Any) -> AsyncIterator[RealNode]:
+async def real_node(
+    root: Path, *, gates: FeatureGates | None = None, proxy: CriProxy | None = None, **machine: Any
+) -> AsyncIterator[RealNode]:
+    """With a `proxy` the kubelet speaks to containerd through it."""
     clock = SystemClock()
     containerd = Containerd(root / "containerd", sandbox_image=images.PAUSE, clock=clock)
     await containerd.start()
-    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    stack, socket = AsyncExitStack(), containerd.places.socket
+    if proxy is not None:
+        socket = socket.with_name("proxy.sock")
+        await stack.enter_async_context(proxy.before(containerd.places.socket, socket))
+    runtime = CRIRuntime(socket, containerd.importer)
     try:
         for recipe in (images.pause_recipe(), images.busybox_recipe()):
             await runtime.import_archive(images.archive(recipe, root))
@@ -244,6 +252,7 @@ async def real_node(root: Path, *, gates: FeatureGates | None = None, **machine:
         left = await runtime.list_sandboxes()
     finally:
         await runtime.close()
+        await stack.aclose()
         await containerd.stop()
     assert left == ()
     assert not cgroups.exists(cgroups.layout.root), "the node's cgroups are gone with its pods"
