@@ -4,10 +4,14 @@ What is told of a record is one function, `_shown`, wherever a record comes from
 conflict that refused a write.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from podfit.store.protocol import About, Change, Companion, Page, Record, RevisionConflict, Store, Watch
+
+TURN = 256
+"""Records of a page that are converted in one turn of the event loop."""
 
 
 class StoreLayer(ABC):
@@ -60,7 +64,12 @@ class StoreLayer(ABC):
 
     async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
         page = await self._store.list(prefix, after=after, limit=limit, revision=revision)
-        return Page([self._shown(record) for record in page.records], page.revision, page.remaining)
+        shown = list[Record]()
+        for record in page.records:
+            if shown and len(shown) % TURN == 0:
+                await asyncio.sleep(0)
+            shown.append(self._shown(record))
+        return Page(shown, page.revision, page.remaining)
 
     def _companions(self, along: Sequence[Companion]) -> Sequence[Companion]:
         """As they are kept."""

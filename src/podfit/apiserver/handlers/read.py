@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from podfit.api.meta import codec
 from podfit.api.meta.base import Document, Object
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON, object_response, record_response
 from podfit.apiserver.handlers.options import ListOptions, revision_of
@@ -39,6 +38,7 @@ from podfit.core.fields import go_value
 from podfit.core.go_json import syntax_error
 from podfit.core.times import format_time
 from podfit.net.wire import Pieces, Request, Response
+from podfit.store.index import size_of
 from podfit.store.protocol import Compacted, FutureRevision, Record
 from podfit.store.protocol import Page as StorePage
 
@@ -55,7 +55,8 @@ _LAST = "~"  # behind what a name can go on with
 COMPARED = 100_000  # labels or fields that are compared in one turn of the event loop
 BYTES_OF_ONE = 128  # of an object, whose decoding takes as long as a comparison
 TURN_BYTES, DECODED = 512 * 1024, 1024  # of objects decoded in one turn; what an object adds, however small
-PIECE_BYTES = 128 * 1024  # of objects decoded for a piece of a long list
+PIECE_BYTES = 16 * 1024  # of objects decoded for a piece of a long list, which is a turn of the event loop
+MOST_KEPT = stored.MOST_SMALL // 4  # bytes of a list whose objects are kept as they are decoded for its rows
 BATCH = 500  # records looked at at once when a selector thins them out
 
 
@@ -115,27 +116,29 @@ async def list_(context: Context, target: RequestInfo, request: Request) -> Resp
     page = await matching(context, target, request)
     if representation == WHOLE:
         return page.response(context.lists)
+    info, decode = page.info, stored.decoded_once if size_of(page.records) > MOST_KEPT else stored.decoded
     if representation.shape is Shape.PARTIAL_LIST:
         whole = partial_list([], page.metadata(), representation)
         return await _list_response(
-            whole, "items", page, lambda record: partial(_decoded(page, record), representation)
+            whole, "items", page, lambda record: partial(decode(info, record).metadata, representation)
         )
     now, include = _now(context), included(request)
-    whole = table(page.info, [], page.metadata(), representation)
+    whole = table(info, [], page.metadata(), representation)
     return await _list_response(
-        whole, "rows", page, lambda record: table_row(page.info, record, now, include, representation)
+        whole, "rows", page, lambda record: table_row(info, record, decode(info, record), now, include, representation)
     )
 
 
 async def _list_response(whole: Document, name: str, page: Page, item: Callable[[Record], Document]) -> Response:
     """The document with an item for each record under `name`, its last member; a long one is made as it is sent."""
-    size = sum(len(record.value) for record in page.records)
+    size = size_of(page.records)
     if size <= LONG:
         whole[name] = [item(record) async for record in _in_turns(page.records)]
         return object_response(whole)
     opening = codec.encode(whole)
     assert opening.endswith(b"[]}"), f"{name} is not the last member"
-    return Response(200, JSON, Pieces(chain((opening[:-2],), _encoded(page.records, item), (b"]}\n",)), size=size))
+    parts = chain((opening[:-2],), _encoded(page.records, item), (b"]}\n",))
+    return Response(200, JSON, Pieces(parts, size=size, piece=PIECE_BYTES))
 
 
 def _encoded(records: Sequence[Record], item: Callable[[Record], Document]) -> Iterator[bytes]:
@@ -150,11 +153,6 @@ def _encoded(records: Sequence[Record], item: Callable[[Record], Document]) -> I
             some, size, comma = [], 0, b","  # before it waits for a client: they are as large as the part
             yield part
             del part
-
-
-def _decoded(page: Page, record: Record) -> ObjectMeta:
-    decoded: Object = stored.decoded(page.info, record)
-    return decoded.metadata
 
 
 async def _in_turns(records: Sequence[Record]) -> AsyncIterator[Record]:

@@ -90,12 +90,14 @@ def rows(
     info: ResourceInfo, records: Iterable[Record], now: str, include: str, representation: Representation
 ) -> Iterable[Document]:
     for record in records:
-        yield table_row(info, record, now, include, representation)
+        yield table_row(info, record, stored.decoded(info, record), now, include, representation)
 
 
-def table_row(info: ResourceInfo, record: Record, now: str, include: str, representation: Representation) -> Document:
+def table_row(
+    info: ResourceInfo, record: Record, obj: Object, now: str, include: str, representation: Representation
+) -> Document:
     raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
-    return _row(info, stored.decoded(info, record), raw, now, include, representation)
+    return _row(info, obj, raw, now, include, representation)
 
 
 def _row(

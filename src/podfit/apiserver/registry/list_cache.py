@@ -17,11 +17,13 @@ import msgspec
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.apiserver.registry import stored
 from podfit.net.wire import Pieces, Shared
+from podfit.store.index import size_of
 from podfit.store.protocol import Record
 
 KEPT = 16 * 2**20  # bytes, of all lists together
 LARGE = KEPT // 2  # bytes of the records of one list, which are kept twice
 LONG = 128 * 1024  # bytes of the records of a list that is not kept: what is longer is sent in pieces
+MANY = 5000  # records of one list: more are not joined in one turn of the event loop
 FEW = 32  # records; shorter lists are made anew more quickly than they are looked up
 
 
@@ -51,7 +53,7 @@ class ListCache:
                 self._kept.move_to_end(key)
                 return old.whole
             items = old.items
-        elif _size(records) > LARGE:
+        elif len(records) > MANY or size_of(records) > LARGE:
             return _joined(info, records, head)
         else:
             items = b"".join(stored.items(info, records))
@@ -73,13 +75,9 @@ class ListCache:
 
 
 def _joined(info: ResourceInfo, records: Sequence[Record], head: bytes) -> bytes | Pieces:
-    if (size := _size(records)) > LONG:
+    if (size := size_of(records)) > LONG:
         return Pieces(chain((head,), stored.each_item(info, records), (b"]}\n",)), size=size)
     return b"".join((head, *stored.items(info, records), b"]}\n"))
-
-
-def _size(records: Sequence[Record]) -> int:
-    return sum(len(record.value) for record in records)
 
 
 def _weight(kept: _Kept) -> int:

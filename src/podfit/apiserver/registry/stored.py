@@ -116,6 +116,11 @@ def decoded(info: ResourceInfo, record: Record) -> Any:
     return kept(info, record.value, record.mod_revision)
 
 
+def decoded_once(info: ResourceInfo, record: Record) -> Any:
+    """The same for who goes through so many that to keep them would drive out what others ask for."""
+    return codec.decode(unended(info, record), info.type)
+
+
 def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
     return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
 
