@@ -15,7 +15,7 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.kubelet.actuation.actuator import UPDATES, Actuator
+from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
@@ -40,13 +40,13 @@ from podfit.kubelet.node.events import KubeletEvents
 from podfit.kubelet.node.pressure import Observe, PressureMonitor
 from podfit.kubelet.node.view import NodeViews
 from podfit.kubelet.pods.attempts import Attempts
-from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.hooks import Hooks
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known_pods import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.own_files import NoFiles, OwnFiles
+from podfit.kubelet.pods.resize_turns import LEAST, EventDelay, Slots
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
@@ -143,7 +143,6 @@ class AllocationParts:
             metrics=base.metrics,
             managers=self.managers,
             guard=self.guard,
-            updates=max(UPDATES, 2 * config.capacity["cpu"].value()),
         )
 
     def _grow(self, pod: Pod) -> None:
@@ -234,6 +233,7 @@ class PodParts:
             network=base.network,
             emit=node.events.pod,
             event_delay=node.event_delay,
+            resize_turns=Slots(max(LEAST, 2 * base.config.capacity["cpu"].value()), base.clock),
             tell=node.events.node,
             active=share.pods.active,
         )

@@ -1,6 +1,5 @@
 """The steps carried out on a runtime and a cgroup that write down what they are told."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -20,7 +19,7 @@ from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.resize_state import IN_PROGRESS
 from podfit.decide.resize.verdict import NodeView
-from podfit.kubelet.actuation.actuator import SLOW_SECONDS, Actuator, LivePod, Slots
+from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
@@ -384,28 +383,3 @@ async def test_down_container_starts_larger_in_a_larger_pod(node: Node) -> None:
     node.said.clear()
     assert not (await node.resize(larger, LIVE)).changed
     assert node.said == []
-
-
-async def test_the_runtime_changes_so_many_containers_at_a_time() -> None:
-    """In the order in which they came; one that takes long holds up nobody."""
-    clock, begun, going = FakeClock(), list[int](), [asyncio.Event() for _ in range(6)]
-    slots = Slots(2, clock)
-
-    async def call(number: int) -> None:
-        async with slots.taken():
-            begun.append(number)
-            await going[number].wait()
-
-    tasks = [asyncio.create_task(call(number)) for number in range(6)]
-    await clock.settle()
-    assert begun == [0, 1]
-    going[1].set()
-    await clock.settle()
-    assert begun == [0, 1, 2]
-    await clock.advance(SLOW_SECONDS)
-    assert begun == [0, 1, 2, 3, 4]
-    for event in going:
-        event.set()
-    await asyncio.gather(*tasks)
-    assert begun == [0, 1, 2, 3, 4, 5]
-    assert not clock.pending

@@ -4,10 +4,9 @@ There is no transaction over a runtime and a kernel, so there is none here: step
 anywhere is safe, the record follows each step that worked, and the next sync works out afresh what is left.
 """
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from types import TracebackType
 from typing import Protocol
 
@@ -73,34 +72,7 @@ class NodeWorld(Protocol):
     async def carry_out(self, effect: Effect, /) -> Iterable[Event]: ...
 
 
-UPDATES = 4
-SLOW_SECONDS = 1.0
-
-
-class Slots:
-    """So many calls at a time, in the order in which they came: each is a process of the runtime on this machine's
-    CPUs, and the kubelet needs them, too. A call that takes longer than SLOW_SECONDS holds up nobody any more.
-    """
-
-    def __init__(self, number: int, clock: Clock) -> None:
-        self._free, self._clock = asyncio.Semaphore(number), clock
-
-    @contextlib.asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        await self._free.acquire()
-        held = contextlib.ExitStack()
-        held.callback(self._free.release)
-        timer = self._clock.call_later(SLOW_SECONDS, held.close)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            held.close()
-
-
 class Actuator:
-    """`updates` is how many containers the runtime is to change at a time."""
-
     def __init__(
         self,
         *,
@@ -112,13 +84,11 @@ class Actuator:
         metrics: Metrics,
         managers: ResourceManagers,
         guard: Guard,
-        updates: int = UPDATES,
     ) -> None:
         self._runtime, self._machine = runtime, machine
         self.cgroups = PodCgroups(cgroups, machine)
         self._record, self.clock, self._managers = record, clock, managers
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
-        self._updates = Slots(updates, clock)
         self._runtime_listens = True
         self._agreed: set[str] = set()  # the pods whose containers hold what was actuated
         self._under_way: set[str] = set()  # the pods that are being actuated
@@ -270,8 +240,7 @@ class Actuator:
                 if self._grow(pod, live, step):
                     grown.append(step)
             case UpdateContainer():
-                async with self._updates.taken():
-                    await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
+                await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
             case RecordPod() | CheckMemory():  # memory was measured before
                 pass
         actuated = recorded(before := self._actuated(pod), (step,))

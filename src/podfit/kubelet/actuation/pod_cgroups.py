@@ -7,7 +7,7 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.conversion import shares_from_milli
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, burstable_cpu, pod_config, pod_kept, tier_shares
 from podfit.decide.resize.steps import GrowContainer, SetPod
-from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, CPUValues
+from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, CPUValues, Missing
 
 
 class PodCgroups:
@@ -90,6 +90,8 @@ class PodCgroups:
 
     def values(self, pod: Pod) -> PodValues | None:
         """What the pod's cgroup holds, for the status; None when it cannot be read."""
+        if not self.exists(pod):
+            return None
         try:
             return self.read(pod)
         except CgroupError:
@@ -98,13 +100,13 @@ class PodCgroups:
     def read(self, pod: Pod) -> PodValues | None:
         """None when there is no cgroup. CgroupError says which half could not be read."""
         path = self.path(pod)
-        if not self._cgroups.exists(path):
-            return None
         resource = "memory"
         try:
             limit = self._cgroups.read_memory(path)
             resource = "cpu"
             cpu = self._cgroups.read_cpu(path)
+        except Missing:
+            return None
         except CgroupError as error:
             name = pod.metadata.name
             raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error

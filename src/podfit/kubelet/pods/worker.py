@@ -140,9 +140,11 @@ class PodWorker:
         try:
             while not (self._life.stage is Stage.DELETED and self._life.gone):
                 await self._dirty.wait()
-                self._dirty.clear()
-                self._resized = False
-                await self._one_turn()
+                if self._resized:
+                    async with self._context.resize_turns.taken():
+                        await self._one_turn()
+                else:
+                    await self._one_turn()
         finally:
             self._context.event_delay.end(self.pod.metadata.uid)
             self._forget_early()
@@ -151,6 +153,8 @@ class PodWorker:
             await self.supervisor.stop()
 
     async def _one_turn(self) -> None:
+        self._dirty.clear()
+        self._resized = False
         self._cancel_timer()
         began = self._context.clock.monotonic()
         self._turn = self.supervisor.hold(self._guarded(), name=f"pod {self.pod.metadata.name}")

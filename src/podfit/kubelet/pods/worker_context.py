@@ -17,9 +17,9 @@ from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.network.network import PodNetwork
-from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.resize_turns import EventDelay, Slots
 from podfit.kubelet.pods.runtime_facts import observe
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.probes.manager import ProbeManager
@@ -55,6 +55,7 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
     event_delay: EventDelay
+    resize_turns: Slots
     active: Callable[[], Iterable[Pod]]
 
     async def look(self, pod: Pod, before: PodFacts | None = None) -> PodFacts:

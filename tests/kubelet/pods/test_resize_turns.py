@@ -7,7 +7,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.kubelet.pods.event_delay import SECONDS, EventDelay
+from podfit.kubelet.pods.resize_turns import LONG_SECONDS, SECONDS, EventDelay, Slots
 from podfit.net.wire import Identity
 from support.clock import FakeClock, at_rest
 from support.faulty_server import faulty_server
@@ -54,3 +54,28 @@ async def test_events_that_waited_are_told_together(tmp_path: Path) -> None:
         await clock.advance(SECONDS)
         assert len(api.objects) == 100
         running.cancel()
+
+
+async def test_so_many_take_a_turn_at_a_time() -> None:
+    """In the order in which they came; one that takes long holds up nobody."""
+    clock, begun, going = FakeClock(), list[int](), [asyncio.Event() for _ in range(6)]
+    slots = Slots(2, clock)
+
+    async def call(number: int) -> None:
+        async with slots.taken():
+            begun.append(number)
+            await going[number].wait()
+
+    tasks = [asyncio.create_task(call(number)) for number in range(6)]
+    await clock.settle()
+    assert begun == [0, 1]
+    going[1].set()
+    await clock.settle()
+    assert begun == [0, 1, 2]
+    await clock.advance(LONG_SECONDS)
+    assert begun == [0, 1, 2, 3, 4]
+    for event in going:
+        event.set()
+    await asyncio.gather(*tasks)
+    assert begun == [0, 1, 2, 3, 4, 5]
+    assert not clock.pending
