@@ -24,6 +24,8 @@ SPEC = {
     "volumes": [{"name": "data", "emptyDir": {}}],
 }
 
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
+
 
 def body(name: str = "a", *, spec: Any = SPEC, **more: Any) -> bytes:
     meta = {"name": name, "labels": {"app": name}, **more.pop("metadata", {})}
@@ -45,8 +47,8 @@ def whole(text: bytes) -> Pod:
     [
         body("b"),
         body("b", status={}),
-        body("b", metadata={"annotations": {"a": '{"x":1}'}, "creationTimestamp": None}),
-        body("b", metadata={"deletionTimestamp": "2026-01-01T02:00:00Z", "ownerReferences": []}),
+        body("b", metadata={"annotations": {"a": '{"x":1}'}, "generateName": "b-", "finalizers": ["a/b"]}),
+        body("b", metadata={"ownerReferences": [OWNER]}),
     ],
 )
 def test_a_known_spec_is_the_very_same_in_a_pod_that_is_as_its_body_says(text: bytes) -> None:
@@ -66,6 +68,11 @@ def test_a_known_spec_is_the_very_same_in_a_pod_that_is_as_its_body_says(text: b
         body(status={"phase": "Running"}),
         body(metadata={"managedFields": []}),
         body(metadata={"unknown": 1}),
+        body(metadata={"ownerReferences": [{**OWNER, "kind": "", "unknown": 1}]}),
+        body(metadata={"ownerReferences": [{"apiVersion": "v1", "name": "web", "uid": "u", "unknown": 1}]}),
+        body(metadata={"labels": {}}),
+        body(metadata={"creationTimestamp": None}),
+        body(metadata={"deletionTimestamp": "2026-01-01T02:00:00+02:00"}),
         body(metadata={"labels": {"a": 1}}),
         body(metadata={"creationTimestamp": "yesterday"}),
         body(other=1),

@@ -7,7 +7,8 @@ FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 def format_time(moment: datetime) -> str:
     """`2026-11-21T03:55:07Z`; fractions are cut."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+    in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return in_utc.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro(moment: datetime) -> str:

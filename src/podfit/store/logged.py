@@ -10,8 +10,9 @@ once it is durable.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -316,17 +317,23 @@ class LoggedStore:
             self._settle(batch)
             self._idle.set()
             return
-        self._writer.submit(self._append, batch)
+        appended = self._writer.submit(self._append, batch)
+        if appended.done():  # by an executor without threads
+            self._committed(batch, appended.result())
+        else:  # one call into the loop tells of the end: a future there would take two more turns
+            appended.add_done_callback(partial(self._told, batch))
 
-    def _append(self, batch: Batch) -> None:
-        """In the writer's thread. One call into the loop tells of the end: a future there would take two more turns."""
-        error: Exception | None = None
+    def _append(self, batch: Batch) -> Exception | None:
+        """In the writer's thread. The error is the batch's: each of its writers is told."""
         try:
             freeing = all(write.freeing for write, _ in batch.outcomes)
             self._log.append(batch.changes, freeing=freeing)
-        except Exception as raised:  # noqa: BLE001  (it is the batch's: told to each of its writers)
-            error = raised
-        self._loop.call_soon_threadsafe(self._committed, batch, error)
+        except Exception as error:  # noqa: BLE001
+            return error
+        return None
+
+    def _told(self, batch: Batch, appended: "Future[Exception | None]") -> None:
+        self._loop.call_soon_threadsafe(self._committed, batch, appended.result())
 
     def _committed(self, batch: Batch, error: Exception | None) -> None:
         if error is None:

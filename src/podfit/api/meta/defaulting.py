@@ -75,7 +75,7 @@ def inside_changed(obj: S, old: S | None, **steps: Callable[[Any, Any], Any]) ->
 
 def rounded(resources: dict[str, Quantity]) -> dict[str, Quantity]:
     """Amounts finer than a thousandth round up: the API counts no finer."""
-    if all(amount.nano % 1_000_000 == 0 for amount in resources.values()):
+    if not [amount for amount in resources.values() if amount.nano % 1_000_000]:
         return resources
     return {name: amount.rounded_to_milli() for name, amount in resources.items()}
 

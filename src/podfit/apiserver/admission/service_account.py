@@ -14,6 +14,7 @@ from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.pods.containers import Container, VolumeMount
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.validation.alike import TOKEN_VOLUME
 from podfit.api.core.v1.pods.volumes import (
     ConfigMapProjection,
     DownwardAPIProjection,
@@ -33,7 +34,6 @@ from podfit.core.randomness import Random
 from podfit.decide.node_rights.pods import mirror_refusal
 
 DEFAULT_ACCOUNT = "default"
-PREFIX = "kube-api-access-"
 PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
 SECONDS = 3607  # an hour, and by the odd rest it is known that nobody chose it
 CA_CONFIG_MAP = "kube-root-ca.crt"
@@ -76,8 +76,8 @@ def _wants_token(spec: PodSpec, account: ServiceAccount) -> bool:
 
 def with_token(spec: PodSpec, random: Random) -> PodSpec:
     """The pod with a token in each container that has nothing mounted in its place; twice is as good as once."""
-    known = next((volume.name for volume in spec.volumes if volume.name.startswith(PREFIX)), "")
-    name = known or PREFIX + random_suffix(random)
+    known = next((volume.name for volume in spec.volumes if volume.name.startswith(TOKEN_VOLUME)), "")
+    name = known or TOKEN_VOLUME + random_suffix(random)
     mount = VolumeMount(name=name, mount_path=PLACE, read_only=True)
     containers, inits = _mounting(spec.containers, mount), _mounting(spec.init_containers, mount)
     if (containers, inits) == (spec.containers, spec.init_containers):

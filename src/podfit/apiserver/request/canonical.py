@@ -5,6 +5,7 @@ follows from its annotations.
 """
 
 from functools import lru_cache
+from operator import is_not
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -69,7 +70,7 @@ def _object(value: Document, plan: _Members) -> Document:
 def _each(value: object, plan: _Each) -> Any:
     if isinstance(value, list):
         items = [_written(item, plan.item) for item in value]
-        return items if any(made is not item for made, item in zip(items, value, strict=True)) else value
+        return items if any(map(is_not, items, value)) else value
     if isinstance(value, dict):
         members = {name: _written(item, plan.item) for name, item in value.items()}
         return members if any(members[name] is not item for name, item in value.items()) else value

@@ -4,16 +4,15 @@ Most new pods come from controllers, whose clients write the same spec for each 
 metadata is decoded. What is odd about a body in any way is left to `bodies`, which says what it is.
 """
 
+from operator import attrgetter
+
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
-from podfit.api.meta.schema import unknown_fields
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.apiserver.request.canonical import canonical
-from podfit.apiserver.request.documents import count_of_members, is_unusual, parse_json
+from podfit.apiserver.request.documents import count_of_members, is_unusual
 from podfit.apiserver.request.negotiation import JSON
-from podfit.core.errors import ApiError
 
 LARGEST = 8 * 1024
 """Bytes of a body that is looked at: larger ones may be refused for their size, or are read beside the loop."""
@@ -37,6 +36,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
         return count_of_members(body) == own + inside
 
 
+_always = attrgetter("api_version", "kind", "name", "uid")
 _decoder = msgspec.json.Decoder(_Body)
 
 
@@ -52,15 +52,8 @@ class RepeatedSpecs:
         parts = _parts(media_type, body) if self._known else None
         if parts is None or (spec := self._known.get(bytes(parts.spec))) is None:
             return None
-        try:
-            document, problems = parse_json(bytes(parts.metadata))
-            if problems or not isinstance(document, dict) or "managedFields" in document:
-                return None
-            if unknown_fields(document, ObjectMeta):
-                return None
-            return Pod(metadata=codec.convert(canonical(document, ObjectMeta), ObjectMeta), spec=spec)
-        except (ApiError, ValueError, RecursionError):
-            return None
+        metadata = _metadata(bytes(parts.metadata))
+        return None if metadata is None else Pod(metadata=metadata, spec=spec)
 
     def keep(self, media_type: str, body: bytes, spec: PodSpec) -> None:
         """Know the spec of a body with which nothing was odd; `spec` has its defaults."""
@@ -71,6 +64,18 @@ class RepeatedSpecs:
             self._known, self._size = {}, 0
         self._size += len(text) + ENTRY if text not in self._known else 0
         self._known[text] = spec
+
+
+def _metadata(text: bytes) -> ObjectMeta | None:
+    """What a text says that has each of its members once, and nothing unknown or empty: as many are written again."""
+    try:
+        meta = codec.decode(text, ObjectMeta)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        return None
+    owners = [owner for owner in meta.owner_references if not all(_always(owner))]  # which are written all the same
+    if meta.managed_fields or meta.creation_timestamp or meta.deletion_timestamp or owners:
+        return None
+    return meta if count_of_members(codec.encode(meta)) == count_of_members(text) else None
 
 
 def _parts(media_type: str, body: bytes) -> _Body | None:

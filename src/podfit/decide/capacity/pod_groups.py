@@ -10,13 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.validation.alike import TOKEN_VOLUME
 from podfit.api.meta.owners import ObjectIdentity, controller_named
 from podfit.decide.capacity.drain import is_daemon_set_pod
 
 MOST_GROUPS = 10
 """Groups of one controller; every further pod that is like none of them is a group of its own."""
-TOKEN_VOLUME = "kube-api-access-"
-"""What the API names the volume of a service account's token, with a random end."""
 
 
 class PodGroup(msgspec.Struct, frozen=True):

@@ -29,14 +29,14 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         resources = [container.resources for container in all_containers(pod.spec)]
         limited = [_counted(resource.limits) for resource in resources]
         requests, limits = add(*[_counted(resource.requests) for resource in resources]), add(*limited)
-        bounded = all(len(limits) == len(_COUNTED) for limits in limited)
+        bounded = not [limits for limits in limited if len(limits) < len(_COUNTED)]
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if bounded and requests == limits else "Burstable"
 
 
 def _counted(resources: ResourceList) -> ResourceList:
-    return {name: resources[name] for name in _COUNTED if name in resources and resources[name].nano > 0}
+    return {name: amount for name, amount in resources.items() if name in _COUNTED and amount.nano > 0}
 
 
 def may_be_exclusive(pod: Pod, gates: FeatureGates) -> bool:

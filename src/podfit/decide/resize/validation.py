@@ -73,7 +73,10 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
         return [forbidden(WHOLE, "windows pods cannot be resized")]
     errors = validate_meta_update(new.metadata, old.metadata)
     errors += validate_pod(
-        new, gates, tolerated={container.name for container in old.spec.init_containers if restarting(container)}
+        new,
+        gates,
+        tolerated={container.name for container in old.spec.init_containers if restarting(container)},
+        resized=True,
     )
     errors += _same_class(new, old, gates)
     errors += _supported(old)

@@ -5,8 +5,10 @@ value is the same object, and equal values of most kinds are told in C. Quantiti
 `1Gi` and `1073741824` are one amount, but two texts.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
+from itertools import compress
+from operator import is_not
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -60,12 +62,17 @@ def changes(old: S, new: S) -> tuple[Tree, bool]:
     return tree or {}, gone
 
 
+def _others(old: Struct, new: Struct) -> Iterator[tuple[_Part, Any, Any]]:
+    """The members that are not the very same in both, told in C: of a hundred there are few."""
+    left, right = astuple(old), astuple(new)
+    return compress(zip(_parts(cast(Hashable, type(old))), left, right, strict=True), map(is_not, left, right))
+
+
 def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
     tree: Tree = {}
     gone = False
-    declared = _parts(cast(Hashable, type(old)))
-    for part, before, after in zip(declared, astuple(old), astuple(new), strict=True):
-        if before is after or (before == after and not (part.amounts and written_otherwise(before, after))):
+    for part, before, after in _others(old, new):
+        if before == after and not (part.amounts and written_otherwise(before, after)):
             continue
         if not part.writes(after):
             gone = gone or part.writes(before)
@@ -130,10 +137,9 @@ def differing(old: S, new: S) -> tuple[S, S]:
     """Both with what is equal left empty, at every depth; the keys of items stay."""
     left: Document = {}
     right: Document = {}
-    declared = _parts(cast(Hashable, type(old)))
-    for part, before, after in zip(declared, astuple(old), astuple(new), strict=True):
+    for part, before, after in _others(old, new):
         name, keys, amounts = part.attribute, part.keys, part.amounts
-        if before is after or (before == after and not (amounts and written_otherwise(before, after))):
+        if before == after and not (amounts and written_otherwise(before, after)):
             continue
         if isinstance(before, Struct) and isinstance(after, Struct):
             before, after = differing(before, after)

@@ -23,7 +23,7 @@ from podfit.apiserver.registry.patch.order import ordered
 
 S = TypeVar("S", bound=Struct)
 _NESTED = (dict, list)
-_PLAIN = (str, int, bool)
+_PLAIN = frozenset((str, int, bool))
 _OMITTED = (msgspec.NODEFAULT, list, dict)
 """What makes the values of fields that are left out of a document when they are empty."""
 
@@ -49,32 +49,37 @@ def patched(old: S, patch: Document, *, merge_lists: bool) -> S:
     does not have; what the codec raises for a value that does not fit."""
     kind = type(old)
     known = _fields(kind)
+    if not patch.keys() <= known.keys():
+        raise Unusual
     made: Document = {}
-    rest: Document = {}
-    for name, value in patch.items():
-        if (field := known.get(name)) is None:
-            raise Unusual
-        if type(value) in _PLAIN:
-            rest[name] = value
-        elif value is None:
-            made[field.attribute] = field.empty
-        else:
-            to_convert = _part(field, getattr(old, field.attribute), value, made, merge_lists=merge_lists)
-            if to_convert is not None:
-                rest[name] = to_convert
+    rest = patch
+    if nested := [name for name, value in patch.items() if type(value) not in _PLAIN]:
+        rest = {name: value for name, value in patch.items() if type(value) in _PLAIN}
+        for name in nested:
+            field = known[name]
+            part = _part(field, getattr(old, field.attribute), patch[name], made, merge_lists=merge_lists)
+            if part is not None:
+                rest[name] = part
     if rest:
         typed = codec.convert(rest, kind)
         for name in rest:
             attribute = known[name].attribute
             value = getattr(typed, attribute)
             given = patch[name]
-            made[attribute] = _merged(getattr(old, attribute), value, given) if isinstance(given, dict) else value
-    changed = {attribute: value for attribute, value in made.items() if not _same(getattr(old, attribute), value)}
+            made[attribute] = _merged(getattr(old, attribute), value, given) if type(given) is dict else value
+    changed: Document = {}
+    for attribute, value in made.items():
+        held = getattr(old, attribute)
+        if held is not value and (held != value or written_otherwise(held, value)):
+            changed[attribute] = value
     return replace(old, **changed) if changed else old
 
 
 def _part(field: _Field, held: Any, value: Any, made: Document, *, merge_lists: bool) -> Any:
     """What of a value has to be converted; None where it is `made` already."""
+    if value is None:
+        made[field.attribute] = field.empty
+        return None
     if isinstance(value, dict):
         if field.member.shape != "struct":
             return _entries(field, value, merge_lists=merge_lists)
@@ -136,15 +141,16 @@ def _items(field: _Field, held: tuple[Any, ...], given: list[Any]) -> tuple[Any,
         raise Unusual
     live = [getattr(item, field.key) for item in held]
     named = [_key(item, merge_key) for item in given]
-    places = {key: place for place, key in enumerate(live)}
-    if not all(live) or len(places) < len(live) or len(set(named)) < len(named):
-        raise Unusual
     merged = dict(zip(live, held, strict=True))
+    if not all(live) or len(merged) < len(live):
+        raise Unusual
+    if named == live:
+        return tuple([patched(mine, item, merge_lists=True) for mine, item in zip(held, given, strict=True)])
+    if len(set(named)) < len(named):
+        raise Unusual
     for item, key in zip(given, named, strict=True):
         mine = merged.get(key)
         merged[key] = patched(mine, item, merge_lists=True) if mine is not None else _new(item, kind)
-    if named == live:
-        return tuple(merged.values())
     return tuple([merged[key] for key in ordered([*merged], named, live, "")])
 
 
@@ -158,10 +164,6 @@ def _key(item: object, merge_key: str) -> str | int:
 def _new(item: Document, kind: type[Struct]) -> Struct:
     _check_known(all_known(item, kind))
     return codec.convert(strategic.new_item(item), kind)
-
-
-def _same(held: object, value: object) -> bool:
-    return held is value or (held == value and not written_otherwise(held, value))
 
 
 @lru_cache(maxsize=1024)

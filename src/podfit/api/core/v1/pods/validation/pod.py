@@ -2,10 +2,8 @@
 
 from collections.abc import Collection
 
-from msgspec.structs import replace
-
-from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
+from podfit.api.core.v1.pods.validation.alike import generic, outline, texts
 from podfit.api.core.v1.pods.validation.annotations import profiles_match, validate_pod_annotations
 from podfit.api.core.v1.pods.validation.containers import (
     choice,
@@ -76,7 +74,6 @@ _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _LONGEST_HOSTNAME = 64
-_NO_RESOURCES = ResourceRequirements()
 
 
 def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
@@ -88,11 +85,13 @@ def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
     return errors + profiles_match(pod.metadata.annotations, pod.spec, "spec")
 
 
-def validate_pod(pod: Pod, gates: FeatureGates, *, tolerated: Collection[str] = ()) -> list[FieldError]:
+def validate_pod(
+    pod: Pod, gates: FeatureGates, *, tolerated: Collection[str] = (), resized: bool = False
+) -> list[FieldError]:
     """Metadata and spec by the rules of creation; `tolerated` as in `validate_init_containers`."""
     errors = validate_meta(pod.metadata, namespaced=True, name_rule=names.dns_subdomain)
     errors += validate_pod_annotations(pod.metadata.annotations, pod.spec, "metadata.annotations")
-    errors += validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated, meta=pod.metadata)
+    errors += validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated, meta=pod.metadata, resized=resized)
     if not pod.spec.service_account_name:
         errors += _tokens(pod.spec)
     errors += validate_images(pod.spec.containers, "spec.containers")
@@ -111,38 +110,34 @@ def _tokens(spec: PodSpec) -> list[FieldError]:
 
 
 def validate_pod_spec(
-    spec: PodSpec, path: str, gates: FeatureGates, *, tolerated: Collection[str] = (), meta: ObjectMeta | None = None
+    spec: PodSpec,
+    path: str,
+    gates: FeatureGates,
+    *,
+    tolerated: Collection[str] = (),
+    meta: ObjectMeta | None = None,
+    resized: bool = False,
 ) -> list[FieldError]:
-    """`meta` is the pod's; a template's spec has none."""
-    outline = _outline(spec)
-    key = (path, meta is None, *sorted(tolerated), *gates.overrides.items(), *_texts(outline))
-    if _outlines.holds(key, outline) and not _apart_from_outline(spec, path, gates, meta):
+    """`meta` is the pod's; a template's spec has none. Of a spec that differs from one that passed by generated names
+    and the node alone, only these are judged, of one that differs by amounts, volumes and names only those; `resized`
+    says that amounts do."""
+    repeated = None if tolerated or resized else generic(spec)
+    repeated_key = (path, meta is None, *gates.overrides.items(), *texts(spec))
+    if repeated is not None and _repeated.holds(repeated_key, repeated) and not (errors := _names(spec, path)):
+        return errors
+    sized = outline(spec)
+    key = (path, meta is None, *sorted(tolerated), *gates.overrides.items(), *texts(spec))
+    if _outlines.holds(key, sized) and not _apart_from_outline(spec, path, gates, meta):
         return []
     errors = _every_rule(spec, path, gates, tolerated=tolerated, meta=meta)
     if not errors and not spec.ephemeral_containers and not spec.resource_claims:
-        _outlines.keep(key, outline)
+        _outlines.keep(key, sized)
+        if repeated is not None:
+            _repeated.keep(repeated_key, repeated)
     return errors
 
 
-_outlines = PassedValues(128, longest=4096)
-
-
-def _outline(spec: PodSpec) -> PodSpec:
-    """The spec without what differs between the pods of a template, and between sizes of one pod: names, volumes, which
-    are made for each, and amounts. `_apart_from_outline` has the rules for these."""
-    containers, inits = map(_unsized, (spec.containers, spec.init_containers))
-    return replace(
-        spec, containers=containers, init_containers=inits, volumes=(), resources=None, node_name="", hostname=""
-    )
-
-
-def _unsized(containers: tuple[Container, ...]) -> tuple[Container, ...]:
-    return tuple([replace(container, volume_mounts=(), resources=_NO_RESOURCES) for container in containers])
-
-
-def _texts(outline: PodSpec) -> list[str]:
-    """What tells most outlines apart."""
-    return [text for container in outline.containers for text in (container.name, container.image)]
+_outlines, _repeated = PassedValues(128, longest=4096), PassedValues(128, longest=8192)
 
 
 def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: ObjectMeta | None) -> list[FieldError]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from podfit.api.core.v1.pods.affinity import Affinity, NodeSelectorTerm
 from podfit.api.core.v1.pods.containers import Container, ContainerPort, EnvVar, EphemeralContainer
 from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.core.v1.pods.validation.alike import generic, texts
 from podfit.api.core.v1.pods.validation.deprecations import NODE_LABELS, deprecations
 from podfit.api.core.v1.pods.validation.windows import containers_of
 from podfit.api.core.v1.pods.volumes import (
@@ -20,6 +21,7 @@ from podfit.api.core.v1.pods.volumes import (
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.addresses import parsed
+from podfit.api.meta.verdict_cache import PassedValues
 from podfit.core.quantity import Quantity
 from podfit.core.resources import ResourceList
 
@@ -133,8 +135,23 @@ _REQUIRED, _PREFERRED = (
 )
 
 
-def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:  # noqa: C901  (upstream's list)
-    """`path` is that of the template, with a dot at its end; a pod has none."""
+_quiet = PassedValues(128, longest=8192)
+
+
+def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:
+    """`path` is that of the template, with a dot at its end; a pod has none. Of a spec like one that there was nothing
+    to say of, only what its metadata say is looked at."""
+    repeated, key = generic(spec), (path, *texts(spec))
+    if repeated is not None and _quiet.holds(key, repeated):
+        yield from deprecations(meta, spec, path)
+        return
+    told = [*_every_warning(meta, spec, path)]
+    if not told and repeated is not None:
+        _quiet.keep(key, repeated)
+    yield from told
+
+
+def _every_warning(meta: ObjectMeta, spec: PodSpec, path: str) -> Iterator[str]:  # noqa: C901  (upstream's list)
     where = f"{path}spec"
     if spec.node_selector or spec.affinity is not None or spec.topology_spread_constraints:
         yield from _placing(spec, where)
