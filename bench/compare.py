@@ -1,6 +1,6 @@
 """This version beside another commit, or beside any cluster: the same load on both, in turns.
 
-    python bench/compare.py COMMIT | --kubeconfig FILE [--rounds 10] [--svg docs/compare.svg]
+    python bench/compare.py COMMIT | --kubeconfig FILE [--rounds 10] [--svg docs/compare.svg] [--readme README.md]
 
 COMMIT is checked out aside and runs on the same Python environment; both sides are `podfit up` with a real node of
 their own. Of another cluster, FILE's current context is used, in a namespace that is deleted afterwards. One process
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
@@ -259,6 +260,27 @@ def drawing(rows: list[tuple[str, float, float, float, float, float]], title: st
     return "\n".join(lines) + "\n"
 
 
+BEGIN, END = "<!-- compare: written by bench/compare.py --readme -->", "<!-- end of compare -->"
+
+
+def with_table(document: str, rows: list[tuple[str, float, float, float, float, float]], name: str, run: str) -> str:
+    """The document with this run's table between the two marks; `run` says which run it is. Raises ValueError."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"no {BEGIN} and {END}")
+    lines = ["", run, "", f"| milliseconds | {name} | this version | ratio |", "|---|---|---|---|"]
+    lines += [f"| {kind} | {was:.1f} | {now:.1f} | {ratio:.2f} |" for kind, was, now, _, ratio, _ in rows]
+    return "\n".join((before + begin, *lines, "", end + after))
+
+
+def this_commit() -> str:
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=True
+    )
+    return told.stdout.strip()
+
+
 async def run(other: Path, this: Path, options: argparse.Namespace) -> dict[str, list[Pair]]:
     sides = Cluster(other, options.image), Cluster(this, "busybox:1.36")
     try:
@@ -277,6 +299,7 @@ def main() -> None:
     parser.add_argument("--image", default="busybox:1.36", help="what the other cluster runs; it needs `sleep`")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--svg", type=Path, help="where to draw the ratios")
+    parser.add_argument("--readme", type=Path, help="the document whose table is to be of this run")
     options = parser.parse_args()
     if (options.commit is None) == (options.kubeconfig is None):
         parser.error("say a commit or a --kubeconfig, one of the two")
@@ -295,6 +318,11 @@ def main() -> None:
     )
     if options.svg:
         options.svg.write_text(drawing(rows, title))
+    if options.readme:
+        today = datetime.now(tz=UTC).date()
+        words = f'make compare WITH="{name} --rounds {options.rounds}"'
+        run_told = f"`{words}` on {today}, this version {this_commit()}: {machine()}."
+        options.readme.write_text(with_table(options.readme.read_text(), rows, name, run_told))
 
 
 if __name__ == "__main__":
