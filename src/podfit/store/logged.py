@@ -103,7 +103,6 @@ T = TypeVar("T")
 
 GROWTH = 4096  # bytes by which a write that is part of a deletion may enlarge a value
 TRIES = 3  # of such a write on a full disk, each after some room was made
-TURNS = 2  # of the loop that watchers in this process have before writers: the kubelet is at its disk by then
 SWEEP = 1000  # rows forgotten at once; writes go in between
 
 SMALL_SWEEP = 20  # on a full disk
@@ -341,8 +340,7 @@ class LoggedStore:
             for change in batch.changes:
                 self._index.apply(change)
             self._hub.publish(batch.changes)
-            self._answer(batch, TURNS)
-            return
+            self._settle(batch)
         elif isinstance(error, DiskFull) and error.room:
             writes = [write for write, _ in batch.outcomes]
             again = [replace(write, tries=write.tries + 1) for write in writes if write.freeing and write.tries < TRIES]
@@ -359,14 +357,6 @@ class LoggedStore:
             self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
         else:
             self._idle.set()
-
-    def _answer(self, batch: Batch, turns: int) -> None:
-        """Tell the writers, so many turns of the loop after the watchers."""
-        if turns:
-            self._loop.call_soon(self._answer, batch, turns - 1)
-            return
-        self._settle(batch)
-        self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
 
     @staticmethod
     def _settle(batch: Batch) -> None:

@@ -28,12 +28,14 @@ LOG_BYTES = 2048
 LOG_LINES = 80
 
 
-async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) -> PodFacts:
+async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None, *, resized: bool = False) -> PodFacts:
     """Ask the runtime. A container that vanishes between list and inspect is not there (R-181).
 
     What was there `before` is inspected while it is listed: the runtime is waited for once and not twice when nothing
-    came since.
+    came since. `resized`: of what was there running containers have another size, and nothing else was done.
     """
+    if resized and before is not None and (same := await _of_another_size(runtime, before)) is not None:
+        return same
     mine = {labels.POD_UID: uid}
     boxes = [sandbox.id for sandbox in before.sandboxes[:1]] if before is not None else []
     inside = [container.id for container in before.containers] if before is not None else []
@@ -65,6 +67,16 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
         tuple(one for _, one in known),
         tuple((entry.id, entry.sandbox_id) for entry, _ in known),
     )
+
+
+async def _of_another_size(runtime: Runtime, before: PodFacts) -> PodFacts | None:
+    """Asks about the running containers alone. None when one of them does not run any more."""
+    ids = [container.id for container in before.running]
+    statuses = await asyncio.gather(*(_container_status(runtime, container_id) for container_id in ids))
+    now = {status.id: status for status in statuses if status is not None and status.state is ContainerState.RUNNING}
+    if now.keys() != set(ids):
+        return None
+    return replace(before, containers=tuple(now.get(container.id, container) for container in before.containers))
 
 
 def _inspections(runtime: Runtime, boxes: list[str], inside: list[str]) -> Iterator[Coroutine[Any, Any, Any]]:

@@ -58,9 +58,11 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     resize_turns: Slots
     active: Callable[[], Iterable[Pod]]
 
-    async def look(self, pod: Pod, before: PodFacts | None = None) -> PodFacts:
-        """What the runtime shows of a pod, and its probes say; `before` as in `observe`. Raises CRIError."""
-        facts = await observe(self.runtime, pod.metadata.uid, before)
+    async def look(self, pod: Pod, before: PodFacts | None = None, *, resized: bool = False) -> PodFacts:
+        """What the runtime shows of a pod, and its probes say; `before` and `resized` as in `observe`. Raises
+        CRIError.
+        """
+        facts = await observe(self.runtime, pod.metadata.uid, before, resized=resized)
         actuated = self.actuator.actuated(pod.metadata.uid)
         restarting = frozenset(actuated.restarting.values()) if actuated is not None else NO_IDS
         reached = addressed(pod, facts.status, self.config.host_ip)

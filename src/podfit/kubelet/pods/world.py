@@ -58,6 +58,8 @@ class PodWorld:
         """How the last turn ended."""
         self._looking: Awaitable[PodFacts] | None = None
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
+        self._replaced = False  # the last resize has stopped containers
+        self._resized = False  # nothing but a resize in place has happened since the last look
         self._unchanged = Unchanged(context, writer, life)
         self._first_seen: float | None = None
         if writer.status.phase in ("", "Pending"):
@@ -71,7 +73,7 @@ class PodWorld:
 
     async def look(self) -> PodFacts:
         """Raises CRIError."""
-        self._seen = await self._context.look(self._life().pod, self._seen)
+        self._seen = await self._context.look(self._life().pod, self._seen, resized=self._resized)
         return self._seen
 
     @property
@@ -96,7 +98,8 @@ class PodWorld:
         """The event that answers it, if it has one. Raises CRIError, CgroupError, CheckpointError, ApiError, OSError:
         the turn has failed.
         """
-        self.doing = effect
+        before, self.doing = self.doing, effect
+        self._resized = isinstance(before, do.Resize) and not before.stops and not self._replaced
         answer = await self._do(effect)
         return () if answer is None else (answer,)
 
@@ -246,6 +249,7 @@ class PodWorld:
         )
         async with world as actuation:
             await drive(context.allocation, actuation, actuation.due())
+        self._replaced = bool(actuation.replaced)
         is_open = bool(context.allocation.conditions(self._uid))
         changed = actuation.changed and actuation.again is None
         return on.ResizeEnded(actuation.again, changed, actuation.replaced, is_open)
