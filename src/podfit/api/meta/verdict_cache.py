@@ -48,15 +48,15 @@ _NOTHING = None, False
 
 class PassedValues:
     """Values that passed rules together, of which one is kept for each key: what is cheap to hash of them, such as
-    their names. Alike are those that are equal, amounts as they are written."""
+    their names. Alike are those that are equal; where `by_text` says so of a value, amounts as they are written."""
 
-    def __init__(self, most: int, *, longest: int) -> None:
-        self._most, self._longest = most, longest
-        self._known: dict[Hashable, tuple[Any, bool]] = {}  # whether amounts are in it
+    def __init__(self, most: int, *, longest: int, by_text: Callable[[Any], bool] = has_amounts) -> None:
+        self._most, self._longest, self._by_text = most, longest, by_text
+        self._known: dict[Hashable, tuple[Any, bool]] = {}
 
     def holds(self, key: Hashable, value: Any) -> bool:
-        known, amounts = self._known.get(key, _NOTHING)
-        return known is not None and bool(known == value) and not (amounts and written_otherwise(known, value))
+        known, by_text = self._known.get(key, _NOTHING)
+        return known is not None and bool(known == value) and not (by_text and written_otherwise(known, value))
 
     def keep(self, key: Hashable, value: Any) -> None:
         """Of larger values, by their encoding, none is kept."""
@@ -64,4 +64,4 @@ class PassedValues:
             return
         if len(self._known) >= self._most:
             self._known = {}
-        self._known[key] = value, has_amounts(value)
+        self._known[key] = value, self._by_text(value)

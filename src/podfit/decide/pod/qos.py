@@ -28,7 +28,8 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
     else:
         resources = [container.resources for container in all_containers(pod.spec)]
         limited = [_counted(resource.limits) for resource in resources]
-        requests, limits = add(*[_counted(resource.requests) for resource in resources]), add(*limited)
+        requested = [_counted(resource.requests) for resource in resources]
+        requests, limits = (sides[0] if len(sides) == 1 else add(*sides) for sides in (requested, limited))
         bounded = not [limits for limits in limited if len(limits) < len(_COUNTED)]
     if not requests and not limits:
         return "BestEffort"

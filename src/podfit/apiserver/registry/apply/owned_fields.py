@@ -13,6 +13,7 @@ import msgspec
 from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
+from podfit.core.bounded_cache import cached_where_short
 
 Shape: TypeAlias = Kind | Member | None
 """How a value is built: an object, a field, or a scalar, what is owned as a whole, or what nobody declared."""
@@ -85,6 +86,8 @@ def item_name(item: Any, member: Member) -> str:
     object, is refused later on; until then it goes by its value."""
     if member.listing.set_ or not isinstance(item, dict):
         return f"v:{_text(item)}"
+    if len(member.keys) == 1 and isinstance(key := item.get(member.keys[0][0]), str):
+        return _by_one_key(key, member.keys[0][0])
     keys: Document = {}
     for name, default in member.keys:
         value = item.get(name)
@@ -93,6 +96,11 @@ def item_name(item: Any, member: Member) -> str:
         if value is not None:
             keys[name] = value
     return f"k:{_text(keys)}"
+
+
+@cached_where_short(1024, longest=64)
+def _by_one_key(value: str, name: str) -> str:
+    return f"k:{_text({name: value})}"
 
 
 def _items(value: Iterable[Any], member: Member) -> Parts | None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.meta.alike import has_amounts
 
 TOKEN_VOLUME = "kube-api-access-"
 """How the volume of a service account's token is named, before a random end."""
@@ -71,6 +72,11 @@ def _generic(spec: PodSpec) -> PodSpec | None:
 def _mounting(container: Container, name: str) -> Container:
     mounts = [mount if mount.name != name else replace(mount, name=TOKEN_VOLUME) for mount in container.volume_mounts]
     return replace(container, volume_mounts=tuple(mounts))
+
+
+def by_text(spec: PodSpec) -> bool:
+    """Whether rules look at how an amount of the spec is written, as they do at divisors, and not at resources."""
+    return has_amounts(replace(outline(spec), volumes=spec.volumes, overhead={}))
 
 
 def texts(spec: PodSpec) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
-from podfit.api.core.v1.pods.validation.alike import generic, outline, texts
+from podfit.api.core.v1.pods.validation.alike import by_text, generic, outline, texts
 from podfit.api.core.v1.pods.validation.annotations import profiles_match, validate_pod_annotations
 from podfit.api.core.v1.pods.validation.containers import (
     choice,
@@ -137,7 +137,8 @@ def validate_pod_spec(
     return errors
 
 
-_outlines, _repeated = PassedValues(128, longest=4096), PassedValues(128, longest=8192)
+_outlines = PassedValues(128, longest=4096, by_text=by_text)
+_repeated = PassedValues(128, longest=8192, by_text=by_text)
 
 
 def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: ObjectMeta | None) -> list[FieldError]:

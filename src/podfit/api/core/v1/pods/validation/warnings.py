@@ -7,7 +7,7 @@ from typing import NamedTuple
 from podfit.api.core.v1.pods.affinity import Affinity, NodeSelectorTerm
 from podfit.api.core.v1.pods.containers import Container, ContainerPort, EnvVar, EphemeralContainer
 from podfit.api.core.v1.pods.types import PodSpec
-from podfit.api.core.v1.pods.validation.alike import generic, texts
+from podfit.api.core.v1.pods.validation.alike import by_text, generic, texts
 from podfit.api.core.v1.pods.validation.deprecations import NODE_LABELS, deprecations
 from podfit.api.core.v1.pods.validation.windows import containers_of
 from podfit.api.core.v1.pods.volumes import (
@@ -135,7 +135,7 @@ _REQUIRED, _PREFERRED = (
 )
 
 
-_quiet = PassedValues(128, longest=8192)
+_quiet = PassedValues(128, longest=8192, by_text=by_text)
 
 
 def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:
