@@ -71,6 +71,16 @@ def creates(prefix: str, count: int, *, node: str = "n1") -> Requests:
         yield ADMIN, request("POST", PODS, pod(f"{prefix}-{number}", node=node))
 
 
+def unlike_creates(prefix: str, count: int) -> Requests:
+    """Pods of which each has a template of its own."""
+    for number in range(count):
+        document = json.loads(pod(f"{prefix}-{number}"))
+        container = document["spec"]["containers"][0]
+        container["image"] = f"registry.example/{prefix}:{number}"
+        container["env"][0]["value"] = f"{prefix}-{number}"
+        yield ADMIN, request("POST", PODS, json.dumps(document).encode())
+
+
 def resizes(seed: int, count: int) -> Requests:
     for number in range(count):
         yield (
@@ -197,6 +207,7 @@ def lists(count: int) -> Requests:
 
 KINDS: dict[str, Callable[[int, int], Requests]] = {
     "create": lambda seed, count: creates(f"c{seed}", count),
+    "unlike create": lambda seed, count: unlike_creates(f"l{seed}", count),
     "unbound create": lambda seed, count: creates(f"u{seed}", count, node=""),
     "binding": lambda seed, count: bindings(f"u{seed}", count),
     "resize": resizes,

@@ -34,7 +34,8 @@ def body(name: str = "a", *, spec: Any = SPEC, **more: Any) -> bytes:
 
 def primed() -> RepeatedSpecs:
     specs = RepeatedSpecs()
-    specs.keep("application/json", body(), whole(body()).spec)
+    for _ in range(2):
+        specs.keep("application/json", body(), whole(body()).spec)
     return specs
 
 
@@ -97,11 +98,13 @@ def test_no_other_media_type_is_looked_at() -> None:
     assert primed().read("application/yaml", body()) is None
 
 
-def test_a_spec_is_known_once_a_body_had_nothing_odd() -> None:
+def test_a_spec_is_known_when_it_has_come_twice_with_nothing_odd() -> None:
     specs = RepeatedSpecs()
-    specs.keep("application/json", body().replace(b'"name": "app"', b'"name": "x", "name": "app"', 1) + b" ", PodSpec())
-    specs.keep("application/json", body(other=1), PodSpec())
-    assert specs.read("application/json", body()) is None or specs.read("application/json", body(other=1)) is None
+    for text in (body(other=1), body(), body().replace(b'"kind": "Pod"', b'"kind": "Secret"')):
+        specs.keep("application/json", text, PodSpec())
+        assert specs.read("application/json", body()) is None
+    specs.keep("application/json", body(), PodSpec())
+    assert specs.read("application/json", body()) is not None
 
 
 @pytest.mark.parametrize("size", [1, 4000])
@@ -131,10 +134,10 @@ async def test_pods_of_one_template_are_alike(server: Server) -> None:
             text = text.replace(volume["name"], "volume")
         return json.loads(text)
 
-    pods = [await posted(server, body(f"pod-{number}")) for number in range(3)]
-    assert [status for status, _ in pods] == [201] * 3
-    assert spec_of(pods[0][1]) == spec_of(pods[1][1]) == spec_of(pods[2][1])
-    assert [pod["metadata"]["labels"] for _, pod in pods] == [{"app": f"pod-{number}"} for number in range(3)]
+    pods = [await posted(server, body(f"pod-{number}")) for number in range(5)]
+    assert [status for status, _ in pods] == [201] * 5
+    assert all(spec_of(pod) == spec_of(pods[0][1]) for _, pod in pods)
+    assert [pod["metadata"]["labels"] for _, pod in pods] == [{"app": f"pod-{number}"} for number in range(5)]
     status, refused = await posted(server, body("Not a name"))
     assert (status, refused["reason"]) == (422, "Invalid")
     answer = await server.ask("POST", f"{PODS}?fieldValidation=Strict", body("strict", other=1))
@@ -170,7 +173,8 @@ WRONG: dict[str, dict[str, Any]] = {
 def test_a_spec_like_one_that_passed_is_refused_for_what_is_its_own(wrong: str) -> None:
     """The rules for what differs between pods of a template are asked of each; all others of one."""
     right = whole(body())
-    assert rules.validate_pod_spec(right.spec, "spec", DEFAULT_GATES, meta=right.metadata) == []
+    for _ in range(2):
+        assert rules.validate_pod_spec(right.spec, "spec", DEFAULT_GATES, meta=right.metadata) == []
     document = json.loads(codec.encode(right))
     for name, value in WRONG[wrong].items():
         if name in ("containers", "initContainers"):
@@ -188,7 +192,8 @@ def test_rules_that_depend_on_a_gate_are_asked_again_under_another() -> None:
     level = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
     made = whole(body(spec={**SPEC, "resources": level}))
     off = type(DEFAULT_GATES)({"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False})
-    assert rules.validate_pod_spec(made.spec, "spec", off, meta=made.metadata) == []
+    for _ in range(2):
+        assert rules.validate_pod_spec(made.spec, "spec", off, meta=made.metadata) == []
     assert rules.validate_pod_spec(made.spec, "spec", DEFAULT_GATES, meta=made.metadata) != []
 
 
@@ -203,5 +208,5 @@ def test_an_amount_in_other_words_is_judged_anew() -> None:
     def told(pod: Pod) -> list[str]:
         return [error.field for error in rules.validate_pod_spec(pod.spec, "spec", DEFAULT_GATES, meta=pod.metadata)]
 
-    assert told(pod("1Ki")) == told(pod("1Ki")) == []
+    assert told(pod("1Ki")) == told(pod("1Ki")) == told(pod("1Ki")) == []
     assert told(pod("1024")) == ["spec.containers[0].env[0].valueFrom.resourceFieldRef.divisor"]

@@ -442,6 +442,7 @@ ELSEWHERE: Mapping[str, str] = {
     "apiserver.registry.encryption:read_rules": OPERATOR,
     "apiserver.registry.service_allocation:ServiceRanges.parse": OPERATOR,
     "apiserver.registry.stored:decoded": "codec:decode of a record, kept",
+    "apiserver.registry.stored:decoded_once": "codec:decode of a record, not kept",
     "apiserver.request.bodies:read_object": MEASURED + "apiserver/test_document_bounds.py, e2e/test_bounds.py",
     "apiserver.request.bodies:read_options": "as read_object, of options",
     "apiserver.request.legacy_options:Legacy.parse": OPERATOR,

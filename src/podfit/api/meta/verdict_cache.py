@@ -43,25 +43,44 @@ def passed(check: Callable[[T, str], list[E]]) -> Callable[[T, str], list[E]]:
     return checked
 
 
-_NOTHING = None, False
-
-
 class PassedValues:
     """Values that passed rules together, of which one is kept for each key: what is cheap to hash of them, such as
-    their names. Alike are those that are equal; where `by_text` says so of a value, amounts as they are written."""
+    their names. Alike are those that are equal; where `by_text` says so of a value, amounts as they are written. A
+    value is kept when its key comes for the second time: of what is never alike nothing is."""
 
     def __init__(self, most: int, *, longest: int, by_text: Callable[[Any], bool] = has_amounts) -> None:
         self._most, self._longest, self._by_text = most, longest, by_text
-        self._known: dict[Hashable, tuple[Any, bool]] = {}
+        self._known: dict[Hashable, Any] = {}
+        self._text_counts: dict[Hashable, bool] = {}  # whether the text counts of those that were found alike
+        self._seen: set[int] = set()
 
     def holds(self, key: Hashable, value: Any) -> bool:
-        known, by_text = self._known.get(key, _NOTHING)
-        return known is not None and bool(known == value) and not (by_text and written_otherwise(known, value))
+        known = self._known.get(key)
+        if known is None or not known == value:  # noqa: SIM201  (values tell equality in C)
+            return False
+        if (by_text := self._text_counts.get(key)) is None:
+            by_text = self._text_counts[key] = self._by_text(known)
+        return not (by_text and written_otherwise(known, value))
 
     def keep(self, key: Hashable, value: Any) -> None:
         """Of larger values, by their encoding, none is kept."""
-        if len(codec.encode(value)) > self._longest:
+        if not seen_before(self._seen, key) or len(codec.encode(value)) > self._longest:
             return
         if len(self._known) >= self._most:
-            self._known = {}
-        self._known[key] = value, self._by_text(value)
+            self._known, self._text_counts = {}, {}
+        self._known[key] = value
+        self._text_counts.pop(key, None)
+
+
+MOST_SEEN = 4096
+
+
+def seen_before(seen: set[int], key: Hashable) -> bool:
+    """Whether the key is one of those seen last, of which the hashes are kept."""
+    number = hash(key)
+    if number in seen:
+        return True
+    if len(seen) >= MOST_SEEN:
+        seen.clear()
+    seen.add(number)
+    return False

@@ -11,6 +11,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.verdict_cache import seen_before
 from podfit.apiserver.request.documents import count_of_members, is_unusual
 from podfit.apiserver.request.negotiation import JSON
 
@@ -46,24 +47,38 @@ class RepeatedSpecs:
     def __init__(self) -> None:
         self._known: dict[bytes, PodSpec] = {}
         self._size = 0
+        self._seen: set[int] = set()
+        self._last: tuple[bytes, _Body | None] = b"", None
 
     def read(self, media_type: str, body: bytes) -> Pod | None:
         """The pod that a body says, with the defaults of its spec; None where it has to be read as any other."""
-        parts = _parts(media_type, body) if self._known else None
+        parts = self._parts_of(media_type, body) if self._known else None
         if parts is None or (spec := self._known.get(bytes(parts.spec))) is None:
             return None
         metadata = _metadata(bytes(parts.metadata))
         return None if metadata is None else Pod(metadata=metadata, spec=spec)
 
     def keep(self, media_type: str, body: bytes, spec: PodSpec) -> None:
-        """Know the spec of a body with which nothing was odd; `spec` has its defaults."""
-        if (parts := _parts(media_type, body)) is None:
+        """Know the spec of a body with which nothing was odd, when it comes for the second time; `spec` has its
+        defaults."""
+        if (parts := self._parts_of(media_type, body)) is None:
             return
-        text = bytes(parts.spec)
+        if not seen_before(self._seen, text := bytes(parts.spec)):
+            return
         if self._size + len(text) + ENTRY > MOST:
             self._known, self._size = {}, 0
         self._size += len(text) + ENTRY if text not in self._known else 0
         self._known[text] = spec
+
+    def _parts_of(self, media_type: str, body: bytes) -> _Body | None:
+        """Of a body that is read and then kept once."""
+        if len(body) > LARGEST:
+            return None
+        last, parts = self._last
+        if last is not body:
+            parts = _parts(media_type, body)
+            self._last = body, parts
+        return parts
 
 
 def _metadata(text: bytes) -> ObjectMeta | None:
@@ -80,7 +95,7 @@ def _metadata(text: bytes) -> ObjectMeta | None:
 
 def _parts(media_type: str, body: bytes) -> _Body | None:
     """The parts of a body that is written as clients write it: nothing beside a pod's own members, each once."""
-    if len(body) > LARGEST or media_type not in ("", JSON) or is_unusual(body):
+    if media_type not in ("", JSON) or is_unusual(body):
         return None
     try:
         parts = _decoder.decode(body)
