@@ -199,6 +199,8 @@ class Index:
         if last < len(self._blocks):
             parts[-1] = parts[-1][:stop]
         parts[0] = parts[0][begin:]
+        if len(parts) == 1:
+            return parts[0]
         if count <= LARGEST:
             return list(chain.from_iterable(parts))
         for block in blocks:
