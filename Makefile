@@ -43,6 +43,7 @@ compare: dev node ## this version beside another: make compare WITH=COMMIT, or W
 
 figures: dev ## the figures in README.md and docs/, from what the tests replay and the last conformance run showed
 	cd tests && ../$(BIN)/python -m support.figures
+	cd tests && ../$(BIN)/python -m support.options_page
 
 LINT := ruff mypy imports
 lint: dev ## style, types, who imports whom

@@ -11,6 +11,7 @@ import pytest
 from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.request.legacy_options import Legacy
 from podfit.net.wire import Identity
+from podfit.process import config_file
 from support.resizing import (
     BURSTABLE,
     NAMESPACE,
@@ -30,7 +31,14 @@ from support.server import Server, running_server
 
 BOUND = {**BURSTABLE, "nodeName": "n"}
 NODE = Identity("system:node:n", ("system:nodes",))
-ALL = Legacy.parse("resize-status,pod-updates,draft-policies")
+
+
+def given(switches: str, clients: str = "") -> Legacy:
+    """What the flags make of these."""
+    return config_file.read(Legacy, {"legacy": switches, "legacy-clients": clients})
+
+
+ALL = given("resize-status,pod-updates,draft-policies")
 
 
 @pytest.fixture
@@ -145,7 +153,7 @@ async def test_a_watch_shows_it_in_every_event(legacy: Server) -> None:
 
 
 async def test_only_the_named_clients_are_shown_it(tmp_path: Path) -> None:
-    async with running_server(tmp_path, legacy=Legacy.parse("resize-status", "old-tool")) as server:
+    async with running_server(tmp_path, legacy=given("resize-status", "old-tool")) as server:
         await stored(server, BOUND)
         await report(server, "1", pending("Deferred"), seen=2)
         for agent, resize_status in (("old-tool/1.2 (linux)", "Deferred"), ("kubectl/v1.36", None), ("", None)):
@@ -205,7 +213,7 @@ async def test_a_mixed_change_is_refused_as_ever(legacy: Server) -> None:
 
 @pytest.mark.row("H-07")
 async def test_without_the_switch_the_pod_takes_no_resize(tmp_path: Path) -> None:
-    async with running_server(tmp_path, legacy=Legacy.parse("resize-status")) as server:
+    async with running_server(tmp_path, legacy=given("resize-status")) as server:
         await stored(server)
         assert (await send(server, "PATCH", POD, asking(c="1500m"), STRATEGIC_PATCH))[0] == 422
 
@@ -232,7 +240,7 @@ async def test_without_the_switch_policies_of_the_drafts_are_refused(server: Ser
 
 @pytest.mark.row("H-09")
 async def test_an_old_nodes_word_is_for_old_and_new_clients(tmp_path: Path) -> None:
-    async with running_server(tmp_path, legacy=Legacy.parse("resize-status", "old-tool")) as server:
+    async with running_server(tmp_path, legacy=given("resize-status", "old-tool")) as server:
         await stored(server, BOUND)
         await report(server, "1", seen=1, resize="Infeasible")
         for agent in ("old-tool", "kubectl"):

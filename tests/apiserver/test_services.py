@@ -87,7 +87,7 @@ async def test_a_key_that_a_dead_server_left_is_taken_over(tmp_path: Path) -> No
 
 
 async def test_a_range_can_be_full(tmp_path: Path) -> None:
-    ranges = ServiceRanges(ip_network("10.0.0.0/30"), 30000, 30001)
+    ranges = ServiceRanges(ip_network("10.0.0.0/30"), (30000, 30001))
     async with running_server(tmp_path, ranges=ranges) as server:
         made = [await server.client.create(service(f"s{n}")) for n in range(2)]
         assert {service.spec.cluster_ip for service in made} == {"10.0.0.1", "10.0.0.2"}

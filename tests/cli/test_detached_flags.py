@@ -2,45 +2,28 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cyclopts import App
 
-from podfit.cli.flags import (
-    ApiServer,
-    ApiServerFlags,
-    Controllers,
-    ControllersFlags,
-    Log,
-    LogFlags,
-    Nodes,
-    NodesFlags,
-    arguments,
-)
-from podfit.cli.node_flags import Node, NodeFlags
-
-DEFAULTS = (ApiServerFlags(), NodesFlags(), ControllersFlags(), NodeFlags(), LogFlags())
+from podfit.cli.flags import Given, takes
+from podfit.cli.logs import LogOptions
+from podfit.process.options import UpOptions
 
 
-def parsed(words: Sequence[str]) -> tuple[Any, ...]:
-    """What `up` makes of a command line."""
-    found: list[Any] = []
+def parsed(words: Sequence[str]) -> Given:
+    """What `up` is given by a command line."""
+    found: list[Given] = []
 
-    def up(
-        *,
-        api: ApiServer = None,
-        nodes: Nodes = None,
-        controllers: Controllers = None,
-        node: Node = None,
-        log: Log = None,
-    ) -> None:
-        found.extend((api, nodes, controllers, node, log))
+    @takes(UpOptions, LogOptions)
+    def up(given: Given) -> int:
+        found.append(given)
+        return 0
 
     app = App(result_action="return_value")
     app.default(up)
     app(list(words), exit_on_error=False, print_error=False)
-    return tuple(given or usual for given, usual in zip(found, DEFAULTS, strict=True))
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -65,25 +48,29 @@ def parsed(words: Sequence[str]) -> tuple[Any, ...]:
             "--node",
             "simulated",
         ),
-        ("--etcd-servers", "https://a:2379,https://b:2379", "--etcd-cafile", "/ca.pem", "--controllers", "*,-x"),
-        ("--feature-gates", "A=true,B=false", "--container-runtime-endpoint", "unix:///run/x.sock"),
+        (
+            "--etcd-servers",
+            "https://a:2379,https://b:2379",
+            "--etcd-cafile",
+            "/ca.pem",
+            "--controllers",
+            "*,-job-controller",
+        ),
+        ("--feature-gates", "MemoryQoS=true", "--container-runtime-endpoint", "unix:///run/x.sock", "--no-vpa"),
     ],
 )
 def test_the_same_is_said_again(words: tuple[str, ...]) -> None:
     given = parsed(words)
-    assert [meaning(flag) for flag in parsed(arguments(*given))] == [meaning(flag) for flag in given]
-
-
-def meaning(flags: Any) -> dict[str, Any]:
-    """Lists may be given in several flags or separated by commas."""
-    return {name: ",".join(value) if isinstance(value, tuple) else value for name, value in vars(flags).items()}
+    again = parsed(given.arguments())
+    assert again.options(UpOptions) == given.options(UpOptions)
+    assert again.options(LogOptions) == given.options(LogOptions)
 
 
 def test_what_is_as_usual_is_not_said() -> None:
-    assert arguments(*DEFAULTS) == []
+    assert parsed(()).arguments() == []
 
 
 def test_a_path_means_the_same_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    flags = parsed(("--kubeconfig", "here", "--pod-manifest-path", "pods"))
-    assert arguments(*flags) == [f"--write-kubeconfig={tmp_path}/here", f"--pod-manifest-path={tmp_path}/pods"]
+    given = parsed(("--kubeconfig", "here", "--pod-manifest-path", "pods"))
+    assert given.arguments() == [f"--write-kubeconfig={tmp_path}/here", f"--pod-manifest-path={tmp_path}/pods"]

@@ -17,7 +17,7 @@ from answers.test_top import VPAS, metrics, with_vpa
 from cli.test_questions import ask
 from podfit.cli import render
 from podfit.cli.app import run
-from podfit.cli.logs import LogFormat, configure
+from podfit.cli.logs import LogOptions, configure
 from podfit.cli.tables import Cell
 from podfit.net.wire import Request, Response
 
@@ -114,13 +114,10 @@ def test_no_way_to_print_lets_a_control_code_through(name: str, capsys: pytest.C
 
 
 def test_a_log_line_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    class Options:
-        log_format, verbose = LogFormat.TEXT, 0
-
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
     monkeypatch.setattr(root, "level", root.level)
-    configure(Options())
+    configure(LogOptions())
     logging.getLogger("podfit").warning("pod=%s", HOSTILE)
     err = capsys.readouterr().err
     assert len(err.splitlines()) == 1

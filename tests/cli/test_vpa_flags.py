@@ -4,30 +4,33 @@ import pytest
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.cli.vpa_common import VpaProcessFlags
-from podfit.cli.vpa_recommender import VpaRecommenderFlags
-from podfit.cli.vpa_updater import VpaUpdaterFlags
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS
 from podfit.decide.autoscaling.gates import Gates
+from podfit.process.config_file import read
+from podfit.process.vpa.options import UpdaterOptions
+from podfit.process.vpa.recommender import RecommenderOptions
 from podfit.vpa.recommender.recommender import RecommenderSettings
-from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
+from podfit.vpa.updater.updater import UpdaterSettings
 
 
 def test_without_flags_it_is_as_upstream() -> None:
-    assert VpaRecommenderFlags().settings(VpaProcessFlags()) == RecommenderSettings()
+    assert read(RecommenderOptions).recommender() == RecommenderSettings()
     assert RecommenderSettings().flags == DEFAULT_FLAGS
-    assert VpaUpdaterFlags().settings(VpaProcessFlags()) == UpdaterSettings()
+    assert read(UpdaterOptions).updater() == UpdaterSettings()
 
 
 def test_what_is_said_counts() -> None:
-    said = VpaRecommenderFlags(
-        recommender_name="mine",
-        recommender_interval="1m30s",
-        target_cpu_percentile=0.8,
-        confidence_interval_memory="12h",
-        container_recommendation_max_allowed_memory="2Gi",
-    ).settings(VpaProcessFlags(ignored_vpa_object_namespaces="a,b", feature_gates="PerVPAConfig=true"))
+    flags = {
+        "recommender-name": "mine",
+        "recommender-interval": "1m30s",
+        "target-cpu-percentile": 0.8,
+        "confidence-interval-memory": "12h",
+        "container-recommendation-max-allowed-memory": "2Gi",
+        "ignored-vpa-object-namespaces": "a,b",
+        "feature-gates": "PerVPAConfig=true",
+    }
+    said = read(RecommenderOptions, flags).recommender()
     assert (said.name, said.interval, said.ignored) == ("mine", 90.0, frozenset(("a", "b")))
     assert (said.flags.estimator.cpu.target, said.flags.estimator.memory.confidence_interval) == (0.8, 43_200.0)
     assert said.flags.render.max_allowed_memory == Quantity.parse("2Gi")
@@ -38,14 +41,14 @@ def test_what_is_said_counts() -> None:
     ("flags", "said"),
     [
         (["--recommender-interval", "soon"], "--recommender-interval: 'soon' is no duration, such as 15s"),
-        (["--recommender-interval", "0s"], "--recommender-interval: it has to be more than 0"),
+        (["--recommender-interval", "0s"], "--recommender-interval 0s: it has to be more than 0"),
         (["--target-cpu-percentile", "90"], "--target-cpu-percentile 90: it has to be more than 0 and at most 1"),
         (["--update-worker-count", "0"], "--update-worker-count 0: it has to be at least 1"),
         (["--oom-bump-up-ratio", "0.5"], "--oom-bump-up-ratio 0.5: it has to be at least 1"),
-        (["--container-recommendation-max-allowed-cpu", "lots"], "--container-recommendation-max-allowed-cpu lots: "),
-        (["--feature-gates", "InPlace"], "--feature-gates InPlace: write NAME=true or NAME=false"),
+        (["--container-recommendation-max-allowed-cpu", "lots"], "--container-recommendation-max-allowed-cpu: "),
+        (["--feature-gates", "InPlace"], "--feature-gates: 'InPlace': write NAME=true or NAME=false"),
         (["--feature-gates", "Fast=true"], "--feature-gates: unrecognized feature gate: Fast"),
-        (["--kube-api-burst", "0"], "--kube-api-burst at least 1"),
+        (["--kube-api-burst", "0"], "--kube-api-burst 0: it has to be at least 1"),
         (["--vpa-object-namespace", "a", "--ignored-vpa-object-namespaces", "b"], "give one of them"),
     ],
 )
@@ -59,10 +62,10 @@ def test_what_cannot_be_followed_is_refused(flags: list[str], said: str, capsys:
     [
         (["--tls-cert-file", "/x"], "--tls-cert-file, --tls-private-key and --client-ca-file: give all three or none"),
         (["--register-by-url"], "--register-by-url: name the address with --webhook-address"),
-        (["--webhook-labels", "a"], "--webhook-labels a: write KEY:VALUE"),
+        (["--webhook-labels", "a"], "--webhook-labels: 'a': write KEY:VALUE"),
         (["--webhook-timeout-seconds", "31"], "--webhook-timeout-seconds 31: it has to be from 1 to 30"),
-        (["--tls-ciphers", "ROT13"], "--tls-ciphers ROT13: there are TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
-        (["--max-allowed-cpu-boost", "lots"], "--max-allowed-cpu-boost lots: "),
+        (["--tls-ciphers", "ROT13"], "--tls-ciphers: 'ROT13': there are TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+        (["--max-allowed-cpu-boost", "lots"], "--max-allowed-cpu-boost: "),
         (["--status-lease-update-interval", "0s"], "it has to be more than 0"),
     ],
 )
@@ -80,7 +83,7 @@ def test_what_the_admission_controller_cannot_follow(
         (["--min-replicas", "0"], "--min-replicas 0: it has to be at least 1"),
         (["--eviction-rate-burst", "0"], "--eviction-rate-burst 0: it has to be at least 1"),
         (["--admission-controller-status-lease-timeout", "0s"], "it has to be more than 0"),
-        (["--leader-elect-retry-period", "1m"], "--leader-elect-retry-period < --leader-elect-renew-deadline"),
+        (["--leader-elect-retry-period", "1m"], "leaseDuration has to be more than renewDeadline"),
     ],
 )
 def test_what_the_updater_cannot_follow(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,16 +3,13 @@
 Not there: `address` (--bind-address, --secure-port), `profiling`, `min-checkpoints` (ignored upstream), klog's.
 """
 
-from dataclasses import fields
-from typing import Any
-
+import msgspec
 import pytest
 
-from podfit.cli.vpa_admission import VpaAdmissionFlags
-from podfit.cli.vpa_common import ElectionFlags, VpaProcessFlags
-from podfit.cli.vpa_history import VpaHistoryFlags
-from podfit.cli.vpa_recommender import VpaRecommenderFlags
-from podfit.cli.vpa_updater import VpaUpdaterFlags
+from podfit.core.options import Declared, declared
+from podfit.decide.autoscaling.gates import Gates
+from podfit.process.vpa.options import AdmissionOptions, UpdaterOptions
+from podfit.process.vpa.recommender import RecommenderOptions
 
 PROCESS: dict[str, object] = {
     "kube-api-qps": 50,
@@ -80,7 +77,7 @@ HISTORY: dict[str, object] = {
     "username": "",
     "password": "",
     "prometheus-bearer-token": "",
-    "prometheus-bearer-token-file": None,
+    "prometheus-bearer-token-file": "",
     "storage": "checkpoint",
 }
 UPDATER: dict[str, object] = {
@@ -116,33 +113,43 @@ ADMISSION: dict[str, object] = {
     "status-lease-update-interval": "10s",
     "max-allowed-cpu-boost": "",
 }
+ALONE: dict[str, object] = {"kubeconfig": "", "bind-address": "127.0.0.1"}
+LEASE: dict[str, object] = {"leader-elect": True, "leader-elect-resource-name": ""}
 OURS: dict[type, dict[str, object]] = {
-    VpaProcessFlags: {"kubeconfig": None, "bind-address": "127.0.0.1"},
-    ElectionFlags: {"leader-elect": True, "leader-elect-resource-name": ""},
-    VpaRecommenderFlags: {"upstream-compatible": False, "fine-buckets": False},
-    VpaUpdaterFlags: {"upstream-compatible": False},
-    VpaAdmissionFlags: {
-        "client-ca-file": None,
-        "tls-cert-file": None,
-        "tls-private-key": None,
+    RecommenderOptions: {**ALONE, **LEASE, "upstream-compatible": False, "fine-buckets": False, "secure-port": 8942},
+    UpdaterOptions: {**ALONE, **LEASE, "upstream-compatible": False, "secure-port": 8943},
+    AdmissionOptions: {
+        **ALONE,
+        "client-ca-file": "",
+        "tls-cert-file": "",
+        "tls-private-key": "",
         "webhook-bind-address": "0.0.0.0",
+        "secure-port": 8944,
     },
 }
 """Flags that upstream has not, or whose defaults are others: a certificate is made where none is given."""
+NAMESPACE = {"admission-controller-status-lease-namespace", "status-lease-namespace"}
+"""Upstream's default is empty, and means kube-system."""
 
 
 @pytest.mark.row("V-120")
 @pytest.mark.parametrize(
-    ("flags", "upstream"),
+    ("kind", "upstream"),
     [
-        (VpaProcessFlags, PROCESS),
-        (ElectionFlags, ELECTION),
-        (VpaRecommenderFlags, RECOMMENDER),
-        (VpaHistoryFlags, HISTORY),
-        (VpaUpdaterFlags, UPDATER),
-        (VpaAdmissionFlags, ADMISSION),
+        (RecommenderOptions, {**PROCESS, **ELECTION, **RECOMMENDER, **HISTORY}),
+        (UpdaterOptions, {**PROCESS, **ELECTION, **UPDATER}),
+        (AdmissionOptions, {**PROCESS, **ADMISSION}),
     ],
 )
-def test_vpa_flags_are_upstreams(flags: Any, upstream: dict[str, object]) -> None:
-    found = {field.name.replace("_", "-"): field.default for field in fields(flags)}
-    assert found == upstream | OURS.get(flags, {})
+def test_vpa_flags_are_upstreams(kind: type[msgspec.Struct], upstream: dict[str, object]) -> None:
+    found = {option.flag: default(option) for option in declared(kind)}
+    assert found == upstream | OURS[kind]
+
+
+def default(option: Declared) -> object:
+    """As the command line has it."""
+    if option.flag in NAMESPACE:
+        return ""
+    if option.default is None or option.default in ((), {}, frozenset(), Gates()):
+        return ""
+    return option.unit.text(option.default) if option.unit.flag is str else option.default

@@ -11,7 +11,8 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.node.pressure import DEFAULT, Observation, parse
+from podfit.decide.node.options import KubeletOptions
+from podfit.decide.node.pressure import Observation
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.mounter import DirectoryMounter
 from podfit.kubelet.kubelet import Kubelet
@@ -44,8 +45,7 @@ class Node:
             allocatable=size,
             port=10250,
             managers=managers,
-            manifests=root.parent / "manifests",
-            eviction_hard=parse(DEFAULT),
+            options=KubeletOptions(pod_manifest_path=str(root.parent / "manifests")),
         )
         self.signals: dict[str, Observation] = {}
         self.machine = machine

@@ -40,7 +40,9 @@ async def both(directory: Path) -> AsyncIterator[tuple[Path, MetricsServerProces
     api = await ApiServerProcess.start(options, announce=lambda _: None, clock=SystemClock())
     kubeconfig = options.data.kubeconfig
     try:
-        made = MetricsServerOptions(kubeconfig=kubeconfig, port=0, address="0.0.0.0", register_as=own_address())
+        made = MetricsServerOptions(
+            kubeconfig=kubeconfig, port=0, address="0.0.0.0", register=True, advertise_address=own_address()
+        )
         metrics = await MetricsServerProcess.start(made, announce=lambda _: None, clock=SystemClock())
         try:
             yield kubeconfig, metrics

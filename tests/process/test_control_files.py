@@ -10,23 +10,34 @@ from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import FitScoring, Strategy
-from podfit.process.control.control_files import MANAGER, SCHEDULER, read_controllers, read_scheduler
+from podfit.process.config_file import read
+from podfit.process.control.options import ControllersProcessOptions, LeaderElection, SchedulerProcessOptions
 from podfit.process.errors import UsageError
-from podfit.process.options import ControllersOptions, SchedulerOptions, SchedulerProfile
+from podfit.process.options import ControllersOptions, SchedulerProfile
 
 
 def scheduler(tmp_path: Path, **fields: object) -> Path:
-    return _written(tmp_path, dict(zip(("apiVersion", "kind"), SCHEDULER, strict=True)) | fields)
+    document = SchedulerProcessOptions.document
+    return _written(tmp_path, {"apiVersion": document.api_version, "kind": document.kind} | fields)
 
 
 def manager(tmp_path: Path, **generic: object) -> Path:
-    return _written(tmp_path, dict(zip(("apiVersion", "kind"), MANAGER, strict=True)) | {"Generic": generic})
+    document = ControllersProcessOptions.document
+    return _written(tmp_path, {"apiVersion": document.api_version, "kind": document.kind, "Generic": generic})
 
 
 def _written(tmp_path: Path, document: dict[str, object]) -> Path:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(document))
     return path
+
+
+def read_scheduler(path: Path | None) -> SchedulerProcessOptions:
+    return read(SchedulerProcessOptions, None, path)
+
+
+def read_controllers(path: Path | None) -> ControllersProcessOptions:
+    return read(ControllersProcessOptions, None, path)
 
 
 def profile(**score: object) -> list[object]:
@@ -65,7 +76,7 @@ def shape(*points: tuple[int, int]) -> dict[str, object]:
     ],
 )
 def test_how_resources_are_scored(tmp_path: Path, strategy: dict[str, object], expected: FitScoring) -> None:
-    found = read_scheduler(scheduler(tmp_path, profiles=fit(**strategy)))[0].profiles[0]
+    found = read_scheduler(scheduler(tmp_path, profiles=fit(**strategy))).profiles[0]
     assert found == SchedulerProfile(fit=expected)
 
 
@@ -93,30 +104,25 @@ def test_how_resources_are_scored(tmp_path: Path, strategy: dict[str, object], e
     ],
 )
 def test_default_constraints_of_a_profile(tmp_path: Path, args: dict[str, object], expected: SpreadDefaulting) -> None:
-    found = read_scheduler(scheduler(tmp_path, profiles=spread(**args)))[0].profiles[0]
+    found = read_scheduler(scheduler(tmp_path, profiles=spread(**args))).profiles[0]
     assert found == SchedulerProfile(spread=expected)
 
 
 def test_several_profiles_in_one_file(tmp_path: Path) -> None:
     profiles = [{}, *fit(type="MostAllocated")]
     path = scheduler(tmp_path, profiles=[profiles[0], {"schedulerName": "full", **profiles[1]}])  # type: ignore[dict-item]
-    assert read_scheduler(path)[0].profiles == (
+    assert read_scheduler(path).profiles == (
         SchedulerProfile(),
         SchedulerProfile(name="full", fit=FitScoring(Strategy.MOST_ALLOCATED)),
     )
 
 
 def test_without_a_file_everything_is_as_upstream() -> None:
-    options, common = read_scheduler(None)
-    assert options == SchedulerOptions(profiles=(SchedulerProfile(name="default-scheduler", weights={}),))
-    assert (common.elect, common.pace, common.lease, common.rate) == (
-        True,
-        LeaseTiming(15, 10, 2),
-        "kube-scheduler",
-        None,
-    )
-    assert read_controllers(None)[0] == ControllersOptions()
-    assert read_controllers(None)[1].lease == "kube-controller-manager"
+    options = read_scheduler(None)
+    assert options.profiles == (SchedulerProfile(name="default-scheduler", weights={}),)
+    assert options.election == LeaderElection(elect=True, pace=LeaseTiming(15, 10, 2), namespace="kube-system")
+    assert options.connection.rate is None
+    assert read_controllers(None).controllers == ControllersOptions()
 
 
 def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
@@ -128,13 +134,13 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
         clientConnection={"kubeconfig": "/k", "qps": 5, "burst": 10},
         profiles=[{"schedulerName": "mine", "plugins": {"score": score}}],
     )
-    options, common = read_scheduler(path)
+    options = read_scheduler(path)
     (found,) = options.profiles
     assert found.name == "mine"
     assert {name: weight for name, weight in found.weights.items() if weight} == {"ImageLocality": 7, "NodeAffinity": 2}
     assert found.weights["NodeResourcesFit"] == 0
-    assert (common.pace, common.lease) == (LeaseTiming(90, 20, 0.5), "other")
-    assert (common.kubeconfig, common.rate) == (Path("/k"), Rate(5, 10))
+    assert (options.election.pace, options.election.name) == (LeaseTiming(90, 20, 0.5), "other")
+    assert (options.connection.kubeconfig, options.connection.rate) == (Path("/k"), Rate(5, 10))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_a_scheduler_with_a_name_and_weights(tmp_path: Path) -> None:
         ({"leaderElection": {"resourceLock": "endpoints"}}, "leaderElection.resourceLock: only leases"),
         ({"leaderElection": {"leaseDuration": "soon"}}, "leaderElection.leaseDuration: 'soon' is no duration"),
         ({"leaderElection": {"leaseDuration": "5s"}}, "leaseDuration has to be more than renewDeadline"),
-        ({"clientConnection": {"qps": -1}}, "qps and burst are at least 0"),
+        ({"clientConnection": {"qps": -1}}, "clientConnection.qps -1: it has to be at least 0"),
         ({"kind": "KubeletConfiguration"}, "it has to be apiVersion kubescheduler.config.k8s.io/v1, kind Kube"),
     ],
 )
@@ -211,16 +217,16 @@ def test_what_a_scheduler_does_not_follow(tmp_path: Path, fields: dict[str, obje
 
 def test_controllers_that_are_left_out(tmp_path: Path) -> None:
     path = manager(tmp_path, Controllers=["*", "-namespace-controller"], LeaderElection={"leaderElect": False})
-    options, common = read_controllers(path)
-    assert not options.runs("namespace-controller")
-    assert options.runs("garbage-collector-controller")
-    assert not common.elect
+    options = read_controllers(path)
+    assert not options.controllers.runs("namespace-controller")
+    assert options.controllers.runs("garbage-collector-controller")
+    assert not options.election.elect
 
 
 @pytest.mark.parametrize(
     ("generic", "said"),
     [
-        ({"Controllers": ["service-cidr-controller"]}, "Generic.Controllers: there is no 'service-cidr-controller'"),
+        ({"Controllers": ["service-cidr-controller"]}, "Generic.Controllers: there is no controller 'service-cidr"),
         ({"MinResyncPeriod": "1h"}, "unknown field `MinResyncPeriod`"),
         ({"leaderElection": {}}, "unknown field `leaderElection`"),
     ],

@@ -8,24 +8,24 @@ from msgspec.structs import replace
 
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.memory_qos import MemoryQoS
-from podfit.decide.node.pressure import DEFAULT, parse
-from podfit.kubelet.cgroup.memory import MemoryCgroups
-from podfit.kubelet.config import KubeletConfig
-from podfit.kubelet.node.machine import swap_bytes
-from podfit.process.data.data_dir import DataDir
-from podfit.process.errors import MachineError, UsageError
-from podfit.process.node.kubelet_config import check, kubelet_config, node_machine
-from podfit.process.options import (
+from podfit.decide.node.options import (
     Actuation,
-    ApiServerOptions,
     CpuPolicy,
     KubeletOptions,
     MemoryPolicy,
     MemoryReservation,
     MemoryShrink,
     SwapBehavior,
-    UpOptions,
 )
+from podfit.decide.node.pressure import DEFAULT, parse
+from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.node.machine import swap_bytes
+from podfit.process.config_file import read
+from podfit.process.data.data_dir import DataDir
+from podfit.process.errors import MachineError, UsageError
+from podfit.process.node.kubelet_config import check, kubelet_config, node_machine
+from podfit.process.options import ApiServerOptions, UpOptions
 
 STATIC = KubeletOptions(
     cpu_manager_policy=CpuPolicy.STATIC,
@@ -78,17 +78,29 @@ def test_swap_is_the_machines_when_it_is_allowed(tmp_path: Path) -> None:
         {"reserved_cpus": "x"},
         {"reserved_memory": "1Gi"},
         {"eviction_hard": "memory.available=1"},
-        {"memory_throttling_factor": 0.0},
         {"cgroup_root": "pods"},
         {"cgroup_root": "/pods/../.."},
-        {"eviction_pressure_transition_period": "soon"},
+        {"shutdown_grace_period_critical_pods": 5.0},
         {"image_gc_high_threshold": 80},
-        {"memory_throttling_factor": 1.5},
     ],
 )
 def test_what_cannot_be_read_is_refused_before_anything_starts(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         check(KubeletOptions(**given))
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "why"),
+    [
+        ("memory-throttling-factor", 0.0, "--memory-throttling-factor 0: it has to be above 0 and at most 1"),
+        ("memory-throttling-factor", 1.5, "--memory-throttling-factor 1.5: it has to be above 0 and at most 1"),
+        ("eviction-pressure-transition-period", "soon", "transition-period: 'soon' is no duration, such as 15s"),
+        ("swap-behavior", "Sometimes", "--swap-behavior: 'Sometimes'"),
+    ],
+)
+def test_a_flag_that_says_nothing_is_refused(flag: str, value: object, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        read(UpOptions, {flag: value})
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,31 @@
 """A KubeletConfiguration: what it says is done, and what would not be done is refused by name."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from podfit.cli.node_flags import NodeFlags
-from podfit.process.config_file import MOST_BYTES
+from podfit.core.features import FeatureGates
+from podfit.core.options import document
+from podfit.decide.node.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
+from podfit.decide.node.shutdown import ShutdownGroup
+from podfit.process.config_file import MOST_BYTES, read
 from podfit.process.errors import UsageError
-from podfit.process.node.kubelet_file import KubeletFile, read
-from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
+from podfit.process.node.options import KubeletProcessOptions
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 
 
-def config(tmp_path: Path, **fields: Any) -> KubeletFile:
+def config(tmp_path: Path, flags: Mapping[str, Any] | None = None, **fields: Any) -> KubeletProcessOptions:
     path = tmp_path / "kubelet.yaml"
     path.write_text(yaml.safe_dump(HEAD | fields))
-    return read(path)
+    return read(KubeletProcessOptions, flags, path)
 
 
 def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
-    assert config(tmp_path).options() == KubeletOptions()
+    assert config(tmp_path) == KubeletProcessOptions()
 
 
 def test_upstreams_fields(tmp_path: Path) -> None:
@@ -59,7 +62,7 @@ def test_upstreams_fields(tmp_path: Path) -> None:
         memoryReservationPolicy="TieredReservation",
         featureGates={"MemoryQoS": True},
     )
-    assert found.options() == KubeletOptions(
+    assert found.kubelet == KubeletOptions(
         cpu_manager_policy=CpuPolicy.STATIC,
         reserved_cpus="0-1",
         memory_manager_policy=MemoryPolicy.STATIC,
@@ -69,23 +72,57 @@ def test_upstreams_fields(tmp_path: Path) -> None:
         eviction_hard="memory.available<100Mi,nodefs.available<10%",
         memory_throttling_factor=0.8,
         memory_reservation_policy=MemoryReservation.TIERED,
-        eviction_pressure_transition_period="1m30s",
+        eviction_pressure_transition_period=90.0,
         cgroup_root="/pods",
-        shutdown_grace_period="30s",
-        shutdown_grace_period_critical_pods="10s",
+        shutdown_grace_period=30.0,
+        shutdown_grace_period_critical_pods=10.0,
         image_gc_high_threshold=70,
         image_gc_low_threshold=60,
         image_minimum_age=90.0,
         image_maximum_age=86400.0,
     )
-    assert (found.address, found.port, found.gates) == ("10.0.0.1", 10251, "MemoryQoS=true")
-    assert found.authentication.x509.client_ca_file == "/ca.crt"
+    assert (found.address, found.port, found.gates) == ("10.0.0.1", 10251, FeatureGates({"MemoryQoS": True}))
+    assert (found.client_ca, found.runtime_endpoint) == (Path("/ca.crt"), "/run/containerd/containerd.sock")
 
 
 def test_flags_count_more(tmp_path: Path) -> None:
-    said = config(tmp_path, evictionHard={"memory.available": "1Gi"}, reservedSystemCPUs="0").options()
-    options = NodeFlags(eviction_hard="").over(said)
-    assert (options.eviction_hard, options.reserved_cpus) == ("", "0")
+    found = config(
+        tmp_path,
+        {"eviction-hard": "", "port": 2, "feature-gates": "MemoryQoS=false"},
+        evictionHard={"memory.available": "1Gi"},
+        reservedSystemCPUs="0",
+        port=1,
+        cpuManagerPolicy="static",
+        featureGates={"MemoryQoS": True, "PodLevelResources": True},
+    )
+    assert (found.kubelet.eviction_hard, found.kubelet.reserved_cpus, found.port) == ("", "0", 2)
+    assert found.kubelet.cpu_manager_policy is CpuPolicy.STATIC
+    assert found.gates == FeatureGates({"MemoryQoS": False, "PodLevelResources": True})
+
+
+def test_what_a_node_tells_of_itself_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+    """`/configz` has every option of the kubelet with a place in the file, in upstream's form."""
+    made = KubeletOptions(
+        cpu_manager_policy=CpuPolicy.STATIC,
+        reserved_cpus="0-1",
+        memory_manager_policy=MemoryPolicy.STATIC,
+        reserved_memory="0:memory=1Gi;1:memory=500Mi",
+        memory_reservation_policy=MemoryReservation.TIERED,
+        memory_throttling_factor=0.8,
+        swap_behavior=SwapBehavior.LIMITED,
+        eviction_hard="memory.available<100Mi,nodefs.available<10%",
+        eviction_pressure_transition_period=90.0,
+        image_gc_high_threshold=70,
+        image_gc_low_threshold=60,
+        image_minimum_age=90.0,
+        image_maximum_age=86400.0,
+        shutdown_by_priority=(ShutdownGroup(0, 20), ShutdownGroup(100, 10)),
+        cgroup_root="/pods",
+        pod_manifest_path="/etc/manifests",
+    )
+    said = document(made)
+    assert said["evictionPressureTransitionPeriod"] == "1m30s"
+    assert config(tmp_path, **said).kubelet == made
 
 
 @pytest.mark.parametrize(
@@ -133,10 +170,10 @@ def test_what_is_no_configuration(tmp_path: Path, content: bytes, why: str) -> N
     path = tmp_path / "kubelet.yaml"
     path.write_bytes(content)
     with pytest.raises(UsageError) as error:
-        read(path)
+        read(KubeletProcessOptions, None, path)
     assert why in error.value.message
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        read(tmp_path / "no")
+        read(KubeletProcessOptions, None, tmp_path / "no")

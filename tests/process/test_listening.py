@@ -12,12 +12,12 @@ from podfit.net.reachability import Unreachable
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Request
-from podfit.process.apiserver_options import ranges_of
 from podfit.process.certificates import HOSTS
+from podfit.process.config_file import read
 from podfit.process.control.apiserver import ApiServerProcess
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.listening import Listening, listening
+from podfit.process.listening import Listening
 from podfit.process.options import ApiServerOptions
 
 SERVICE = "10.96.0.1"
@@ -97,7 +97,7 @@ def test_what_is_no_address(wrong: Listening, message: str) -> None:
 )
 def test_what_is_no_range(addresses: str, ports: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        ranges_of(addresses, ports)
+        read(ApiServerOptions, {"service-cluster-ip-range": addresses, "service-node-port-range": ports})
 
 
 async def _version(server: str, authority: bytes) -> int:
@@ -136,7 +136,7 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
 
 
 async def test_a_server_listens_on_each_address_and_on_no_other(tmp_path: Path) -> None:
-    data, given = DataDir.at(tmp_path), listening(("127.0.0.2,127.0.0.3",), "", ())
+    data, given = DataDir.at(tmp_path), read(Listening, {"bind-address": ("127.0.0.2,127.0.0.3",)})
     process = await ApiServerProcess.start(
         ApiServerOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock()
     )

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from podfit.cli.flags import ControllersFlags
 from podfit.net.system import SystemClock
+from podfit.process.config_file import read
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.node.choice import NodeChoice, choose_node, node_names
@@ -21,7 +21,6 @@ CLOCK = SystemClock()
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (UpOptions(api=ApiServerOptions(data=DATA, port=70000)), "is not a port"),
         (UpOptions(api=API, nodes=0), "at least one node"),
         (UpOptions(api=API, nodes=2, node=NodeKind.REAL), "needs --node simulated"),
         (UpOptions(api=API, node=NodeKind.NONE, runtime_endpoint="/x"), "means a real node"),
@@ -75,28 +74,35 @@ def test_of_what_is_said_about_a_controller_the_first_counts(said: tuple[str, ..
 
 
 def test_a_controller_that_there_is_not() -> None:
-    with pytest.raises(UsageError, match=r"there is no controller 'nobody' \(known: namespace-controller"):
-        ControllersOptions(controllers=("*", "-nobody")).check()
+    known = r"--controllers: there is no controller 'nobody' \(known: namespace-controller"
+    with pytest.raises(UsageError, match=known):
+        read(ControllersOptions, {"controllers": ("*,-nobody",)})
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (
-            {"concurrent_horizontal_pod_autoscaler_syncs": 0},
-            "concurrent-horizontal-pod-autoscaler-syncs must be greater than 0, but got 0",
+            {"concurrent-horizontal-pod-autoscaler-syncs": 0},
+            "--concurrent-horizontal-pod-autoscaler-syncs 0: it has to be at least 1",
         ),
-        ({"horizontal_pod_autoscaler_sync_period": "soon"}, "--horizontal-pod-autoscaler-sync-period: 'soon'"),
-        ({"horizontal_pod_autoscaler_sync_period": "0s"}, "it has to be more than 0s"),
-        ({"horizontal_pod_autoscaler_tolerance": -0.1}, "it has to be at least 0"),
+        ({"horizontal-pod-autoscaler-sync-period": "soon"}, "--horizontal-pod-autoscaler-sync-period: 'soon'"),
+        ({"horizontal-pod-autoscaler-sync-period": "0s"}, "it has to be more than 0"),
+        ({"horizontal-pod-autoscaler-tolerance": -0.1}, "it has to be at least 0"),
+        ({"port": 70000}, "--port 70000: it has to be a port"),
+        ({"etcd-cafile": Path("/ca.pem")}, "--etcd-cafile and --etcd-servers belong together"),
+        ({"tls-cert-file": Path("/a")}, "--tls-cert-file and --tls-private-key-file belong together"),
+        ({"legacy": "pod-update"}, "--legacy: unknown legacy switch: pod-update"),
+        ({"feature-gates": "Fast=true"}, "--feature-gates: unrecognized feature gate: Fast"),
     ],
 )
-def test_hpa_flags_that_say_nothing_are_refused(given: dict[str, Any], said: str) -> None:
+def test_flags_that_say_nothing_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        ControllersFlags(**given).options()
+        read(UpOptions, given)
 
 
 def test_hpa_flags_are_upstreams() -> None:
-    settings = ControllersFlags(horizontal_pod_autoscaler_sync_period="1m30s").options().horizontal
+    settings = read(ControllersOptions, {"horizontal-pod-autoscaler-sync-period": "1m30s"}).horizontal
     assert (settings.sync_period, settings.downscale_stabilization, settings.tolerance) == (90, 300, 0.1)
     assert (settings.cpu_initialization, settings.initial_readiness, settings.workers) == (300, 30, 5)
+    assert not settings.upstream_compatible

@@ -9,12 +9,12 @@ import pytest
 
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.meta.codec import convert
-from podfit.cli.vpa_common import VpaProcessFlags
-from podfit.cli.vpa_recommender import VpaRecommenderFlags
 from podfit.core.selectors import Requirement, Selector, as_text
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
+from podfit.process.config_file import read
 from podfit.process.errors import UsageError
+from podfit.process.vpa.recommender import RecommenderOptions
 from podfit.vpa.recommender.external_usage import ExternalMetrics
 from support.vpa_world import World, recommending
 
@@ -99,9 +99,10 @@ def test_a_selector_is_written_as_it_is_read() -> None:
 
 @pytest.mark.row("V-120")
 def test_vpa_external_metrics_need_a_name() -> None:
-    process = VpaProcessFlags()
-    assert VpaRecommenderFlags(external_metrics_cpu_metric="m").settings(process).external is None
+    assert read(RecommenderOptions, {"external-metrics-cpu-metric": "m"}).recommender().external is None
     with pytest.raises(UsageError, match="name one with --external-metrics-cpu-metric"):
-        VpaRecommenderFlags(use_external_metrics=True).settings(process)
-    flags = VpaRecommenderFlags(use_external_metrics=True, external_metrics_memory_metric="m")
-    assert flags.settings(process, "container").external == ExternalMetrics(memory="m", container_label="container")
+        read(RecommenderOptions, {"use-external-metrics": True}).recommender()
+    flags = {"use-external-metrics": True, "external-metrics-memory-metric": "m", "container-name-label": "container"}
+    assert read(RecommenderOptions, flags).recommender().external == ExternalMetrics(
+        memory="m", container_label="container"
+    )

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from podfit.cli.vpa_history import VpaHistoryFlags
 from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.process.vpa.history import HistoryOptions
 from podfit.vpa.history import promql
 from podfit.vpa.history.prometheus import HistorySettings, queries, read_history
 from podfit.vpa.history.promql import Login, PromQL, QueryFailed
@@ -73,7 +73,7 @@ async def test_vpa_sends_upstreams_queries(prometheus: tuple[Prometheus, str]) -
     server, address = prometheus
     clock = FakeClock()
     client = PromQL(f"{address}/base/", clock)
-    await read_history(client, VpaHistoryFlags().settings(""), clock.now().timestamp())
+    await read_history(client, HistoryOptions().settings(""), clock.now().timestamp())
     await client.close()
     selector = '{job="kubernetes-cadvisor", pod_name=~".+", name!="POD", name!=""}'
     assert [(path, asked["query"]) for path, asked, _ in server.asked] == [

@@ -3,11 +3,12 @@
 import logging
 import sys
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated
 
 import msgspec
 
 from podfit.cli.render import shown
+from podfit.core.options import Option
 
 
 class LogFormat(StrEnum):
@@ -39,11 +40,9 @@ class _Text(logging.Formatter):
         return super().formatMessage(record)
 
 
-class LogOptions(Protocol):
-    @property
-    def log_format(self) -> LogFormat: ...
-    @property
-    def verbose(self) -> int: ...
+class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
+    log_format: Annotated[LogFormat, Option("text or json, on stderr.")] = LogFormat.TEXT
+    verbose: Annotated[int, Option("Say more; twice: everything.", also=("v",), count=True)] = 0
 
 
 def configure(options: LogOptions) -> None:

@@ -25,24 +25,27 @@ from podfit.cli.cluster_questions import (
     missing_namespace,
     narrowed,
 )
+from podfit.cli.flags import Given, takes
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, SheetOption, SheetOutput
 from podfit.cli.sheets import csv_sheet, markdown_sheet
-from podfit.cli.vpa_common import duration
-from podfit.cli.vpa_history import VpaHistory, VpaHistoryFlags
 from podfit.client.rest import Client
+from podfit.core.durations import parse_duration
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
 from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
 from podfit.net.system import SystemClock
 from podfit.process.errors import UsageError
+from podfit.process.vpa.history import HistoryOptions
 from podfit.vpa.history.prometheus import History, read_history
 
 LOW = 0.1
 """Below this confidence a size is a guess."""
 
 
+@takes(HistoryOptions)
 def recommend_sizes(
+    given: Given,
     target: Annotated[str, Parameter(help="deployment/NAME, pod/NAME, ...; else all of the namespace")] = "",
     name: Name = "",
     /,
@@ -55,7 +58,6 @@ def recommend_sizes(
     margin: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15,
     min_cpu: Annotated[float, Parameter(help="The least CPU of a pod, in millicores.")] = 10.0,
     min_memory: Annotated[float, Parameter(help="The least memory of a pod, in MiB.")] = 16.0,
-    history: VpaHistory = None,
     selector: Selector = "",
     everywhere: AllNamespaces = False,
     namespace: Namespace = "",
@@ -71,8 +73,9 @@ def recommend_sizes(
     From VPAs and their checkpoints, from Prometheus, else from usage that is watched for a while. Nothing is written.
     """
     about = narrowed(target, name, everywhere=everywhere, selector=selector)
-    watching = UsageWindow(0.0 if watch in ("0", "0s") else duration(watch, "--for"), duration(interval, "--interval"))
-    flags, clock, history = _flags(percentile, margin, min_cpu, min_memory), SystemClock(), history or VpaHistoryFlags()
+    watching = UsageWindow(0.0 if watch in ("0", "0s") else _seconds(watch, "--for"), _seconds(interval, "--interval"))
+    flags, clock = _flags(percentile, margin, min_cpu, min_memory), SystemClock()
+    history = given.options(HistoryOptions)
     history.check()
     resolution = history.settings("").resolution
     table = _prices(prices) if prices is not None else None
@@ -165,6 +168,17 @@ def _numbers(resource: str, texts: str) -> float | str | None:
     """A number, or several where pods differ."""
     numbers = [_number(resource, text) for text in texts.split(", ")]
     return numbers[0] if len(numbers) == 1 else ", ".join(map(str, numbers))
+
+
+def _seconds(text: str, flag: str) -> float:
+    """More than 0. Raises UsageError."""
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+    if found <= 0:
+        raise UsageError(f"{flag} {text}: it has to be more than 0")
+    return found
 
 
 def _show(recommendations: Recommendations, output: Output, *, everywhere: bool) -> int:

@@ -39,8 +39,8 @@ from podfit.cli.resize_options import (
 )
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.core.durations import parse_duration
 from podfit.net.system import SystemClock
-from podfit.process.config_file import seconds
 
 REPORT_SECONDS = 1.0
 """Seconds after which somebody who looks at a terminal wants to know what is going on."""
@@ -241,7 +241,7 @@ def _tell(done: Done, wanted: Wanted | _Several, output: Output, options: Option
 def _longest(timeout: str) -> float:
     """Seconds, of `90s`, `5m` or a number of seconds."""
     try:
-        found = float(timeout) if timeout[-1:].isdigit() else seconds(timeout, "--timeout")
+        found = float(timeout) if timeout[-1:].isdigit() else parse_duration(timeout)
     except ValueError:
         raise OptionError(f'invalid value "{timeout}" for --timeout: not a duration, such as 90s or 5m') from None
     if not 0 <= found < math.inf:

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.options import DURATION, POSITIVE, Option
 from podfit.core.times import format_micro, parse_time
 
 log = logging.getLogger(__name__)
@@ -47,9 +49,32 @@ class LostLease(Exception):
 class LeaseTiming(msgspec.Struct, frozen=True):
     """Seconds: how long a Lease is good, how long the holder tries to renew it, and how often."""
 
-    duration: float = 15.0
-    renew: float = 10.0
-    retry: float = 2.0
+    duration: Annotated[
+        float,
+        Option(
+            "How long a Lease is good.", "leader-elect-lease-duration", "leaseDuration", unit=DURATION, bound=POSITIVE
+        ),
+    ] = 15.0
+    renew: Annotated[
+        float,
+        Option(
+            "How long the holder tries to renew it.",
+            "leader-elect-renew-deadline",
+            "renewDeadline",
+            unit=DURATION,
+            bound=POSITIVE,
+        ),
+    ] = 10.0
+    retry: Annotated[
+        float, Option("How often.", "leader-elect-retry-period", "retryPeriod", unit=DURATION, bound=POSITIVE)
+    ] = 2.0
+
+    @property
+    def problem(self) -> str:
+        """Why these do not go together; empty when they do."""
+        if self.retry < self.renew < self.duration:
+            return ""
+        return "leaseDuration has to be more than renewDeadline, and that than retryPeriod"
 
 
 class Election:

@@ -56,3 +56,10 @@ def parse_duration(text: str) -> float:
     if not parts or "".join(amount + unit for amount, unit in parts) != text:
         raise ValueError(f"{text[:MOST_LETTERS]!r} is no duration, such as 15s")
     return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+
+
+def short_duration(seconds: float) -> str:
+    """As short as it can be written for `parse_duration`: `5m`, `24h`, `1m30s`, `500ms`."""
+    text = go_duration(seconds)
+    text = text.removesuffix("0s") if text.endswith("m0s") else text
+    return text.removesuffix("0m") if text.endswith("h0m") else text

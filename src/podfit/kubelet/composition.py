@@ -97,7 +97,10 @@ class NodeParts:
         self.events = KubeletEvents(base.client, config.name, clock=clock, after=self.event_delay.wait)
         self.writer = DiskWriter(clock, Threads() if config.files else None)
         self.pressure = PressureMonitor(
-            base.observe, config.eviction_hard, clock=clock, transition=config.pressure_transition
+            base.observe,
+            config.eviction_hard,
+            clock=clock,
+            transition=config.options.eviction_pressure_transition_period,
         )
         self.agent = NodeAgent(
             base.client,
@@ -245,7 +248,11 @@ class Maintenance:
         log_root = None if config.simulated else config.log_root
         self.logs = LogRotation(runtime, log_root, node.writer, clock)
         self.images = ImageCollector(
-            runtime, config.images, clock=clock, disk=lambda: node.pressure.seen.get(IMAGES), tell=node.events.node
+            runtime,
+            config.options.images,
+            clock=clock,
+            disk=lambda: node.pressure.seen.get(IMAGES),
+            tell=node.events.node,
         )
         evictions = base.metrics.gauge(  # as kubelet_preemptions, for the sake of its name
             "kubelet_evictions", "Cumulative number of pod evictions by eviction signal", ("eviction_signal",)
@@ -262,7 +269,7 @@ class Maintenance:
             node.events.node,
             lambda signal: evictions.labels(signal).inc(),
         )
-        self.shutdown = GracefulShutdown(known, clock, config.shutdown)
+        self.shutdown = GracefulShutdown(known, clock, config.options.shutdown)
         self.housekeeper = Housekeeper(
             runtime, base.cgroups, pods.volumes, config, clock, share.actuator, known, pods.informer, share.pods
         )

@@ -7,20 +7,18 @@ import msgspec
 
 from podfit.api.meta.base import ResourceList
 from podfit.decide.lifecycle.effects import Passing
-from podfit.decide.node.image_gc import ImagePolicy
-from podfit.decide.node.pressure import TRANSITION_SECONDS, Threshold
-from podfit.decide.node.shutdown import Groups
+from podfit.decide.node.options import KubeletOptions
+from podfit.decide.node.pressure import Threshold
+from podfit.decide.node.pressure import parse as parse_thresholds
 from podfit.kubelet.managers.config import ManagersConfig
 
 
 class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
     container logs, unless `files` is False: then none of them is, as nothing runs that could read or write it, and what
-    the checkpoints would hold is in the status of the pods. `manifests` is the directory of static pods. `port` is
-    where the server part listens (0 = nowhere). `simulated` is said on the node object. `api_server` is the URL that
-    containers are told; empty for none. A passing status is told when it lasts `passing_seconds`: a start or a resize
-    that takes less costs one write of the status. `pressure_transition` is how many seconds a pressure condition
-    outlasts its cause.
+    the checkpoints would hold is in the status of the pods. `port` is where the server part listens (0 = nowhere).
+    `simulated` is said on the node object. `api_server` is the URL that containers are told; empty for none. A passing
+    status is told when it lasts `passing_seconds`: a start or a resize that takes less costs one write of the status.
     """
 
     name: str
@@ -35,12 +33,17 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     files: bool = True
     passing_seconds: Mapping[Passing, float] = msgspec.field(default_factory=dict)
     api_server: str = ""
-    manifests: Path | None = None
-    eviction_hard: tuple[Threshold, ...] = ()
-    pressure_transition: float = TRANSITION_SECONDS
-    images: ImagePolicy = ImagePolicy()
-    shutdown: Groups = ()
+    options: KubeletOptions = msgspec.field(default_factory=lambda: KubeletOptions(eviction_hard=""))
+    """What it was told; of that, what the machine decides is in the other fields."""
     managers: ManagersConfig = ManagersConfig()
+
+    @property
+    def manifests(self) -> Path | None:
+        return Path(self.options.pod_manifest_path) if self.options.pod_manifest_path else None
+
+    @property
+    def eviction_hard(self) -> tuple[Threshold, ...]:
+        return parse_thresholds(self.options.eviction_hard)
 
     @property
     def log_root(self) -> Path:

@@ -150,7 +150,7 @@ class Kubelet:
         """The node is about to go: it says so, and takes neither pods nor resizes any more. What runs ends in its order
         if a time for that was configured, else it goes on.
         """
-        if self._config.shutdown:
+        if self._config.options.shutdown:
             self._node.events.node("Normal", "Shutdown", "Shutdown manager detected shutdown event")
         await self._node.agent.shut_down()
         await self._upkeep.shutdown.end_pods()

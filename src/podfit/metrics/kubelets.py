@@ -3,10 +3,12 @@
 import asyncio
 import ssl
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.core.options import DURATION, PORT, Bound, Option
 from podfit.net.http_client import HttpsClient
 from podfit.net.reachability import Unreachable
 from podfit.net.wire import Request, Response
@@ -22,10 +24,25 @@ class Reached(msgspec.Struct, frozen=True):
     `told_port`, else at `port`. `timeout` in seconds.
     """
 
-    types: tuple[str, ...] = DEFAULT_TYPES
-    port: int = 10250
-    told_port: bool = True
-    timeout: float = 10.0
+    types: Annotated[
+        tuple[str, ...],
+        Option(
+            "Of a node's addresses the first of these is asked.",
+            flag="kubelet-preferred-address-types",
+            bound=Bound(f"of {', '.join(DEFAULT_TYPES)}", lambda types: types and not set(types) - set(DEFAULT_TYPES)),
+        ),
+    ] = DEFAULT_TYPES
+    port: Annotated[int, Option("Of kubelets that tell none.", flag="kubelet-port", bound=PORT)] = 10250
+    told_port: Annotated[bool, Option("Ask at the port that a node tells.", flag="kubelet-use-node-status-port")] = True
+    timeout: Annotated[
+        float,
+        Option(
+            "For the whole answer of a kubelet.",
+            flag="kubelet-request-timeout",
+            unit=DURATION,
+            bound=Bound("at least 100ms", lambda seconds: seconds >= 0.1),
+        ),
+    ] = 10.0
 
 
 class Kubelets:

@@ -6,15 +6,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+
+from podfit.core.options import Option
 
 
 class KeyPair(msgspec.Struct, frozen=True):
     """A certificate and its private key, PEM, in two files of mode 0600."""
 
-    certificate_file: Path
-    key_file: Path
+    certificate_file: Annotated[
+        Path, Option("Certificate to serve with.", flag="tls-cert-file", path="tlsCertFile", usual="one of its own")
+    ]
+    key_file: Annotated[Path, Option("Its key.", flag="tls-private-key-file", path="tlsPrivateKeyFile")]
 
     @property
     def certificate(self) -> bytes:

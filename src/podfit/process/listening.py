@@ -8,11 +8,13 @@ on this one, such as a bridge.
 import re
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.core.errors import plainly
+from podfit.core.options import LIST, Option
 from podfit.net.addresses import outward
 from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK
@@ -25,12 +27,26 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
 
 
+_NAMES = replace(LIST, read=lambda given: tuple(name.lower() for name in LIST.read(given)))
+
+
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
     """`advertise` is what others are told, by default found out from `bind`; `names` are more for the certificate."""
 
-    bind: tuple[str, ...] = (LOOPBACK,)
-    advertise: str = ""
-    names: tuple[str, ...] = ()
+    bind: Annotated[
+        tuple[str, ...],
+        Option(
+            "IP addresses to listen on, separated by commas; 0.0.0.0 for all. `up` listens on 127.0.0.1 besides.",
+            flag="bind-address",
+        ),
+    ] = (LOOPBACK,)
+    advertise: Annotated[
+        str,
+        Option("IP address that pods and other clients are told.", flag="advertise-address", usual="where it listens"),
+    ] = ""
+    names: Annotated[
+        tuple[str, ...], Option("More names and addresses for its certificate.", flag="tls-san", unit=_NAMES)
+    ] = ()
     gateway: str = ""
     """The address of this machine as the pods of its node see it, if the server is to be reached there."""
 
@@ -126,16 +142,6 @@ def url(address: str, port: int) -> str:
 def port_of(server: str) -> int:
     """Of what `url` made."""
     return int(server.rpartition(":")[2])
-
-
-def listening(bind: tuple[str, ...], advertise: str, names: tuple[str, ...]) -> Listening:
-    """As the flags say it; addresses and names may be given several times, or separated by commas."""
-    bound = _parts(bind) or (LOOPBACK,)
-    return Listening(bind=bound, advertise=advertise, names=tuple(name.lower() for name in _parts(names)))
-
-
-def _parts(given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part for address in given for part in address.split(",") if part)
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:

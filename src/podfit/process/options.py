@@ -4,9 +4,10 @@ import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.meta.base import ResourceList
 from podfit.apiserver.extensions.audit.options import AuditOptions
@@ -14,24 +15,19 @@ from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
 from podfit.core.features import FeatureGates
+from podfit.core.options import LIST, PORT, Option, Part, Unit
 from podfit.decide.autoscaling.horizontal.model import Settings
-from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
-from podfit.decide.node.image_gc import ImagePolicy
-from podfit.decide.node.pressure import DEFAULT
-from podfit.decide.node.shutdown import Groups
+from podfit.decide.node.options import KubeletOptions
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
 from podfit.decide.workload.nodes.ipam import DEFAULT_CLUSTER_RANGE, DEFAULT_MASK, BadRange, NodeRanges
+from podfit.net.tls import KeyPair
 from podfit.process import flag_files
 from podfit.process.apiserver_options import check_audit, encryption_rules
 from podfit.process.data.data_dir import DEFAULT_PORT, DataDir
 from podfit.process.errors import UsageError
 from podfit.process.listening import Listening
 from podfit.store.etcd.options import EtcdOptions
-
-if TYPE_CHECKING:
-    from podfit.net.tls import KeyPair
-
 
 HORIZONTAL = "horizontal-pod-autoscaler"
 NODE_IPAM = "node-ipam-controller"
@@ -89,114 +85,66 @@ class MakeRoom(StrEnum):
     PREEMPT = "preempt"
 
 
-class PodNetworkKind(StrEnum):
-    """Where pods are that do not say hostNetwork: each on a network of its own, or all on the node's."""
-
-    POD = "pod"
-    HOST = "host"
-
-
 class NodeKind(StrEnum):
     REAL = "real"
     SIMULATED = "simulated"
     NONE = "none"
 
 
-class CpuPolicy(StrEnum):
-    NONE = "none"
-    STATIC = "static"
+def _wanted_room(given: bool | str) -> MakeRoom:
+    return MakeRoom.PREEMPT if given == "preempt" else MakeRoom.SHRINK if given else MakeRoom.NO
 
 
-class SwapBehavior(StrEnum):
-    NO_SWAP = "NoSwap"
-    LIMITED = "LimitedSwap"
+def _controllers(given: tuple[str, ...]) -> tuple[str, ...]:
+    """ValueError for a controller that there is not."""
+    if unknown := sorted({name.removeprefix("-") for name in given} - {"*", *CONTROLLERS}):
+        raise ValueError(f"there is no controller {unknown[0]!r} (known: {', '.join(CONTROLLERS)})")
+    return given or ("*",)
 
 
-class MemoryPolicy(StrEnum):
-    NONE = "None"
-    STATIC = "Static"
-
-
-class MemoryReservation(StrEnum):
-    NONE = "None"
-    TIERED = "TieredReservation"
-
-
-class MemoryShrink(StrEnum):
-    CHECKED = "checked"
-    GUARDED = "guarded"
-
-
-class Actuation(StrEnum):
-    KERNEL_FIRST = "kernel-first"
-    RUNTIME = "runtime"
-
-
-class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the nodes are told, in the kubelet's own words."""
-
-    cpu_manager_policy: CpuPolicy = CpuPolicy.NONE
-    reserved_cpus: str = ""
-    memory_manager_policy: MemoryPolicy = MemoryPolicy.NONE
-    reserved_memory: str = ""
-    swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
-    eviction_hard: str = DEFAULT
-    eviction_pressure_transition_period: str = "5m"
-    shutdown_grace_period: str = "0s"
-    shutdown_grace_period_critical_pods: str = "0s"
-    shutdown_by_priority: Groups = ()
-    cgroup_root: str = ""  # without a slash at its end
-    pod_manifest_path: str = ""
-    pod_network: PodNetworkKind = PodNetworkKind.HOST
-    memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
-    memory_throttling_factor: float = THROTTLING_FACTOR
-    memory_shrink: MemoryShrink = MemoryShrink.CHECKED
-    actuation: Actuation | None = None  # kernel-first with a containerd of our own, runtime with another's
-    image_gc_high_threshold: int = 85
-    image_gc_low_threshold: int = 80
-    image_minimum_age: float = 120.0  # seconds
-    image_maximum_age: float = 0.0
-
-    @property
-    def images(self) -> ImagePolicy:
-        """When unused images go."""
-        return ImagePolicy(
-            high=self.image_gc_high_threshold,
-            low=self.image_gc_low_threshold,
-            least_age=self.image_minimum_age,
-            most_age=self.image_maximum_age,
-        )
+_NAMES = replace(LIST, read=lambda given: _controllers(LIST.read(given)), decode=_controllers)
+_MAKE_ROOM = Unit(
+    flag=bool | Literal["preempt"], read=_wanted_room, text=lambda room: "" if room is MakeRoom.NO else room.value
+)
 
 
 class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`controllers` are upstream's names: `*` is all, `-NAME` all but it."""
 
-    make_room: MakeRoom = MakeRoom.NO
-    controllers: tuple[str, ...] = ("*",)
-    horizontal: Settings = Settings(upstream_compatible=False)
+    make_room: Annotated[
+        MakeRoom,
+        Option(
+            "Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; =preempt also "
+            "evicts where that is not enough (docs/room.md).",
+            unit=_MAKE_ROOM,
+            negative=False,
+        ),
+    ] = MakeRoom.NO
+    controllers: Annotated[
+        tuple[str, ...],
+        Option("Which to run, by name: *, NAME, or -NAME for all but it.", path="Generic.Controllers", unit=_NAMES),
+    ] = ("*",)
+    horizontal: Annotated[Settings, Part()] = Settings(upstream_compatible=False)
     """Of the horizontal pod autoscaler."""
-    allocate_node_cidrs: bool = True
-    cluster_cidr: str = ""
+    allocate_node_cidrs: Annotated[bool, Option("Give each node a range of addresses for its pods.")] = True
+    cluster_cidr: Annotated[
+        str, Option("Addresses of pods.", usual=f"{DEFAULT_CLUSTER_RANGE}, with `up` another where that one is in use")
+    ] = ""
     """Addresses of pods; empty is `DEFAULT_CLUSTER_RANGE`, and under `up` another where this machine uses that one."""
-    node_cidr_mask_size: int = DEFAULT_MASK
+    node_cidr_mask_size: Annotated[int, Option("Bits of the mask of each node's range.")] = DEFAULT_MASK
 
     def ranges(self) -> NodeRanges:
-        """Raises UsageError."""
+        """Raises BadRange."""
+        return NodeRanges.of(self.cluster_cidr or DEFAULT_CLUSTER_RANGE, self.node_cidr_mask_size)
+
+    @property
+    def problem(self) -> str:
+        """Why there can be no such ranges; empty when there can."""
         try:
-            return NodeRanges.of(self.cluster_cidr or DEFAULT_CLUSTER_RANGE, self.node_cidr_mask_size)
+            self.ranges()
         except BadRange as error:
-            raise UsageError(str(error)) from None
-
-    def check(self) -> None:
-        """UsageError for a controller that there is not, and for ranges that cannot be."""
-        self.ranges()
-        if unknown := self.unknown():
-            known = ", ".join(CONTROLLERS)
-            raise UsageError(f"--controllers: there is no controller {unknown[0]!r} (known: {known})")
-
-    def unknown(self) -> list[str]:
-        """Names of none."""
-        return sorted({controller.removeprefix("-") for controller in self.controllers} - {"*", *CONTROLLERS})
+            return str(error)
+        return ""
 
     def controlled_resources(self) -> frozenset[str]:
         """The resources that are acted on in this process, of those that `ATTENDED` names."""
@@ -239,29 +187,75 @@ class NodeOptions(Protocol):
     def runtime_endpoint(self) -> str: ...
 
 
+GATES = Unit(
+    name="NAME=true,OTHER=false",
+    read=FeatureGates.parse,
+    text=lambda gates: ",".join(f"{name}={str(on).lower()}" for name, on in gates.overrides.items()),
+    file=dict[str, bool],
+    decode=FeatureGates,
+    encode=lambda gates: dict(gates.overrides),
+    joined=lambda file, flag: FeatureGates({**file.overrides, **flag.overrides}),
+)
+GATES_OPTION = Option("Upstream's names, defaults of 1.36.", flag="feature-gates", unit=GATES)
+Gates: TypeAlias = Annotated[FeatureGates, GATES_OPTION]
+RuntimeEndpoint: TypeAlias = Annotated[
+    str,
+    Option(
+        "CRI socket of a runtime that is running.",
+        flag="container-runtime-endpoint",
+        path="containerRuntimeEndpoint",
+        unit=Unit(read=lambda text: text.removeprefix("unix://")),
+        usual="a private containerd",
+    ),
+]
+DATA = Unit(name="path", flag=Path, read=DataDir.at, text=lambda data: str(data.root))
+
+
 class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is not named lives in the data directory."""
 
-    data: DataDir
-    etcd: "EtcdOptions | None" = None
-    port: int = DEFAULT_PORT
-    listening: Listening = Listening()
-    ranges: ServiceRanges = ServiceRanges()
-    kubeconfig: Path | None = None  # to write
-    tls: "KeyPair | None" = None
-    client_ca: Path | None = None
-    signing_key: Path | None = None
-    encryption: Path | None = None  # an EncryptionConfiguration
-    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
-    audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
-    legacy: Legacy = OFF
+    data: Annotated[DataDir, Option("Data directory: certificates, and the store without etcd.", unit=DATA)] = (
+        msgspec.field(default_factory=lambda: DataDir.at(None))
+    )
+    etcd: Annotated[EtcdOptions | None, Part()] = None
+    port: Annotated[int, Option("Port of the API server; 0 takes a free one.", also=("secure-port",), bound=PORT)] = (
+        DEFAULT_PORT
+    )
+    listening: Annotated[Listening, Part()] = Listening()
+    ranges: Annotated[ServiceRanges, Part()] = ServiceRanges()
+    kubeconfig: Annotated[
+        Path | None,
+        Option(
+            "File to add an administrator's context to, as the current one; what is in it stays.",
+            flag="write-kubeconfig",
+            also=("kubeconfig",),
+            usual="`up`: your own, current if none was; `apiserver`: DATA/admin.kubeconfig",
+        ),
+    ] = None
+    tls: Annotated[KeyPair | None, Part()] = None
+    client_ca: Annotated[Path | None, Option("Who else may sign clients' certificates.", flag="client-ca-file")] = None
+    signing_key: Annotated[
+        Path | None,
+        Option(
+            "EC key that signs tokens.", flag="service-account-signing-key-file", usual="made in the data directory"
+        ),
+    ] = None
+    encryption: Annotated[
+        Path | None,
+        Option(
+            "An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).",
+            flag="encryption-provider-config",
+        ),
+    ] = None
+    gates: Gates = msgspec.field(default_factory=FeatureGates)
+    legacy: Annotated[Legacy, Part()] = OFF
+    audit: Annotated[AuditOptions, Part()] = msgspec.field(default_factory=AuditOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
         flag_files.check_data(self.data.root)
         if self.kubeconfig is not None:
             flag_files.check_kubeconfig(self.kubeconfig)
-        check_port(self.port)
         self.listening.check()
         check_audit(self.audit)
         if self.etcd is not None:
@@ -278,21 +272,23 @@ class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Those of each component, and which nodes there are."""
 
-    api: ApiServerOptions
-    controllers: ControllersOptions = ControllersOptions()
+    api: Annotated[ApiServerOptions, Part()] = msgspec.field(default_factory=ApiServerOptions)
+    node: Annotated[NodeKind | None, Option(usual="real when root, Linux and containerd are there, else simulated")] = (
+        None
+    )
+    nodes: Annotated[int, Option("How many nodes; more than one are simulated.")] = 1
+    runtime_endpoint: RuntimeEndpoint = ""
+    metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
+    vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
+    controllers: Annotated[ControllersOptions, Part()] = ControllersOptions()
     scheduler: SchedulerOptions = SchedulerOptions()
-    kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
-    node: NodeKind | None = None
-    nodes: int = 1
+    kubelet: Annotated[KubeletOptions, Part()] = msgspec.field(default_factory=KubeletOptions)
     sizes: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
     """Of simulated nodes, by name, where they are not to have 4 CPUs and 8 GiB."""
     programs_end: bool = False
     """On simulated nodes init containers and Jobs end well by themselves; a test ends them."""
     passing_seconds: float = 0.0
     """On simulated nodes a state of a pod's start is told when it lasts so long; a test sees them all."""
-    runtime_endpoint: str = ""
-    metrics_server: bool = True
-    vpa: bool = True
 
     @property
     def data(self) -> DataDir:
@@ -305,7 +301,6 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
         self.api.check()
-        self.controllers.check()
         if self.api.kubeconfig is None:
             flag_files.check_own_kubeconfig(default_paths(os.environ)[0])
         if self.nodes < 1:
@@ -316,9 +311,3 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
         if self.kubelet.pod_manifest_path:
             flag_files.check_manifests(Path(self.kubelet.pod_manifest_path))
-
-
-def check_port(port: int, flag: str = "--port") -> None:
-    """UsageError for what is none."""
-    if not 0 <= port <= 65535:
-        raise UsageError(f"{flag} {port} is not a port (0 to 65535; 0 takes a free one)")

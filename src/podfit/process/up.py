@@ -24,6 +24,7 @@ from podfit.core.clock import Clock
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.machine import lacking, server_checks
+from podfit.decide.node.options import KubeletOptions, PodNetworkKind
 from podfit.net.certificates import hosts_of
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
@@ -38,7 +39,7 @@ from podfit.process.identities import ADMIN, agent, controller
 from podfit.process.listening import port_of
 from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.node.machine import look
-from podfit.process.options import KubeletOptions, NodeKind, PodNetworkKind, UpOptions
+from podfit.process.options import NodeKind, UpOptions
 from podfit.store.protocol import Store, StoreError
 
 

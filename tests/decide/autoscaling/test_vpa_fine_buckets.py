@@ -3,8 +3,6 @@
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
-from podfit.cli.vpa_common import VpaProcessFlags
-from podfit.cli.vpa_recommender import VpaRecommenderFlags
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.buckets import (
     CPU_BUCKETS,
@@ -16,7 +14,9 @@ from podfit.decide.autoscaling.buckets import (
 )
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
+from podfit.process.config_file import read
 from podfit.process.errors import UsageError
+from podfit.process.vpa.recommender import RecommenderOptions
 
 NOW, DAY, MB = 1_770_000_000.0, 86_400.0, 10**6
 VPA, POD = VpaKey("ns", "v"), PodKey("ns", "p")
@@ -87,6 +87,6 @@ def test_a_bucket_that_there_is_not_is_refused_before_it_is_converted() -> None:
 
 
 def test_vpa_with_fine_buckets_is_not_as_upstream() -> None:
-    assert VpaRecommenderFlags(fine_buckets=True).settings(VpaProcessFlags()).flags.fine_buckets
+    assert read(RecommenderOptions, {"fine-buckets": True}).recommender().flags.fine_buckets
     with pytest.raises(UsageError, match="--fine-buckets and --upstream-compatible: give one"):
-        VpaRecommenderFlags(fine_buckets=True, upstream_compatible=True).settings(VpaProcessFlags())
+        read(RecommenderOptions, {"fine-buckets": True, "upstream-compatible": True}).recommender()

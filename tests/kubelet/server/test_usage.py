@@ -108,7 +108,7 @@ async def test_configuration(node: Node) -> None:
     assert found["kind"] == "KubeletConfiguration"
     assert (found["cpuManagerPolicy"], found["memoryManagerPolicy"], found["memorySwap"]) == ("none", "None", {})
     assert (found["maxPods"], found["cpuCFSQuotaPeriod"]) == (110, "100ms")
-    assert found["evictionHard"]["memory.available"] == str(100 << 20)
+    assert found["evictionHard"]["memory.available"] == "100Mi"
     assert found["evictionHard"]["nodefs.available"] == "10%"
     assert "featureGates" not in found
 

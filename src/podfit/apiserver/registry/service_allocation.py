@@ -6,6 +6,7 @@ update does not mention stays, and what the new type has no use for is let go.
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from podfit.api.core.v1.services.validation import needs_health_check
 from podfit.api.meta.defaulting import change
 from podfit.api.meta.validation.addresses import family, parsed
 from podfit.core.fields import FieldError, invalid
+from podfit.core.options import Option, Unit
 
 _SINGLE, _REQUIRE, _PREFER = "SingleStack", "RequireDualStack", "PreferDualStack"
 _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
@@ -27,17 +29,54 @@ class BadRange(ValueError):
     """A text is not a range that services can have."""
 
 
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        network = ip_network(text)
+    except ValueError as error:
+        several = ": one range, of one family" if "," in text else f": {error}"
+        raise BadRange(f"{text!r}{several}") from None
+    if network.num_addresses < _FEWEST:
+        raise BadRange(f"{text!r}: must be at least {_FEWEST} IP addresses")
+    return network
+
+
+def _port_range(text: str) -> tuple[int, int]:
+    """`30000-32767`, or `30000+2767` for as many more."""
+    first, sign, second = text.partition("+" if "+" in text else "-")
+    try:
+        low = int(first)
+        high = low if not sign else int(second) + (low if sign == "+" else 0)
+    except ValueError:
+        raise BadRange(f"{text!r} is not of the form 30000-32767") from None
+    if not 0 < low <= high <= 65535:
+        raise BadRange(f"{text!r}: from 1 to 65535, the lower one first")
+    return low, high
+
+
 class ServiceRanges(msgspec.Struct, frozen=True):
     """The addresses and node ports that services of this cluster get."""
 
-    addresses: IPv4Network | IPv6Network = ip_network("10.96.0.0/12")
-    first_port: int = 30000
-    last_port: int = 32767
+    addresses: Annotated[
+        IPv4Network | IPv6Network,
+        Option("Addresses of services.", flag="service-cluster-ip-range", unit=Unit(name="network", read=_network)),
+    ] = ip_network("10.96.0.0/12")
+    ports: Annotated[
+        tuple[int, int],
+        Option(
+            "Node ports of services.",
+            flag="service-node-port-range",
+            unit=Unit(name="range", read=_port_range, text=lambda ports: "{}-{}".format(*ports)),
+        ),
+    ] = (30000, 32767)
+    """The first and the last."""
 
-    @classmethod
-    def parse(cls, addresses: str, ports: str) -> "ServiceRanges":
-        """As the flags of an API server have them. Raises BadRange."""
-        return cls(_network(addresses), *_port_range(ports))
+    @property
+    def first_port(self) -> int:
+        return self.ports[0]
+
+    @property
+    def last_port(self) -> int:
+        return self.ports[1]
 
     @property
     def family(self) -> str:
@@ -64,30 +103,6 @@ class ServiceRanges(msgspec.Struct, frozen=True):
 
     def has_port(self, port: int) -> bool:
         return self.first_port <= port <= self.last_port
-
-
-def _network(text: str) -> IPv4Network | IPv6Network:
-    try:
-        network = ip_network(text)
-    except ValueError as error:
-        several = ": one range, of one family" if "," in text else f": {error}"
-        raise BadRange(f"--service-cluster-ip-range {text!r}{several}") from None
-    if network.num_addresses < _FEWEST:
-        raise BadRange(f"--service-cluster-ip-range {text!r}: must be at least {_FEWEST} IP addresses")
-    return network
-
-
-def _port_range(text: str) -> tuple[int, int]:
-    """`30000-32767`, or `30000+2767` for as many more."""
-    first, sign, second = text.partition("+" if "+" in text else "-")
-    try:
-        low = int(first)
-        high = low if not sign else int(second) + (low if sign == "+" else 0)
-    except ValueError:
-        raise BadRange(f"--service-node-port-range {text!r} is not of the form 30000-32767") from None
-    if not 0 < low <= high <= 65535:
-        raise BadRange(f"--service-node-port-range {text!r}: from 1 to 65535, the lower one first")
-    return low, high
 
 
 class Allocated(msgspec.Struct, frozen=True):

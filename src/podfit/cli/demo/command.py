@@ -17,13 +17,13 @@ from podfit.cli.demo.actor import NAMESPACE, Refused
 from podfit.cli.demo.observer import NotSeen, Observer
 from podfit.cli.demo.stage import DemoFailed, Stage
 from podfit.cli.demo.stories import all_stories
-from podfit.cli.flags import LogFlags
 from podfit.client.rest import Client
+from podfit.decide.node.options import KubeletOptions
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
 from podfit.process.data.data_dir import DataDir, default_data_dir
 from podfit.process.foreground import stopping_on_signals
-from podfit.process.options import ApiServerOptions, KubeletOptions, NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster
 
 KUBECONFIG = "demo.kubeconfig"
@@ -40,7 +40,7 @@ def demo(
 
     Exit code 1 when a check fails. Needs root and containerd.
     """
-    logs.configure(LogFlags(verbose=verbose))
+    logs.configure(logs.LogOptions(verbose=verbose))
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
     fuller_than_it_likes = KubeletOptions(eviction_hard="")  # a disk that is nearly full is no reason to tell nothing
     options = UpOptions(

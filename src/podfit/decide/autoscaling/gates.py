@@ -1,8 +1,11 @@
 """Feature gates of the Vertical Pod Autoscaler, which are not those of Kubernetes; all are off unless named."""
 
 from collections.abc import Mapping
+from typing import Annotated, TypeAlias
 
 import msgspec
+
+from podfit.core.options import Option, Unit
 
 
 class Gates(
@@ -25,3 +28,25 @@ class Gates(
 
 
 NO_GATES = Gates()
+
+
+def _read(text: str) -> Gates:
+    """Raises ValueError for a gate that there is not, or what is neither true nor false."""
+    named: dict[str, bool] = {}
+    for gate in filter(None, text.split(",")):
+        name, _, value = gate.partition("=")
+        if value not in ("true", "false"):
+            raise ValueError(f"{gate!r}: write NAME=true or NAME=false")
+        named[name] = value == "true"
+    return Gates.of(named)
+
+
+VpaGates: TypeAlias = Annotated[
+    Gates,
+    Option(
+        f"Of {', '.join(sorted(field.encode_name for field in msgspec.structs.fields(Gates)))}.",
+        flag="feature-gates",
+        unit=Unit(name="NAME=true,OTHER=false", read=_read),
+        usual="none",
+    ),
+]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -15,6 +16,8 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
+from podfit.core.durations import parse_duration, short_duration
+from podfit.core.options import AT_LEAST_0, Bound, Option, Unit
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
@@ -28,12 +31,36 @@ HIGHER = "TargetHigherThanRequests"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
+_SPAN = Unit(
+    name="duration",
+    read=lambda text: timedelta(seconds=parse_duration(text)),
+    text=lambda span: short_duration(span.total_seconds()),
+)
+_LONG = Bound("more than 0", lambda span: span > timedelta(0))
+
+
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     """`update` is the share by which a pod within its bounds has to differ, after `lifetime`."""
 
-    update: float = 0.1
-    lifetime: timedelta = timedelta(hours=12)
-    quick_oom: timedelta = timedelta(minutes=10)
+    update: Annotated[
+        float,
+        Option("What a pod within its bounds differs by, as a share.", flag="pod-update-threshold", bound=AT_LEAST_0),
+    ] = 0.1
+    lifetime: Annotated[
+        timedelta,
+        Option(
+            "How old a pod within its bounds is.",
+            flag="in-recommendation-bounds-eviction-lifetime-threshold",
+            unit=_SPAN,
+            bound=_LONG,
+        ),
+    ] = timedelta(hours=12)
+    quick_oom: Annotated[
+        timedelta,
+        Option(
+            "An OOM so soon after the start is acted on.", flag="evict-after-oom-threshold", unit=_SPAN, bound=_LONG
+        ),
+    ] = timedelta(minutes=10)
 
 
 class Priority(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,9 +3,12 @@
 Who foretells what it does runs its decision with them.
 """
 
+from typing import Annotated
+
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.core.options import DURATION, POSITIVE, Option
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, update_mode
 from podfit.decide.autoscaling.update import UpdateSettings
@@ -19,9 +22,21 @@ IN_UP = UpdateSettings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vp
 class AdmissionLease(msgspec.Struct, frozen=True, kw_only=True):
     """Of an admission controller; `timeout` in seconds: it counts for so long after it was made or renewed."""
 
-    name: str = "vpa-admission-controller"
-    namespace: str = NAMESPACE
-    timeout: float = 60.0
+    name: Annotated[
+        str, Option("By which it sees an admission controller.", flag="admission-controller-status-lease-name")
+    ] = "vpa-admission-controller"
+    namespace: Annotated[
+        str,
+        Option(
+            "Where that is.",
+            flag="admission-controller-status-lease-namespace",
+            usual="NAMESPACE of the environment, else kube-system",
+        ),
+    ] = NAMESPACE
+    timeout: Annotated[
+        float,
+        Option("How long it counts.", flag="admission-controller-status-lease-timeout", unit=DURATION, bound=POSITIVE),
+    ] = 60.0
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

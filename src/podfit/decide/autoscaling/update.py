@@ -8,6 +8,7 @@ depends on what came of the action before. Nothing here waits or asks; rate limi
 
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -16,6 +17,7 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity
+from podfit.core.options import AT_LEAST_1, FROM_0_TO_1, Option, Part
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
@@ -32,7 +34,7 @@ from podfit.decide.autoscaling.actions import (
 )
 from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 from podfit.decide.autoscaling.container_view import every_container
-from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
 from podfit.decide.autoscaling.in_place import (
     Decision,
@@ -59,12 +61,18 @@ class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory cannot be lowered is evicted.
     """
 
-    gates: Gates = NO_GATES
-    min_replicas: int = 2
-    tolerance: float = 0.5
-    thresholds: Thresholds = Thresholds()
-    skip_disruption_budget: bool = False
-    upstream_compatible: bool = False
+    gates: VpaGates = NO_GATES
+    min_replicas: Annotated[int, Option("Pods of a workload before one is evicted.", bound=AT_LEAST_1)] = 2
+    tolerance: Annotated[
+        float, Option("Share of a workload that is disturbed at once.", flag="eviction-tolerance", bound=FROM_0_TO_1)
+    ] = 0.5
+    thresholds: Annotated[Thresholds, Part()] = Thresholds()
+    skip_disruption_budget: Annotated[
+        bool, Option("Resizes that restart nothing count for no budget.", flag="in-place-skip-disruption-budget")
+    ] = False
+    upstream_compatible: Annotated[
+        bool, Option("Do as upstream: Recreate and Auto evict, few replicas stay as they are.")
+    ] = False
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,16 +2,18 @@
 
 from typing import Any
 
+from podfit.core.options import document
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.config import KubeletConfig
 
 
 def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
-    """Upstream's names and spellings; what this kubelet has no such thing of is left out."""
-    managers = config.managers
-    found: dict[str, Any] = {
-        "kind": "KubeletConfiguration",
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+    """What the kubelet was told, and what follows from that and from the machine, under upstream's names.
+
+    What this kubelet has no such thing of is left out.
+    """
+    managers, told = config.managers, document(config.options)
+    found = told | {
         "enableServer": True,
         "address": config.host_ip,
         "port": config.port,
@@ -25,14 +27,6 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "podPidsLimit": machine.pids_limit if machine.pids_limit is not None else -1,
         "cpuCFSQuota": machine.cfs_quota,
         "cpuCFSQuotaPeriod": f"{machine.cfs_period // 1000}ms",
-        "evictionHard": {
-            threshold.signal: _threshold(threshold.amount, threshold.share) for threshold in config.eviction_hard
-        },
-        "evictionPressureTransitionPeriod": f"{config.pressure_transition:g}s",
-        "imageGCHighThresholdPercent": config.images.high,
-        "imageGCLowThresholdPercent": config.images.low,
-        "imageMinimumGCAge": f"{config.images.least_age:g}s",
-        "imageMaximumGCAge": f"{config.images.most_age:g}s",
         "failSwapOn": False,
         "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
         "nodeStatusUpdateFrequency": "10s",
@@ -42,18 +36,6 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "registerNode": True,
         "failCgroupV1": False,
     }
-    if config.shutdown:
-        found["shutdownGracePeriodByPodPriority"] = [
-            {"priority": group.priority, "shutdownGracePeriodSeconds": group.seconds} for group in config.shutdown
-        ]
-    if config.manifests is not None:
-        found["staticPodPath"] = str(config.manifests)
-    if managers.reserved_cpus:
-        found["reservedSystemCPUs"] = ",".join(map(str, sorted(managers.reserved_cpus)))
     if machine.gates.overrides:
         found["featureGates"] = dict(machine.gates.overrides)
-    return {"kubeletconfig": found}
-
-
-def _threshold(amount: int, share: float) -> str:
-    return str(amount) if amount else f"{share * 100:g}%"
+    return {"kubeletconfig": {name: value for name, value in found.items() if value not in ("", [])}}

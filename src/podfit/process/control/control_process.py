@@ -19,7 +19,7 @@ from podfit import __version__
 from podfit.api.authorization.v1.types import NonResourceAttributes
 from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
-from podfit.client.election import Election, LeaseTiming, LostLease, NewerLease
+from podfit.client.election import Election, LostLease, NewerLease
 from podfit.client.kubeconfig import Access, find, load
 from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
@@ -34,6 +34,7 @@ from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context, server_context
 from podfit.net.wire import SMALL_BODY, Identity, Request, Response
+from podfit.process.control.options import ControlOptions, ElectedOptions
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce, start_or_stop
 from podfit.process.identities import account_of, agent
@@ -44,20 +45,16 @@ Loops = Callable[[ClientOf, Metrics], Iterator[Coroutine[Any, Any, None]]]
 HEALTH = ("/healthz", "/livez", "/readyz", "/health-check")
 
 
-class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered.
-    `healthy` is asked for its health; `told` are annotations of the Lease about the process. Without a `kubeconfig` it
-    is the usual one, or in a pod its service account."""
+class Role(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is: `name` is its verb, `lease` its Lease unless it was told another name, empty for none.
+
+    `healthy` is asked for its health; `told` are annotations of the Lease about the process. `kubeconfig` is its own
+    unless it was told another; without one it is the usual one, or in a pod its service account.
+    """
 
     name: str
-    kubeconfig: Path | None
-    lease: str
-    port: int
-    address: str = "127.0.0.1"
-    elect: bool = True
-    pace: LeaseTiming = LeaseTiming()
-    lease_namespace: str = "kube-system"
-    rate: Rate | None = None
+    lease: str = ""
+    kubeconfig: Path | None = None
     healthy: Callable[[], bool] = lambda: True
     told: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -110,44 +107,46 @@ class ControlServer:
 class ControlProcess:
     """`start` makes one that serves and waits to lead, `stop` ends it; `failure` returns only if it breaks."""
 
-    def __init__(self, options: ControlOptions, loops: Loops, clock: Clock) -> None:
-        self.options, self._loops, self._clock = options, loops, clock
+    def __init__(self, role: Role, options: ControlOptions, loops: Loops, clock: Clock) -> None:
+        self.role, self.options, self._loops, self._clock = role, options, loops, clock
         self.metrics = Metrics()
         self.leading = False
-        self._supervisor = Supervisor(options.name)
+        self._supervisor = Supervisor(role.name)
         self._closing = AsyncExitStack()
 
     @classmethod
     async def start(
-        cls, options: ControlOptions, loops: Loops, *, announce: Announce, clock: Clock
+        cls, role: Role, options: ControlOptions, loops: Loops, *, announce: Announce, clock: Clock
     ) -> "ControlProcess":
         """Raises ClusterError, and then nothing runs."""
-        process = cls(options, loops, clock)
+        process = cls(role, options, loops, clock)
         await start_or_stop(process._start(announce), process.stop)
         return process
 
     async def _start(self, announce: Announce) -> None:
-        options, given = self.options, self.options.kubeconfig
-        access = load([given]) if given is not None else find(os.environ)
-        clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
+        options, name = self.options, self.role.name
+        access = reached(options.connection.kubeconfig or self.role.kubeconfig)
+        user, rate = f"podfit-{name.replace(' ', '-')}/{__version__}", options.connection.rate
+        clients = Clients(access, self._clock, user, rate)
         self._closing.push_async_callback(clients.close)
-        server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)
+        server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, self.role.healthy)
         https = HttpsServer(
             server, self_signed(options.address), clients=access.authorities or b"", body_limit=SMALL_BODY
         )
         self._closing.push_async_callback(https.close)
-        port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")
-        announce(f"podfit {__version__}: {options.name}")
+        port = await listen(https, (options.address,), options.port, f"podfit {name} --secure-port 0")
+        announce(f"podfit {__version__}: {name}")
         announce(f"  api       {access.server}")
         announce(f"  serves    https://{options.address}:{port}")
         self._supervisor.run(self._lead(clients, announce), name="leading")
 
     async def _lead(self, clients: Clients, announce: Announce) -> None:
         options = self.options
+        election = options.election if isinstance(options, ElectedOptions) and options.election.elect else None
         identity = f"{socket.gethostname()}_{os.getpid()}_{clients.own.random.uuid()}"
 
         async def work() -> None:
-            announce(f"  leads     as {identity}" if options.elect else "  works     without a lease")
+            announce(f"  leads     as {identity}" if election else "  works     without a lease")
             working = Supervisor("control loops")
             try:
                 for loop in self._loops(clients.of, self.metrics):
@@ -156,19 +155,19 @@ class ControlProcess:
             finally:
                 await working.stop()
 
-        if not options.elect:
+        if election is None:
             return await work()
-        election = Election(
+        lease = Election(
             clients.own,
             self._clock,
-            name=options.lease,
-            namespace=options.lease_namespace,
+            name=election.name or self.role.lease,
+            namespace=election.namespace,
             identity=identity,
-            pace=options.pace,
-            told=options.told,
+            pace=election.pace,
+            told=self.role.told,
         )
         try:
-            await election.lead(work)
+            await lease.lead(work)
         except LostLease as error:
             raise MachineError(f"no longer the leader: {error}", fix=("start it again",)) from error
         except NewerLease as error:
@@ -182,6 +181,11 @@ class ControlProcess:
         """Frees the Lease. There are no pods here."""
         await self._supervisor.stop()
         await self._closing.aclose()
+
+
+def reached(kubeconfig: Path | None) -> Access:
+    """What a kubeconfig says, by default the usual one or in a pod its service account. Raises KubeconfigError."""
+    return load([kubeconfig]) if kubeconfig is not None else find(os.environ)
 
 
 def self_signed(address: str) -> ssl.SSLContext:

@@ -1,22 +1,26 @@
 """`podfit metrics-server`: metrics.k8s.io of any cluster, in a process of its own behind an APIService."""
 
+import os
 import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from podfit import __version__
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.front_proxy import FrontProxyAccess, believed
-from podfit.client.kubeconfig import Access, load
+from podfit.client.kubeconfig import Access, default_paths, load
 from podfit.core.clock import Clock
+from podfit.core.options import DURATION, PORT, Bound, Option, Part
 from podfit.metrics.authorized_handler import Outside
 from podfit.metrics.kubelets import Kubelets, Reached
 from podfit.metrics.objects import register
 from podfit.metrics.scraper import ScrapeSettings
 from podfit.metrics.server import MetricsServer
+from podfit.net.addresses import own_address
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
@@ -27,20 +31,54 @@ from podfit.process.errors import UsageError
 from podfit.process.foreground import Announce, start_or_stop
 from podfit.process.listening import listen
 
+LEAST_SECONDS = 10.0
+
 
 class MetricsServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`register_as` is the address by which the API server reaches it, when it is to make its own APIService."""
+    """Of `podfit metrics-server`. Times in seconds."""
 
-    kubeconfig: Path
-    port: int
-    address: str
-    interval: float = 60.0
-    reached: Reached = Reached()
-    verify_kubelets: bool = True
-    kubelet_authority: Path | None = None
-    nodes: str = ""
-    tls: KeyPair | None = None
-    register_as: str = ""
+    kubeconfig: Annotated[Path, Option("How it reaches the API server.", usual="KUBECONFIG or ~/.kube/config")] = (
+        msgspec.field(default_factory=lambda: default_paths(os.environ)[0])
+    )
+    interval: Annotated[
+        float,
+        Option(
+            "From one round of questions to the next; 10s at least.",
+            flag="metric-resolution",
+            unit=DURATION,
+            bound=Bound("at least 10s", lambda seconds: seconds >= LEAST_SECONDS),
+        ),
+    ] = 60.0
+    insecure_kubelets: Annotated[
+        bool, Option("Take any serving certificate from kubelets.", flag="kubelet-insecure-tls", negative=False)
+    ] = False
+    kubelet_authority: Annotated[
+        Path | None,
+        Option(
+            "Who signed the kubelets' certificates.",
+            flag="kubelet-certificate-authority",
+            usual="the cluster's authority",
+        ),
+    ] = None
+    reached: Annotated[Reached, Part()] = Reached()
+    nodes: Annotated[str, Option("Only nodes with these labels.", flag="node-selector")] = ""
+    register: Annotated[
+        bool,
+        Option("Make its APIService, service and roles, leading to this machine; as an administrator.", negative=False),
+    ] = False
+    advertise_address: Annotated[str, Option("By which the API server reaches it.", usual="this machine's own")] = ""
+    address: Annotated[str, Option("Where it listens.", flag="bind-address")] = "0.0.0.0"
+    port: Annotated[int, Option("Where it listens; 0 takes a free one.", flag="secure-port", bound=PORT)] = 4443
+    tls: Annotated[KeyPair | None, Part()] = None
+
+    @property
+    def register_as(self) -> str:
+        """The address by which the API server reaches it; empty where it makes no APIService. Raises UsageError."""
+        if not self.register:
+            return ""
+        if found := self.advertise_address or own_address():
+            return found
+        raise UsageError("this machine has no address but loopback: name one with --advertise-address")
 
 
 class MetricsServerProcess:
@@ -61,6 +99,7 @@ class MetricsServerProcess:
 
     async def _start(self, announce: Announce) -> None:
         options, access = self.options, load([self.options.kubeconfig])
+        register_as = options.register_as
         client = access.client(user_agent=f"podfit-metrics-server/{__version__}")
         self._closing.push_async_callback(client.close)
         kubelets = Kubelets(_tls(access, options), options.reached, _token(access))
@@ -79,8 +118,8 @@ class MetricsServerProcess:
         https = HttpsServer(door, tls, clients=told.everybody, body_limit=SMALL_BODY)
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, "podfit metrics-server --secure-port 0")
-        if options.register_as:
-            await register(client, options.register_as, port)
+        if register_as:
+            await register(client, register_as, port)
         self._supervisor.run(server.run(), name="metrics server")
         announce(f"podfit {__version__}: metrics-server")
         announce(f"  api       {access.server}")
@@ -103,7 +142,7 @@ def _tls(access: Access, options: MetricsServerOptions) -> ssl.SSLContext:
     named = options.kubelet_authority
     authorities = named.read_bytes() if named is not None else access.authorities
     return client_context(
-        authorities=authorities, certificate=access.certificate, key=access.key, verify=options.verify_kubelets
+        authorities=authorities, certificate=access.certificate, key=access.key, verify=not options.insecure_kubelets
     )
 
 

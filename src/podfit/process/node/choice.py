@@ -8,8 +8,9 @@ import msgspec
 
 from podfit.core.clock import Clock
 from podfit.decide.machine import Check, Facts, commands, lacking, node_checks
+from podfit.decide.node.options import PodNetworkKind
 from podfit.process.errors import MachineError
-from podfit.process.options import NodeKind, PodNetworkKind, UpOptions
+from podfit.process.options import NodeKind, UpOptions
 
 if TYPE_CHECKING:
     from podfit.process.node.runtime import PreparedRuntime

@@ -25,7 +25,7 @@ from podfit.net.wire import Handler
 from podfit.process.data.running_process import RunningNode
 from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend, release
-from podfit.process.node.kubelet_config import kubelet_config, node_machine, shutdown_groups
+from podfit.process.node.kubelet_config import kubelet_config, node_machine
 from podfit.process.options import NodeKind, NodeOptions
 
 BOOTED = Path("/run/systemd/system")
@@ -111,7 +111,7 @@ class ClusterNode:
         self._clock = clock
         self.backend = backend
         simulated = kind is NodeKind.SIMULATED
-        self._shutdown = shutdown_groups(options.kubelet)
+        self._shutdown = options.kubelet.shutdown
         share = None if simulated else _share(backend.cgroups, options.kubelet.cgroup_root)
         config = kubelet_config(
             name,

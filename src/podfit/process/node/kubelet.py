@@ -11,29 +11,22 @@ them and the private containerd too.
 import logging
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
-
-import msgspec
 
 from podfit import __version__
-from podfit.api.meta.validation.names import dns_subdomain
 from podfit.client.certificates import CertificateManager
 from podfit.client.delegated import DelegatedAccess
 from podfit.core.clock import Clock
-from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
 from podfit.decide.certificates import NODE, NODE_SERVING, NODES
 from podfit.decide.machine import lacking, node_checks
-from podfit.decide.node.addresses import is_reachable
+from podfit.decide.node.options import PodNetworkKind
 from podfit.kubelet.server.access import NodeAccess
 from podfit.net.addresses import own_address
 from podfit.net.certificate_requests import Names, Pair, read_pair
 from podfit.net.http_server import HttpsServer
 from podfit.net.supervisor import Supervisor
-from podfit.net.tls import KeyPair, server_context, show
+from podfit.net.tls import server_context, show
 from podfit.net.wire import SMALL_BODY, Handler, Request, Response
-from podfit.process import flag_files
-from podfit.process.data.data_dir import DataDir
 from podfit.process.data.running_process import exclusive, record_this_process
 from podfit.process.data.version import take_over
 from podfit.process.errors import MachineError, UsageError
@@ -43,51 +36,13 @@ from podfit.process.node.backend import NodeBackend, real_backend, release, simu
 from podfit.process.node.choice import no_real_node
 from podfit.process.node.cluster_node import ClusterNode
 from podfit.process.node.credentials import NodeClient, node_access
-from podfit.process.node.kubelet_config import check
 from podfit.process.node.machine import look
+from podfit.process.node.options import KubeletProcessOptions
 from podfit.process.node.pod_network import pod_network, remove_network
 from podfit.process.node.runtime import PreparedRuntime, prepare_runtime
-from podfit.process.options import KubeletOptions, NodeKind, PodNetworkKind, check_port
+from podfit.process.options import NodeKind
 
 log = logging.getLogger(__name__)
-
-DEFAULT_PORT = 10250
-
-
-class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`kind` is real or simulated; `address` is where the server listens, by default the node's own (`node_ip`)."""
-
-    data: DataDir
-    kubeconfig: Path
-    name: str
-    kind: NodeKind = NodeKind.REAL
-    bootstrap_kubeconfig: Path | None = None
-    node_ip: str = ""
-    address: str = ""
-    port: int = DEFAULT_PORT
-    runtime_endpoint: str = ""
-    tls: KeyPair | None = None
-    client_ca: Path | None = None
-    kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
-    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
-
-    def check(self) -> None:
-        """UsageError when the options contradict each other, or name what is not there."""
-        flag_files.check_data(self.data.root)
-        if problem := dns_subdomain(self.name):
-            raise UsageError(f"--node-name {self.name!r}: {problem}")
-        if self.node_ip and not is_reachable(self.node_ip):
-            raise UsageError(f"--node-ip {self.node_ip!r} is not an address at which other machines reach this one")
-        check_port(self.port)
-        if self.runtime_endpoint and self.kind is NodeKind.SIMULATED:
-            raise UsageError("--container-runtime-endpoint means a real node, not --runtime simulated")
-        if self.client_ca is not None:
-            flag_files.check_client_ca(self.client_ca)
-        if self.tls is not None:
-            flag_files.check_serving(self.tls)
-        if self.kubelet.pod_manifest_path:
-            flag_files.check_manifests(Path(self.kubelet.pod_manifest_path))
-        check(self.kubelet)
 
 
 class KubeletProcess:

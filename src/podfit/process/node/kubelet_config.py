@@ -3,7 +3,8 @@
 import logging
 import os
 import re
-from pathlib import Path
+
+from msgspec.structs import replace
 
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
@@ -12,24 +13,21 @@ from podfit.decide.cgroup.memory_qos import MemoryQoS
 from podfit.decide.lifecycle.effects import Passing
 from podfit.decide.managers.cpu import flat
 from podfit.decide.managers.memory import Bank
-from podfit.decide.node import shutdown
+from podfit.decide.node.options import Actuation, KubeletOptions, MemoryReservation, SwapBehavior
 from podfit.decide.node.pressure import BadThreshold, Threshold, kept_free
 from podfit.decide.node.pressure import parse as parse_thresholds
-from podfit.decide.node.shutdown import Groups
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.node import machine as machine_facts
 from podfit.net.addresses import own_address
-from podfit.process.config_file import Rejected, seconds
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.options import Actuation, KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
+from podfit.process.options import NodeOptions
 
 log = logging.getLogger(__name__)
 
 _CGROUP = re.compile(r"(/[\w.:@-]{1,255}(?<!/\.)(?<!/\.\.)){1,16}")
-TRANSITION = "--eviction-pressure-transition-period"
 
 LOOPBACK = "127.0.0.1"
 SIMULATED: ResourceList = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 << 30)}
@@ -42,27 +40,12 @@ def check(options: KubeletOptions) -> None:
         read_reserved_cpus(options.reserved_cpus)
         read_reserved_memory(options.reserved_memory)
         parse_thresholds(options.eviction_hard)
-        seconds(options.eviction_pressure_transition_period, TRANSITION)
-        shutdown_groups(options)
-    except (ManagerError, BadThreshold, Rejected) as error:
+    except (ManagerError, BadThreshold) as error:
         raise UsageError(str(error)) from error
-    if not 0 < options.memory_throttling_factor <= 1:
-        raise UsageError(
-            f"--memory-throttling-factor {options.memory_throttling_factor}: must be above 0 and at most 1"
-        )
     if options.cgroup_root and not _CGROUP.fullmatch(options.cgroup_root):
         raise UsageError(f"--cgroup-root {options.cgroup_root}: a cgroup is a path such as /pods")
-    if problem := options.images.problem:
+    if problem := options.problem:
         raise UsageError(problem)
-
-
-def shutdown_groups(options: KubeletOptions) -> Groups:
-    """Raises Rejected."""
-    period = seconds(options.shutdown_grace_period, "shutdownGracePeriod")
-    critical = seconds(options.shutdown_grace_period_critical_pods, "shutdownGracePeriodCriticalPods")
-    if problem := shutdown.problem(period, critical, options.shutdown_by_priority):
-        raise Rejected(problem)
-    return options.shutdown_by_priority or shutdown.two_groups(period, critical)
 
 
 PASSING = {Passing.START: 0.25, Passing.RESIZE: 0.5}
@@ -107,11 +90,7 @@ def kubelet_config(
         passing_seconds={Passing.START: passing_seconds} if simulated else PASSING,
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
-        manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
-        eviction_hard=thresholds,
-        pressure_transition=seconds(options.kubelet.eviction_pressure_transition_period, TRANSITION),
-        images=options.kubelet.images,
-        shutdown=shutdown_groups(options.kubelet),
+        options=replace(options.kubelet, eviction_hard="") if simulated else options.kubelet,
         api_server=api_server,
     )
 

@@ -7,6 +7,7 @@ from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.decide.node.options import PodNetworkKind
 from podfit.decide.node.pod_network import gateway
 from podfit.decide.workload.nodes.ipam import NodeRanges
 from podfit.kubelet.network import routing
@@ -18,7 +19,7 @@ from podfit.net import nft
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend
-from podfit.process.options import NodeOptions, PodNetworkKind, UpOptions
+from podfit.process.options import NodeOptions, UpOptions
 
 NAMED = 5
 

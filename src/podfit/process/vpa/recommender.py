@@ -3,18 +3,65 @@ imported when it is needed.
 """
 
 from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec.structs import replace
 
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.core.options import Option, Part
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.control.controllers import ClientOf, Loop
+from podfit.process.control.options import ElectedOptions, SecurePort
+from podfit.process.errors import UsageError
+from podfit.process.vpa.history import HistoryOptions
+from podfit.process.vpa.options import VpaConnection, check_scope
 from podfit.vpa.history.prometheus import History, HistorySettings, read_history
 from podfit.vpa.history.promql import PromQL
 from podfit.vpa.progress import Passes
+from podfit.vpa.recommender.external_usage import ExternalMetrics
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender, RecommenderSettings
+
+LEASE = "vpa-recommender-lease"
+
+
+class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
+    """`podfit vpa recommender`: upstream's names and defaults."""
+
+    connection: Annotated[VpaConnection, Part()] = VpaConnection()
+    port: SecurePort = 8942
+    settings: Annotated[RecommenderSettings, Part()] = RecommenderSettings()
+    use_external_metrics: Annotated[
+        bool, Option("Usage from external.metrics.k8s.io, by the two names below and --container-name-label.")
+    ] = False
+    external: Annotated[ExternalMetrics, Part()] = ExternalMetrics()
+    history: Annotated[HistoryOptions, Part()] = HistoryOptions()
+
+    @property
+    def lease(self) -> str:
+        name = self.settings.name
+        return LEASE if name == DEFAULT_RECOMMENDER else f"{LEASE}-{name}"
+
+    def recommender(self) -> RecommenderSettings:
+        """Raises UsageError."""
+        check_scope(self.settings.namespace, self.settings.ignored)
+        self.history.check()
+        if self.settings.flags.fine_buckets and self.settings.upstream_compatible:
+            raise UsageError("--fine-buckets and --upstream-compatible: give one of them")
+        if self.use_external_metrics and not self.external.named:
+            raise UsageError("--use-external-metrics: name one with --external-metrics-cpu-metric or -memory-metric")
+        resolution = self.history.asked.resolution if self.history.wanted else self.settings.history_resolution
+        external = self.external if self.use_external_metrics else None
+        return replace(self.settings, external=external, history_resolution=resolution)
+
+    def past(self, clock: Clock) -> tuple[PromQL, HistorySettings] | None:
+        """Where history comes from, instead of checkpoints."""
+        history = self.history
+        return (history.server(clock), history.settings(self.settings.namespace)) if history.wanted else None
 
 
 def recommender_loops(

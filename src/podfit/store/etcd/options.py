@@ -1,13 +1,16 @@
 """Options of the etcd connection; read before gRPC is loaded, so that a mistake is said at once."""
 
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 
+from podfit.core.options import Option, Unit
 from podfit.store.protocol import StoreError
 
 PREFIX = "/registry"
+_PREFIX = Unit(read=lambda text: text.rstrip("/"))
 
 
 class EtcdUnusable(StoreError):
@@ -17,11 +20,14 @@ class EtcdUnusable(StoreError):
 class EtcdOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`servers` are URLs, `http://HOST:PORT` or `https://HOST:PORT`, of members of one cluster."""
 
-    servers: tuple[str, ...]
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    prefix: str = PREFIX
+    servers: Annotated[
+        tuple[str, ...],
+        Option("URLs of etcd, separated by commas.", flag="etcd-servers", usual="a file in the data directory"),
+    ]
+    ca_file: Annotated[Path | None, Option("Who signed etcd's certificates.", flag="etcd-cafile")] = None
+    cert_file: Annotated[Path | None, Option("Certificate to show to etcd.", flag="etcd-certfile")] = None
+    key_file: Annotated[Path | None, Option("Its key.", flag="etcd-keyfile")] = None
+    prefix: Annotated[str, Option("Where in etcd the keys are.", flag="etcd-prefix", unit=_PREFIX)] = PREFIX
 
     def check(self) -> None:
         """Raises EtcdUnusable for what cannot work."""

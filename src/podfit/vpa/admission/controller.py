@@ -7,7 +7,7 @@ those that cannot be read among them.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -22,9 +22,11 @@ from podfit.client.targets import Targets
 from podfit.client.vpa_kinds import GROUP, VPAS
 from podfit.core.clock import Clock
 from podfit.core.fields import refusal
+from podfit.core.options import Option, Part
 from podfit.core.quantity import MALFORMED, Quantity
 from podfit.decide.autoscaling.boost import BoostError
-from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.flags import AMOUNT, IgnoredNamespaces, VpaNamespace
+from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.patches import Operation, admission_patches
 from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
@@ -74,11 +76,13 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     what the VPA's status says counts where it does not answer at once.
     """
 
-    gates: Gates = NO_GATES
-    most_boost: Quantity | None = None
-    namespace: str = ""
-    ignored: frozenset[str] = frozenset()
-    lease: StatusLease = StatusLease()
+    gates: VpaGates = NO_GATES
+    most_boost: Annotated[
+        Quantity | None, Option("The most CPU of a container that starts.", flag="max-allowed-cpu-boost", unit=AMOUNT)
+    ] = None
+    namespace: VpaNamespace = ""
+    ignored: IgnoredNamespaces = frozenset()
+    lease: Annotated[StatusLease, Part()] = StatusLease()
     asks: bool = False
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.options import DURATION, POSITIVE, Option
 from podfit.core.times import format_micro
 
 log = logging.getLogger(__name__)
@@ -21,9 +23,14 @@ TRIES, WAIT = 3, 0.1
 class StatusLease(msgspec.Struct, frozen=True, kw_only=True):
     """Renewed every `interval` seconds."""
 
-    name: str = "vpa-admission-controller"
-    namespace: str = "kube-system"
-    interval: float = 10.0
+    name: Annotated[str, Option("By which updaters see it.", flag="status-lease-name")] = "vpa-admission-controller"
+    namespace: Annotated[
+        str,
+        Option("Where that is.", flag="status-lease-namespace", usual="NAMESPACE of the environment, else kube-system"),
+    ] = "kube-system"
+    interval: Annotated[
+        float, Option("How often it is renewed.", flag="status-lease-update-interval", unit=DURATION, bound=POSITIVE)
+    ] = 10.0
     holder: str = msgspec.field(default_factory=socket.gethostname)
 
 

@@ -4,9 +4,12 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from math import isfinite
+from typing import Annotated, TypeAlias
 
 import msgspec
 
+from podfit.core.durations import parse_duration, short_duration
+from podfit.core.options import POSITIVE, Option, Unit
 from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.model import LARGEST
 from podfit.vpa.history.promql import PromQL, QueryFailed, Series
@@ -14,23 +17,55 @@ from podfit.vpa.history.promql import PromQL, QueryFailed, Series
 log = logging.getLogger(__name__)
 
 
+def _with_days(text: str) -> float:
+    """Seconds, of what may be in days, as Prometheus writes it."""
+    days = text.removesuffix("d")
+    return parse_duration(f"{int(days) * 24}h" if text.endswith("d") and days.isdigit() else text)
+
+
+def _in_days(seconds: float) -> str:
+    return short_duration(seconds) if seconds % 86_400 else f"{seconds / 86_400:g}d"
+
+
+_DAYS = Unit(name="duration", read=_with_days, text=_in_days)
+ContainerLabel: TypeAlias = Annotated[str, Option("Label of usage: its container.", flag="container-name-label")]
+
+
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Upstream's names and defaults; times in seconds. `namespace` is empty for all of them."""
 
-    length: float = 8 * 86_400.0
-    resolution: float = 3600.0
-    resolution_text: str = "1h"
-    cpu_metric: str = "container_cpu_usage_seconds_total"
-    memory_metric: str = "container_memory_working_set_bytes"
-    job: str = "kubernetes-cadvisor"
+    length: Annotated[float, Option("How far back.", flag="history-length", unit=_DAYS, bound=POSITIVE)] = 8 * 86_400.0
+    resolution: Annotated[
+        float, Option("From one sample to the next.", flag="history-resolution", unit=_DAYS, bound=POSITIVE)
+    ] = 3600.0
+    cpu_metric: Annotated[str, Option("Seconds of CPU.", flag="history-cpu-metric")] = (
+        "container_cpu_usage_seconds_total"
+    )
+    memory_metric: Annotated[str, Option("Bytes of memory.", flag="history-memory-metric")] = (
+        "container_memory_working_set_bytes"
+    )
+    job: Annotated[str, Option("The job that scrapes kubelets.", flag="prometheus-cadvisor-job-name")] = (
+        "kubernetes-cadvisor"
+    )
     namespace: str = ""
-    pod_label: str = "pod_name"
-    container_label: str = "name"
-    namespace_label: str = "namespace"
-    metric_for_pod_labels: str = 'up{job="kubernetes-pods"}'
-    pod_label_prefix: str = "pod_label_"
-    labels_namespace: str = "kubernetes_namespace"
-    labels_pod: str = "kubernetes_pod_name"
+    pod_label: Annotated[str, Option("Label of usage: its pod.", flag="container-pod-name-label")] = "pod_name"
+    container_label: ContainerLabel = "name"
+    namespace_label: Annotated[str, Option("Label of usage: its namespace.", flag="container-namespace-label")] = (
+        "namespace"
+    )
+    metric_for_pod_labels: Annotated[str, Option("Bears the labels of pods that are gone.")] = (
+        'up{job="kubernetes-pods"}'
+    )
+    pod_label_prefix: Annotated[str, Option("How labels of pods begin there.")] = "pod_label_"
+    labels_namespace: Annotated[str, Option("Label there: the pod's namespace.", flag="pod-namespace-label")] = (
+        "kubernetes_namespace"
+    )
+    labels_pod: Annotated[str, Option("Label there: the pod's name.", flag="pod-name-label")] = "kubernetes_pod_name"
+
+    @property
+    def resolution_text(self) -> str:
+        """As Prometheus reads it."""
+        return short_duration(self.resolution)
 
 
 class Amount(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
@@ -10,11 +11,13 @@ from podfit.api.meta import codec
 from podfit.api.meta.base import Time
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.core.options import Option
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector, as_text
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.vpa.history.prometheus import ContainerLabel
 from podfit.vpa.recommender.usage import Sample
 from podfit.vpa.recommender.workers import each_by_workers
 
@@ -22,9 +25,9 @@ from podfit.vpa.recommender.workers import each_by_workers
 class ExternalMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the metrics, empty for one that there is not, and the label of a series that names its container."""
 
-    cpu: str = ""
-    memory: str = ""
-    container_label: str = "name"
+    cpu: Annotated[str, Option("Cores that a container uses.", flag="external-metrics-cpu-metric")] = ""
+    memory: Annotated[str, Option("Bytes that it uses.", flag="external-metrics-memory-metric")] = ""
+    container_label: ContainerLabel = "name"
 
     @property
     def named(self) -> tuple[tuple[str, str], ...]:

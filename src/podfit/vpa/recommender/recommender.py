@@ -12,7 +12,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -34,12 +34,13 @@ from podfit.client.workloads import NOTHING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
+from podfit.core.options import AT_LEAST_1, DURATION, POSITIVE, Option, Part
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
-from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
-from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, IgnoredNamespaces, RecommenderFlags, VpaNamespace
+from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
@@ -85,19 +86,29 @@ class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     selects are remembered. With `upstream_compatible` nodes, horizontal autoscalers and sidecars are not looked at.
     """
 
-    name: str = DEFAULT_RECOMMENDER
-    interval: float = 60.0
-    checkpoints_timeout: float = 60.0
-    checkpoints_gc_interval: float = 600.0
-    workers: int = 10
-    namespace: str = ""
-    ignored: frozenset[str] = frozenset()
-    flags: RecommenderFlags = DEFAULT_FLAGS
-    gates: Gates = NO_GATES
+    name: Annotated[
+        str, Option("VPAs that name it; `default` is for those that name none.", flag="recommender-name")
+    ] = DEFAULT_RECOMMENDER
+    interval: Annotated[
+        float, Option("From one pass to the next.", flag="recommender-interval", unit=DURATION, bound=POSITIVE)
+    ] = 60.0
+    checkpoints_timeout: Annotated[
+        float, Option("How long checkpoints are written in a pass.", unit=DURATION, bound=POSITIVE)
+    ] = 60.0
+    checkpoints_gc_interval: Annotated[
+        float, Option("How often checkpoints without a VPA are deleted.", unit=DURATION, bound=POSITIVE)
+    ] = 600.0
+    workers: Annotated[int, Option("Requests that write at a time.", flag="update-worker-count", bound=AT_LEAST_1)] = 10
+    namespace: VpaNamespace = ""
+    ignored: IgnoredNamespaces = frozenset()
+    flags: Annotated[RecommenderFlags, Part()] = DEFAULT_FLAGS
+    gates: VpaGates = NO_GATES
     history_resolution: float = 3600.0
     external: ExternalMetrics | None = None
-    memory_saver: bool = False
-    upstream_compatible: bool = False
+    memory_saver: Annotated[bool, Option("Remember only pods that a VPA selects.")] = False
+    upstream_compatible: Annotated[
+        bool, Option("Neither nodes, HPAs and sidecars nor percentiles and small minima of a policy count.")
+    ] = False
 
 
 ReadHistory = Callable[[float], Awaitable[History]]

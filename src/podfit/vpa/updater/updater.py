@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -25,10 +25,12 @@ from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
+from podfit.core.options import DURATION, POSITIVE, Option, Part
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
+from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
 from podfit.decide.autoscaling.published import AdmissionLease, Published
 from podfit.decide.autoscaling.view import concerned, view_of
@@ -70,12 +72,14 @@ LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Of `namespace`, or of all but the `ignored` ones; `admission` is None for not to look."""
 
-    interval: float = 60.0
-    rules: update.UpdateSettings = update.UpdateSettings()
+    interval: Annotated[
+        float, Option("From one pass to the next.", flag="updater-interval", unit=DURATION, bound=POSITIVE)
+    ] = 60.0
+    rules: Annotated[update.UpdateSettings, Part()] = update.UpdateSettings()
     eviction_rate: Rate | None = None
     admission: AdmissionLease | None = AdmissionLease()
-    namespace: str = ""
-    ignored: frozenset[str] = frozenset()
+    namespace: VpaNamespace = ""
+    ignored: IgnoredNamespaces = frozenset()
 
     def published(self) -> Published:
         return Published(

@@ -1,6 +1,7 @@
 """Options of the audit log. They load nothing of what they name."""
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import yaml
@@ -10,6 +11,7 @@ from podfit.api.meta import codec
 from podfit.apiserver.extensions.audit.log import AuditLog
 from podfit.apiserver.extensions.audit.policy import EVERYTHING, problems
 from podfit.core.clock import Clock
+from podfit.core.options import Option
 from podfit.net.files import misread, read_given
 
 _WANTED = "it has to hold a Policy of audit.k8s.io/v1 with its rules"
@@ -22,8 +24,11 @@ class BadPolicy(ValueError):
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Without a policy everything is recorded at level Metadata when it is complete."""
 
-    log: Path | None = None
-    policy: Path | None = None
+    log: Annotated[Path | None, Option("Record who asked for what, in lines of JSON.", flag="audit-log-path")] = None
+    policy: Annotated[
+        Path | None,
+        Option("Which requests, and how much of them.", flag="audit-policy-file", usual="all, metadata only"),
+    ] = None
 
     def read(self) -> "AuditPolicy":
         """Raises BadPolicy that says what is wrong with the file."""

@@ -1,7 +1,8 @@
 """What a pass over an autoscaler is told, what it remembers from one pass to the next, and what comes of it."""
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -9,6 +10,7 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, HorizontalP
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.options import AT_LEAST_1, DURATION, POSITIVE, Bound, Option
 
 MOST = 2**31 - 1
 MOST_LONG = 2**63 - 1
@@ -26,17 +28,58 @@ class Tolerance(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The flags of the controller; times in seconds."""
+    """The options of the controller; times in seconds."""
 
-    sync_period: float = 15.0
-    downscale_stabilization: float = 300.0
-    tolerance: float = 0.1
-    cpu_initialization: float = 300.0
-    initial_readiness: float = 30.0
-    workers: int = 5
+    sync_period: Annotated[
+        float,
+        Option(
+            "From one look at an HPA to the next.",
+            flag="horizontal-pod-autoscaler-sync-period",
+            unit=DURATION,
+            bound=POSITIVE,
+        ),
+    ] = 15.0
+    downscale_stabilization: Annotated[
+        float,
+        Option(
+            "Replicas go when none were wanted for so long.",
+            flag="horizontal-pod-autoscaler-downscale-stabilization",
+            unit=DURATION,
+        ),
+    ] = 300.0
+    tolerance: Annotated[
+        float,
+        Option(
+            "How far a metric may be from its target before replicas change.",
+            flag="horizontal-pod-autoscaler-tolerance",
+            bound=Bound("at least 0", lambda value: 0 <= value < math.inf),
+        ),
+    ] = 0.1
+    cpu_initialization: Annotated[
+        float,
+        Option(
+            "The CPU of a pod that is younger is not believed until it is ready.",
+            flag="horizontal-pod-autoscaler-cpu-initialization-period",
+            unit=DURATION,
+        ),
+    ] = 300.0
+    initial_readiness: Annotated[
+        float,
+        Option(
+            "A pod that was unready from its start for so long has never been ready.",
+            flag="horizontal-pod-autoscaler-initial-readiness-delay",
+            unit=DURATION,
+        ),
+    ] = 30.0
+    workers: Annotated[
+        int,
+        Option("HPAs that are worked on at once.", flag="concurrent-horizontal-pod-autoscaler-syncs", bound=AT_LEAST_1),
+    ] = 5
     scale_to_zero: bool = False
     """The gate HPAScaleToZero."""
-    upstream_compatible: bool = True
+    upstream_compatible: Annotated[
+        bool, Option("HPAs follow upstream's rules to the letter.", flag="upstream-compatible", negative=False)
+    ] = True
     """Whether upstream's rules hold to the letter. If not, those hold that docs/compatibility.md names."""
     last_good: float = 300.0
     """For so long a metric that is away counts as it was read last. Not by upstream's rules."""

@@ -1,0 +1,248 @@
+"""`KubeletOptions`: what a node is told, in the kubelet's own words."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from podfit.core.options import DURATION, Bound, Configured, Document, Option, Unit
+from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
+from podfit.decide.node import shutdown
+from podfit.decide.node.image_gc import ImagePolicy
+from podfit.decide.node.pressure import DEFAULT, TRANSITION_SECONDS
+from podfit.decide.node.shutdown import Groups, ShutdownGroup
+
+
+class CpuPolicy(StrEnum):
+    NONE = "none"
+    STATIC = "static"
+
+
+class SwapBehavior(StrEnum):
+    NO_SWAP = "NoSwap"
+    LIMITED = "LimitedSwap"
+
+
+class MemoryPolicy(StrEnum):
+    NONE = "None"
+    STATIC = "Static"
+
+
+class MemoryReservation(StrEnum):
+    NONE = "None"
+    TIERED = "TieredReservation"
+
+
+class PodNetworkKind(StrEnum):
+    """Where pods are that do not say hostNetwork: each on a network of its own, or all on the node's."""
+
+    POD = "pod"
+    HOST = "host"
+
+
+class MemoryShrink(StrEnum):
+    CHECKED = "checked"
+    GUARDED = "guarded"
+
+
+class Actuation(StrEnum):
+    KERNEL_FIRST = "kernel-first"
+    RUNTIME = "runtime"
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A part of the file that upstream writes as an object, and a flag in one word."""
+
+
+class _Limits(_Strict, frozen=True):
+    memory: str
+
+
+class _ReservedMemory(_Strict, frozen=True):
+    numa_node: int
+    limits: _Limits
+
+
+class _ShutdownGroup(_Strict, frozen=True):
+    priority: int
+    shutdown_grace_period_seconds: int
+
+
+def _reserved(given: tuple[_ReservedMemory, ...]) -> str:
+    return ";".join(f"{reservation.numa_node}:memory={reservation.limits.memory}" for reservation in given)
+
+
+def _reservations(text: str) -> list[dict[str, Any]]:
+    parts = (part.strip().partition(":memory=") for part in text.split(";") if part)
+    return [{"numaNode": int(node), "limits": {"memory": amount}} for node, _, amount in parts]
+
+
+def _thresholds(given: Mapping[str, str]) -> str:
+    return ",".join(f"{name}<{value}" for name, value in given.items())
+
+
+def _by_signal(text: str) -> dict[str, str]:
+    parts = (part.strip().partition("<") for part in text.split(",") if part)
+    return {signal: value for signal, _, value in parts}
+
+
+def _groups(given: tuple[_ShutdownGroup, ...]) -> Groups:
+    return tuple(ShutdownGroup(group.priority, group.shutdown_grace_period_seconds) for group in given)
+
+
+def _written_groups(groups: Groups) -> list[dict[str, int]]:
+    return [{"priority": group.priority, "shutdownGracePeriodSeconds": group.seconds} for group in groups]
+
+
+_RESERVED = Unit(name="NODE:memory=AMOUNT", file=tuple[_ReservedMemory, ...], decode=_reserved, encode=_reservations)
+_THRESHOLDS = Unit(name="SIGNAL<AMOUNT", file=dict[str, str], decode=_thresholds, encode=_by_signal)
+_SHUTDOWN = Unit(file=tuple[_ShutdownGroup, ...], decode=_groups, encode=_written_groups)
+_CGROUP = Unit(name="cgroup", read=lambda text: text.rstrip("/"))
+_DIRECTORY = Unit(name="path", place=True)
+_FACTOR = Bound("above 0 and at most 1", lambda value: 0 < value <= 1)
+
+
+class KubeletOptions(Configured, frozen=True, kw_only=True):
+    """Times in seconds. What is a text here is read where the machine is known (`process.node.kubelet_config`)."""
+
+    document: ClassVar[Document] = Document("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration")
+
+    cpu_manager_policy: Annotated[
+        CpuPolicy, Option("static: whole CPUs of Guaranteed pods are theirs alone.", path="cpuManagerPolicy")
+    ] = CpuPolicy.NONE
+    reserved_cpus: Annotated[str, Option("CPUs that are never given away, such as 0-1.", path="reservedSystemCPUs")] = (
+        ""
+    )
+    memory_manager_policy: Annotated[
+        MemoryPolicy, Option("Static: memory of Guaranteed pods comes from one NUMA node.", path="memoryManagerPolicy")
+    ] = MemoryPolicy.NONE
+    reserved_memory: Annotated[
+        str, Option("Memory that is never given away, such as 0:memory=1Gi.", path="reservedMemory", unit=_RESERVED)
+    ] = ""
+    memory_reservation_policy: Annotated[
+        MemoryReservation,
+        Option(
+            "TieredReservation: memory requests are kept from reclaim (gate MemoryQoS).", path="memoryReservationPolicy"
+        ),
+    ] = MemoryReservation.NONE
+    memory_throttling_factor: Annotated[
+        float,
+        Option(
+            "Where memory.high lies between request and limit (gate MemoryQoS).",
+            path="memoryThrottlingFactor",
+            bound=_FACTOR,
+        ),
+    ] = THROTTLING_FACTOR
+    swap_behavior: Annotated[
+        SwapBehavior,
+        Option("LimitedSwap: Burstable pods may use the node's swap (cgroup v2).", path="memorySwap.swapBehavior"),
+    ] = SwapBehavior.NO_SWAP
+    eviction_hard: Annotated[
+        str,
+        Option(
+            "When the node is under pressure and takes no pods, such as memory.available<100Mi.",
+            path="evictionHard",
+            unit=_THRESHOLDS,
+        ),
+    ] = DEFAULT
+    eviction_pressure_transition_period: Annotated[
+        float, Option("How long a pressure outlasts its cause.", path="evictionPressureTransitionPeriod", unit=DURATION)
+    ] = TRANSITION_SECONDS
+    image_gc_high_threshold: Annotated[
+        int,
+        Option(
+            "Percent of the images' disk in use from which unused images go; 100: never.",
+            path="imageGCHighThresholdPercent",
+        ),
+    ] = 85
+    image_gc_low_threshold: Annotated[int, Option("Percent at which that ends.", path="imageGCLowThresholdPercent")] = (
+        80
+    )
+    image_minimum_age: Annotated[
+        float,
+        Option("An unused image is at least so old when it goes.", flag="", path="imageMinimumGCAge", unit=DURATION),
+    ] = 120.0
+    image_maximum_age: Annotated[
+        float,
+        Option(
+            "An unused image goes when it is so old, whatever the disk; 0s: never.",
+            flag="",
+            path="imageMaximumGCAge",
+            unit=DURATION,
+        ),
+    ] = 0.0
+    memory_shrink: Annotated[
+        MemoryShrink,
+        Option(
+            "guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
+            "docs/shrink.md)."
+        ),
+    ] = MemoryShrink.CHECKED
+    actuation: Annotated[
+        Actuation | None,
+        Option(
+            "Who raises a limit first: kernel-first writes the cgroup and then tells the runtime "
+            "(docs/kernel-first.md).",
+            usual="kernel-first with podfit's own containerd, runtime with another's",
+        ),
+    ] = None
+    shutdown_grace_period: Annotated[
+        float,
+        Option(
+            "Time for pods to end, in order of priority, when the node goes down.",
+            path="shutdownGracePeriod",
+            unit=DURATION,
+        ),
+    ] = 0.0
+    shutdown_grace_period_critical_pods: Annotated[
+        float, Option("How much of it is for critical pods.", path="shutdownGracePeriodCriticalPods", unit=DURATION)
+    ] = 0.0
+    shutdown_by_priority: Annotated[
+        Groups,
+        Option(
+            "Groups of priorities, each with its seconds, instead of these two.",
+            flag="",
+            path="shutdownGracePeriodByPodPriority",
+            unit=_SHUTDOWN,
+        ),
+    ] = ()
+    cgroup_root: Annotated[
+        str,
+        Option(
+            "A cgroup below which pods are; its memory limit is the node's memory.",
+            path="cgroupRoot",
+            unit=_CGROUP,
+            usual="/",
+        ),
+    ] = ""
+    pod_network: Annotated[
+        PodNetworkKind,
+        Option("pod: each pod has an address of its own (docs/network.md); host: all are on the node's network."),
+    ] = PodNetworkKind.HOST
+    pod_manifest_path: Annotated[
+        str, Option("Directory with manifests of static pods.", path="staticPodPath", unit=_DIRECTORY)
+    ] = ""
+
+    @property
+    def images(self) -> ImagePolicy:
+        """When unused images go."""
+        return ImagePolicy(
+            high=self.image_gc_high_threshold,
+            low=self.image_gc_low_threshold,
+            least_age=self.image_minimum_age,
+            most_age=self.image_maximum_age,
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why what is said of images or shutdowns cannot be followed; empty when it can."""
+        return self.images.problem or shutdown.problem(
+            self.shutdown_grace_period, self.shutdown_grace_period_critical_pods, self.shutdown_by_priority
+        )
+
+    @property
+    def shutdown(self) -> Groups:
+        """Who has how long when the node goes down."""
+        period, critical = self.shutdown_grace_period, self.shutdown_grace_period_critical_pods
+        return self.shutdown_by_priority or shutdown.two_groups(period, critical)
