@@ -343,3 +343,31 @@ def test_a_change_of_size_in_the_midst_of_it(cluster: Cluster, n: str) -> None:
         cluster.clock.advance(20)
         assert cpus(cluster, n) == [cpu] * size
         settled(cluster, n, size)
+
+
+def test_a_size_that_a_vpa_gave_is_not_undone(tmp_path: Path) -> None:
+    made = Cluster(tmp_path, vpa=True)
+    try:
+        made.apply(workload("Deployment", 2))
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}
+        spec: dict[str, Any] = {"targetRef": target, "updatePolicy": {"updateMode": "InPlaceOrRecreate"}}
+        spec["resourcePolicy"] = {"containerPolicies": [{"containerName": "c", "controlledResources": ["cpu"]}]}
+        vpa = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "v"}}
+        made.apply(vpa | {"spec": spec})
+        made.load("w", cpu=0.8)
+        made.clock.advance(minutes=2)
+        for pod in pods(made, "default"):
+            made.delete(pod.metadata.name)
+        made.clock.advance(5)
+        before, sized = uids(made, "default"), cpus(made, "default")
+        assert "100m" not in sized
+        sizes = {"cpu": "150m", "memory": "96Mi"}
+        patch = {"spec": {"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": sizes}}]}}}}
+        made.run(made.client.patch(Deployment, "w", "default", patch))
+        made.clock.advance(10)
+        settled(made, "default", 2)
+        memory = [str(pod.spec.containers[0].resources.requests["memory"]) for pod in pods(made, "default")]
+        assert (uids(made, "default"), memory) == (before, ["96Mi"] * 2)
+        assert not {"100m", "150m"} & set(cpus(made, "default")), "the VPA's, not the template's"
+    finally:
+        made.close()
