@@ -29,7 +29,10 @@ def workload(kind: str, size: int) -> dict[str, Any]:
     }
     pod = {"hostNetwork": True, "terminationGracePeriodSeconds": 1, "containers": [container]}
     labels = {"app": name}
-    spec: dict[str, Any] = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    spec: dict[str, Any] = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
     more: dict[str, Any] = {} if kind == "DaemonSet" else {"replicas": size}
     more |= {"serviceName": "s", "podManagementPolicy": "Parallel"} if kind == "StatefulSet" else {}
     meta = {"name": name, "annotations": {"podfit.dev/rollout": "in-place"}}

@@ -7,6 +7,7 @@ A Deployment is left as it was found when anything goes wrong on the way: the te
 import asyncio
 from typing import Any
 
+from podfit.actions.relabel import NotRelabelled, change_template
 from podfit.actions.resize_pods import Options, Outcome, difference
 from podfit.answers.facts.commands import Commands
 from podfit.answers.facts.target import Target
@@ -68,7 +69,7 @@ async def retemplate(
                 return Outcome(
                     pod=name, state="refused", text=f"it was changed meanwhile: {again.text or again.verdict}"
                 )
-            return await _stored(client, now, request, plan, namespace, options.commands)
+            return await _stored(client, now, request, plan, namespace, options)
         except ApiError as error:
             conflict = error.message
             if error.code != CONFLICT:
@@ -77,13 +78,28 @@ async def retemplate(
 
 
 async def _stored(
-    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, commands: Commands
+    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, options: Options
 ) -> Outcome:
     """Raises ApiError when nothing was changed."""
     if plan.verdict == STORED and (replica_set := _current_replica_set(workload)):
-        return await _with_replica_set(client, workload, replica_set, request, namespace, commands)
+        return await _with_replica_set(client, workload, replica_set, request, namespace, options.commands)
+    if plan.verdict == STORED and workload.relabels:
+        return await _with_labels(client, workload, request, options)
     await _send(client, workload.target, namespace, _template(workload, request))
     return Outcome(pod=plan.target, state="done", text=plan.text)
+
+
+async def _with_labels(client: Client, workload: Workload, request: ResizeRequest, options: Options) -> Outcome:
+    """A StatefulSet or DaemonSet, whose pods stay as what they are by the label of the new revision."""
+    name = str(workload.target)
+    try:
+        patch = _template(workload, request)
+        stay = await change_template(client, workload.owner, patch, timeout=options.timeout)
+    except NotRelabelled as error:
+        undo = f"{options.commands.podfit('resize', name, '--undo', '--also-template')}"
+        text = f"the template has the sizes, but {name} is left held, so that no pod is replaced ({error}): {undo}"
+        return Outcome(pod=name, state="failed", text=text)
+    return Outcome(pod=name, state="done", text=f"no rollout: {stay} {'pod stays' if stay == 1 else 'pods stay'}")
 
 
 def _current_replica_set(workload: Workload) -> Target | None:

@@ -6,8 +6,9 @@ avoid. So each kind is asked first whether it comes to that.
     Deployment    no rollout, if its ReplicaSet gets the same template before the controller looks: the controller takes
                   a ReplicaSet for the newest when the templates are equal. It does not look while it is paused:
                       template and pause, in one write ─▶ ReplicaSet ─▶ both compared ─▶ resume
-    StatefulSet   a rollout, unless OnDelete or a partition above all pods holds it back
-    DaemonSet     a rollout, unless OnDelete
+    StatefulSet   no rollout, if its pods get the label of the new revision while the controller replaces none:
+    DaemonSet         template and hold, in one write ─▶ revision ─▶ labels ─▶ release
+                  a rollout, while another one is under way, or nobody has seen it
     ReplicaSet, ReplicationController    none ever; but one that is owned is its owner's business
     Job           its template cannot be changed
 """
@@ -38,6 +39,7 @@ from podfit.decide.workload import kinds
 from podfit.decide.workload.daemon.steps import replaces
 from podfit.decide.workload.deployment.revisions import sorted_out
 from podfit.decide.workload.deployment.status import is_replaced
+from podfit.decide.workload.in_place import hold
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.steps import replaced_from
 
@@ -83,6 +85,12 @@ class Workload(msgspec.Struct, frozen=True):
         template = self.owner.spec.template or PodTemplateSpec()
         meta = ObjectMeta(name=self.target.name, annotations=self.owner.metadata.annotations)
         return Pod(metadata=meta, spec=template.spec)
+
+    @property
+    def relabels(self) -> bool:
+        """Whether its pods stay by the label of the new revision, which its controller would replace otherwise."""
+        owner = self.owner
+        return isinstance(owner, StatefulSet | DaemonSet) and hold.replaces_any(owner)
 
     @property
     def current(self) -> ReplicaSet | None:
@@ -161,6 +169,8 @@ def _consequence(workload: Workload, new: Pod, commands: Commands) -> tuple[str,
             return _of_a_stateful_set(owner, target, commands)
         case DaemonSet() if not replaces(owner):
             return STORED, f"no rollout: its update strategy is {owner.spec.update_strategy.type}", ""
+        case DaemonSet() if hold.is_at_rest(owner):
+            return STORED, "no rollout: its pods get the labels of the new template (OnDelete for that moment)", ""
         case DaemonSet():
             fix = _patch(commands, target, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
             return ROLLS_OUT, "a rollout replaces every pod; it waits with updateStrategy OnDelete", fix
@@ -200,6 +210,9 @@ def _of_a_stateful_set(owner: StatefulSet, target: Target, commands: Commands) -
         return STORED, f"no rollout: its update strategy is {owner.spec.update_strategy.type}", ""
     if begin >= first + size:
         return STORED, f"no rollout: partition {begin - first} holds all pods back", ""
+    if hold.is_at_rest(owner):
+        text = f"no rollout: its pods get the label of the new revision (partition {size} for that moment)"
+        return STORED, text, ""
     held = f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{size}}}}}}}}}'
     fix = _patch(commands, target, held)
     whom = "every pod" if begin <= first else f"the pods from ordinal {begin} on"
