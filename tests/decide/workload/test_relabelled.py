@@ -1,9 +1,9 @@
-"""A pod with the label of the new revision is taken for updated, whatever its spec says: upstream's rule, from its code.
+"""A pod with the label of the new revision is taken for updated, whatever its spec says: a rule of upstream.
 
-Kubernetes 1.36.2: `getPodRevision` (`pkg/controller/statefulset/stateful_set_utils.go`) reads `controller-revision-hash`,
-and `stateful_set_control.go` compares nothing else, where it counts updated replicas and where it picks the pod that a
-rolling update deletes next; `IsPodUpdated` (`pkg/controller/daemon/util/daemonset_util.go`) reads the same label, or
-`pod-template-generation`.
+Kubernetes 1.36.2: `getPodRevision` (`pkg/controller/statefulset/stateful_set_utils.go`) reads
+`controller-revision-hash`, and `stateful_set_control.go` compares nothing else, where it counts updated replicas and
+where it picks the pod that a rolling update deletes next; `IsPodUpdated`
+(`pkg/controller/daemon/util/daemonset_util.go`) reads the same label, or `pod-template-generation`.
 """
 
 from datetime import UTC, datetime
