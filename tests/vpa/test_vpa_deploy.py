@@ -58,7 +58,7 @@ def test_vpa_processes_are_called_with_flags_that_there_are(name: str) -> None:
     (container,) = deployment(name)["containers"]
     command, bound, _ = program().parse_args(container["args"], exit_on_error=False, print_error=False)
     assert command.__name__.replace("_", "-") == name
-    assert bound.kwargs["process"].bind_address == "0.0.0.0"
+    assert bound.kwargs["bind_address"] == "0.0.0.0"
 
 
 def test_vpa_webhook_is_behind_its_service() -> None:

@@ -38,7 +38,7 @@ ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 """Service accounts in kube-system; the role of the second may end pods, too."""
 COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
-_BY_NODE, _WAITING = "active pods of a node", "waiting for room"
+_BY_NODE, _WAITING = "pods that may make room on a node", "waiting for room"
 _STALE = (404, 409)  # the pod is not as it was when the plan was made
 _REFUSED_BY_BUDGET = 429
 BUDGET_SECONDS = 30.0

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubelet.harness import Node
 from kubelet.test_probes import told
-from podfit.decide.node.shutdown import MESSAGE, two_groups
+from podfit.decide.node.shutdown import MESSAGE
 
 CRITICAL = 2_000_000_000
 
@@ -18,7 +18,8 @@ CRITICAL = 2_000_000_000
 async def patient(tmp_path: Path) -> AsyncIterator[Node]:
     """30 s, of which critical pods have 10."""
     node = Node(tmp_path / "node")
-    node.config = replace(node.config, shutdown=two_groups(30, 10))
+    given = replace(node.config.options, shutdown_grace_period=30.0, shutdown_grace_period_critical_pods=10.0)
+    node.config = replace(node.config, options=given)
     node.restarted()
     await node.start()
     yield node
