@@ -1,8 +1,8 @@
-"""All nodes, for whoever needs what they have and not every heartbeat: one list, good for a while."""
+"""Nodes, for whoever needs what they have and not every heartbeat: one list, good for a while."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.client.rest import Client
@@ -19,16 +19,18 @@ class Nodes:
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
-        self._until = float("-inf")
+        self._read_at = float("-inf")
         self._found: Mapping[str, Node] = {}
         self._reading = asyncio.Lock()
 
-    async def all(self) -> Mapping[str, Node]:
-        """By name."""
+    async def by_name(self, wanted: Collection[str], *, at_most_every: float) -> Mapping[str, Node]:
+        """All of them. One of these that is not among them may be new: then they are read again, but not more often
+        than every so many seconds."""
         async with self._reading:
-            if self._until <= self._clock.monotonic():
+            known = all(name in self._found for name in wanted)
+            if self._read_at + (LASTING if known else at_most_every) <= self._clock.monotonic():
                 self._found = await self._read()
-                self._until = self._clock.monotonic() + LASTING
+                self._read_at = self._clock.monotonic()
         return self._found
 
     async def _read(self) -> dict[str, Node]:

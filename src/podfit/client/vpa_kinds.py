@@ -20,15 +20,16 @@ class VerticalAutoscalers:
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
-        self._until = float("-inf")
+        self._read_at = float("-inf")
         self._found: dict[str, tuple[VerticalPodAutoscaler, ...]] = {}
         self._reading = asyncio.Lock()
 
-    async def of(self, namespace: str) -> tuple[VerticalPodAutoscaler, ...]:
+    async def of(self, namespace: str, *, lasting: float = LASTING) -> tuple[VerticalPodAutoscaler, ...]:
+        """As they were read at most `lasting` seconds ago."""
         async with self._reading:
-            if self._until <= self._clock.monotonic():
+            if self._read_at + lasting <= self._clock.monotonic():
                 self._found = await self._read()
-                self._until = self._clock.monotonic() + LASTING
+                self._read_at = self._clock.monotonic()
         return self._found.get(namespace, ())
 
     async def _read(self) -> dict[str, tuple[VerticalPodAutoscaler, ...]]:

@@ -22,7 +22,7 @@ from podfit.client.nodes import Nodes
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import NoKind, Scales
-from podfit.client.vpa_kinds import VerticalAutoscalers
+from podfit.client.vpa_kinds import LASTING, VerticalAutoscalers
 from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.controllers.horizontal_metrics import HorizontalMetrics
 from podfit.core.clock import Clock
@@ -129,7 +129,8 @@ class HorizontalPodAutoscalerController(Controller[Key]):
             return self._lost(autoscaler, memory, _message(error), told)
         view = self._view(key, autoscaler, scale, memory)
         if not self._settings.upstream_compatible:
-            view = replace(view, vpas=await self._vpas.of(key[0]))
+            lasting = self._settings.sync_period if is_vertical_first(autoscaler) else LASTING
+            view = replace(view, vpas=await self._vpas.of(key[0], lasting=lasting))
             view = await self._with_room(view)
         readings = (
             await self._readings.read(autoscaler.spec.metrics, key[0], scale.status.selector, view.pods)
@@ -146,10 +147,11 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         """Only where pods may grow."""
         if not is_vertical_first(view.autoscaler) or not view.pods:
             return view
-        nodes, gates = await self._nodes.all(), self._settings.gates
-        on_node = {name: self._pods.by_index(_BY_NODE, name) for name in {pod.spec.node_name for pod in view.pods}}
+        names, settings = {pod.spec.node_name for pod in view.pods if keeps_node(pod)}, self._settings
+        nodes = await self._nodes.by_name(names, at_most_every=settings.sync_period)
+        on_node = {name: self._pods.by_index(_BY_NODE, name) for name in names}
         size, resources = sum(map(len, on_node.values())), sized_first(view.autoscaler)
-        room = await beside(size, growth, view.pods, nodes, on_node, resources, gates)
+        room = await beside(size, growth, view.pods, nodes, on_node, resources, settings.gates)
         return replace(view, room=room)
 
     def _memory(self, key: Key, autoscaler: HorizontalPodAutoscaler) -> Memory:
