@@ -1,10 +1,11 @@
 """CPU of the API server for each kind of request, this checkout beside another one, in turns.
 
-    python bench/against.py PATH [--rounds 15] [--requests 200] [--only create,resize]
+    python bench/against.py PATH [--rounds 15] [--requests 200] [--only create,resize] [--sqlite]
 
 PATH is another checkout, such as `git worktree add --detach ../before COMMIT` makes. Each side is a process of its own
-that answers the requests of `writes` on a store in memory. The two take turns, a round of one kind at a time, so that
-whatever else the machine does meets both; the ratio is the median over the rounds of one median request to the other.
+that answers the requests of `writes` on a store in memory, or with `--sqlite` in a file; its threads count. The two
+take turns, a round of one kind at a time, so that whatever else the machine does meets both; the ratio is the median
+over the rounds of one median request to the other.
 """
 
 import argparse
@@ -25,9 +26,9 @@ from writes import KINDS, send, server
 HERE = Path(__file__).resolve().parents[1]
 
 
-async def serve() -> None:
+async def serve(*, sqlite: bool) -> None:
     """Answer a round for each line of standard input: the kind, a seed and how many requests."""
-    async with server() as api:
+    async with server(sqlite=sqlite) as api:
         print("ready", flush=True)
         for line in sys.stdin:
             kind, seed, count = json.loads(line)
@@ -58,11 +59,11 @@ class Side:
 
 
 @contextmanager
-def side(checkout: Path) -> Iterator[Side]:
+def side(checkout: Path, *, sqlite: bool) -> Iterator[Side]:
     if not (checkout / "src" / "podfit").is_dir():
         raise SystemExit(f"{checkout} is no checkout of podfit: it has no src/podfit")
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-    command = [sys.executable, __file__, "--serve"]
+    command = [sys.executable, __file__, "--serve", *(["--sqlite"] if sqlite else [])]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -90,15 +91,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--only", default="", help="kinds of requests, with commas between them")
+    parser.add_argument("--sqlite", action="store_true", help="on a store in a file")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        asyncio.run(serve())
+        asyncio.run(serve(sqlite=options.sqlite))
         return
     if options.path is None:
         parser.error("say the path of the other checkout")
     print(f"in turns: {machine()}", flush=True)
-    with side(options.path) as before, side(HERE) as now:
+    with side(options.path, sqlite=options.sqlite) as before, side(HERE, sqlite=options.sqlite) as now:
         compare(before, now, options)
 
 

@@ -31,6 +31,7 @@ from podfit.core.features import FeatureGates
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request
 from podfit.store.memory import memory_store
+from podfit.store.sqlite import sqlite_store
 
 ADMIN = Identity("admin", ("system:masters",))
 KUBELET = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
@@ -223,10 +224,10 @@ KINDS: dict[str, Callable[[int, int], Requests]] = {
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[ApiServer]:
-    """With a node that has room, and the pods that are read and changed."""
+async def server(*, sqlite: bool = False) -> AsyncIterator[ApiServer]:
+    """With a node that has room, and the pods that are read and changed; on a store in memory, or in a file."""
     with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made:
-        store = memory_store(Inline)
+        store = sqlite_store(Path(made) / "store") if sqlite else memory_store(Inline)
         api = ApiServer(Context(store, SystemClock(), FeatureGates(), lambda _: None), signing_key=Path(made) / "sa")
         await api.start()
         allocatable = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
