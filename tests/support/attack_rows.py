@@ -80,6 +80,7 @@ BY_ITSELF = {
     "work of a controller": "client/test_workqueue.py::test_work_that_waits_for_nothing_keeps_nobody_waiting",
     "owners above one another": "test_owner_chains.py::test_no_walk_over_owners_takes_a_turn_too_long",
     "pods of a StatefulSet": ("decide/workload/test_stateful.py::test_two_billion_replicas_are_made_some_at_once"),
+    "specs of pods that are known by their bytes": "apiserver/test_repeated_specs.py::test_what_is_known_is_bounded",
     "pods that are asked whether a change of a claim": (
         "scheduler/test_queue.py::test_a_claim_is_asked_of_those_alone_that_wait_for_it"
     ),
