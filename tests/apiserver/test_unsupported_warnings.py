@@ -60,6 +60,11 @@ async def test_what_nothing_of_podfit_acts_on_is_told_where_it_is_alone(path: st
         assert (text in await create(server, path, spec)) == own
 
 
+async def test_where_a_proxy_runs_no_service_is_warned_of(tmp_path: Path) -> None:
+    async with running_server(tmp_path, own_nodes=True, routes_services=True) as server:
+        assert not await create(server, "/api/v1/services", {"ports": [{"port": 80}]})
+
+
 async def test_a_service_without_an_address_promises_no_route(tmp_path: Path) -> None:
     async with running_server(tmp_path, own_nodes=True) as server:
         headless = {"clusterIP": "None", "selector": {"a": "b"}}

@@ -106,6 +106,7 @@ async def running_server(
     store: Store | None = None,
     random: Random | None = None,
     own_nodes: bool = False,
+    routes_services: bool = False,
     components: Components | None = None,
 ) -> AsyncIterator[Server]:
     """On an empty store, or on `store` as it is. Where nothing about the server is special, the store has what an
@@ -125,6 +126,7 @@ async def running_server(
         ranges=ranges,
         random=random or SystemRandom(),
         own_nodes=own_nodes,
+        routes_services=routes_services,
         components=components or {},
     )
     api = ApiServer(context, signing_key=directory / "sa.key")

@@ -73,6 +73,8 @@ class Context:
     """Resources whose controllers run beside this server in its process."""
     own_nodes: bool = False
     """Whether its nodes are podfit's: then a pod's creator is told what they do not do. Other kubelets may do it."""
+    routes_services: bool = False
+    """Whether a proxy of podfit runs beside it: then addresses of Services lead to their pods."""
     lists: ListCache = field(default_factory=ListCache)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
     random: Random = SystemRandom()  # noqa: RUF009  (it has no state)

@@ -20,6 +20,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "controllers": (Example("Beside podfit apiserver --data ~/api.", "podfit controllers --data ~/api"),),
     "scheduler": (Example("Beside podfit apiserver --data ~/api.", "podfit scheduler --data ~/api"),),
+    "proxy": (Example("Beside podfit apiserver and kubelet --data ~/api.", "podfit proxy --data ~/api"),),
     "kubelet": (
         Example(
             "Join this machine to a cluster; as root.", "podfit kubelet --bootstrap-kubeconfig bootstrap.kubeconfig"
@@ -125,7 +126,7 @@ _PROCESS = ("0 stopped", "1 a part of it failed", USAGE, LACKS)
 _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
-    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
+    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "proxy"), _PROCESS),
     "metrics-server": (*_PROCESS, "4 the API answered with an error, or not at all"),
     **dict.fromkeys(("vpa recommender", "vpa updater", "vpa admission-controller"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),

@@ -126,7 +126,7 @@ class Informer(Generic[T]):
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-        indexes: Mapping[str, Callable[[T], Iterable[str]]] | None = None,
+        indexes: Mapping[str, Callable[[T], Iterable[Hashable]]] | None = None,
         backoff: Backoff | None = None,
         keep: Callable[[T], T] = lambda obj: obj,
     ) -> None:

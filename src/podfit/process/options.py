@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from enum import StrEnum
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias
 
@@ -269,6 +270,30 @@ class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         encryption_rules(self.encryption)
 
 
+def _network(text: str) -> str:
+    """ValueError for what is no network of IPv4."""
+    return str(IPv4Network(text))
+
+
+NETWORK = Unit(name="network", read=_network)
+_NETWORKS = replace(LIST, read=lambda given: tuple(map(_network, LIST.read(given))))
+
+
+class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`cluster_cidr`: addresses of all pods, by default those of the node's own, which `up` knows by itself."""
+
+    cluster_cidr: str = ""
+    node_port_addresses: Annotated[
+        tuple[str, ...],
+        Option(
+            "Networks of this machine's addresses at which NodePorts answer others, such as 192.0.2.0/24 or 0.0.0.0/0.",
+            flag="nodeport-addresses",
+            unit=_NETWORKS,
+            usual="this machine and pods only",
+        ),
+    ] = ()
+
+
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Those of each component, and which nodes there are."""
 
@@ -280,6 +305,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     runtime_endpoint: RuntimeEndpoint = ""
     metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
     vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
+    proxy: Annotated[ProxyOptions, Part()] = ProxyOptions()
     controllers: Annotated[ControllersOptions, Part()] = ControllersOptions()
     scheduler: SchedulerOptions = SchedulerOptions()
     kubelet: Annotated[KubeletOptions, Part()] = msgspec.field(default_factory=KubeletOptions)

@@ -35,7 +35,7 @@ from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnC
 from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
-from podfit.process.identities import ADMIN, agent, controller
+from podfit.process.identities import ADMIN, PROXY, agent, controller
 from podfit.process.listening import port_of
 from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.node.machine import look
@@ -161,7 +161,7 @@ class Cluster:
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
-            await self._tell_network(ranges, announce)
+            await self._serve_network(ranges, announce)
         finally:
             self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {place_of_store(options.api)}")
@@ -273,7 +273,7 @@ class Cluster:
                 options,
                 local_client(name, api.handler, self._random),
                 clock,
-                api_server=api.advertised,
+                api_server=api.in_cluster,
                 size=options.sizes.get(name),
                 network=pod_network(options, backend, clock, api_port=port_of(api.server)),
             )
@@ -287,13 +287,30 @@ class Cluster:
         for line in await described(self.admin_local(), names, choice, [node.backend.detail for node in self.nodes]):
             announce(line)
 
-    async def _tell_network(self, ranges: "NodeRanges | None", announce: Announce) -> None:
+    async def _serve_network(self, ranges: "NodeRanges | None", announce: Announce) -> None:
+        """Services lead to their pods from now on."""
         for node in self.nodes:
-            if ranges is not None and node.network is not None:
-                from podfit.process.node.pod_network import network_lines
+            if ranges is None or node.network is None:
+                continue
+            from podfit.process.node.pod_network import network_lines
+            from podfit.process.node.proxy import node_proxy
 
-                for line in await network_lines(self.admin_local(), ranges, node.network):
-                    announce(line)
+            client, own = self._client(Identity(PROXY)), node.client
+            wanted = replace(self.options.proxy, cluster_cidr=str(ranges.cluster))
+            proxy = node_proxy(
+                client,
+                own,
+                wanted,
+                data=self.options.data,
+                node=node.name,
+                clock=self._clock,
+                metrics=self._api.metrics,
+            )
+            self._supervisor.run(proxy.run(), name="proxy")
+            for line in await network_lines(self.admin_local(), ranges, node.network):
+                announce(line)
+            async with asyncio.timeout(READY_SECONDS):
+                await proxy.synced.wait()
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With

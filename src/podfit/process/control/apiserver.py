@@ -59,6 +59,7 @@ class LocalServices:
 
 
 CLIENT = "apiserver-kubelet-client"
+SERVICE_PORT = 443
 
 
 class NodeConnections:
@@ -129,6 +130,13 @@ class ApiServerComponent:
         self._setup: data_state.Setup | None = None
         self._closing = AsyncExitStack()
 
+    @property
+    def in_cluster(self) -> str:
+        """What containers are told: the Service `kubernetes`, where pods have a network on which its address leads
+        somewhere."""
+        routed = bool(self._options.listening.gateway)
+        return url(self._options.ranges.address(0), SERVICE_PORT) if routed else self.advertised
+
     def reach_pods(self, gateway: str) -> None:
         """Before the start: listen on this address of the machine, too, which pods reach."""
         self._options = replace(self._options, listening=replace(self._options.listening, gateway=gateway))
@@ -180,6 +188,7 @@ class ApiServerComponent:
                 self._services or (lambda _: None),
                 controlled_resources=self._attended,
                 own_nodes=self._own_nodes,
+                routes_services=bool(options.listening.gateway),
                 ranges=options.ranges,
                 random=self.random,
                 clients_clock=SystemClock(),

@@ -17,7 +17,15 @@ from podfit.core.options import AT_LEAST_0, PORT, Configured, Document, Fixed, O
 from podfit.process.config_file import Rejected
 from podfit.process.control.scheduler_profiles import API_VERSION, Profile
 from podfit.process.data.data_dir import DataDir
-from podfit.process.options import DATA, ControllersOptions, Gates, SchedulerOptions, SchedulerProfile
+from podfit.process.options import (
+    DATA,
+    NETWORK,
+    ControllersOptions,
+    Gates,
+    ProxyOptions,
+    SchedulerOptions,
+    SchedulerProfile,
+)
 
 MOST_PROFILES = 16
 ELECTION, CONNECTION = "leaderElection", "clientConnection"
@@ -141,3 +149,17 @@ class SchedulerProcessOptions(ElectedOptions, frozen=True, kw_only=True):
             usual="upstream's",
         ),
     ] = SchedulerOptions().profiles
+
+
+class ProxyProcessOptions(ControlOptions, frozen=True, kw_only=True):
+    """`podfit proxy`. `data` names its table, as that of this node's kubelet."""
+
+    data: Annotated[DataDir, Option("Names the table, as that of this node's kubelet.", unit=DATA)] = msgspec.field(
+        default_factory=lambda: DataDir.at(None)
+    )
+    port: SecurePort = 10256
+    node: Annotated[
+        str, Option("The node.", flag="node-name", also=("hostname-override",), usual="this machine's name")
+    ] = ""
+    cluster_cidr: Annotated[str, Option("Addresses of all pods.", unit=NETWORK, usual="those of the node's own")] = ""
+    services: Annotated[ProxyOptions, Part()] = ProxyOptions()

@@ -107,7 +107,7 @@ class ClusterNode:
     ) -> None:
         self.name = name
         self.kind = kind
-        self.network = network
+        self.network, self.client = network, client
         self._clock = clock
         self.backend = backend
         simulated = kind is NodeKind.SIMULATED

@@ -29,6 +29,10 @@ def network_tag(data: DataDir) -> str:
     return f"podfit-{hashlib.sha256(str(data.root).encode()).hexdigest()[:10]}"
 
 
+def services_table(data: DataDir) -> str:
+    return f"{network_tag(data)}-services"
+
+
 def shared_network(data: DataDir) -> SharedNetwork:
     return SharedNetwork(network_tag(data))
 
@@ -106,7 +110,7 @@ async def remove_network(data: DataDir) -> None:
         await asyncio.to_thread(network_traces(data).remove)
         if not claimed:
             return
-        for table in await nft.tables() & {network_tag(data)}:
+        for table in await nft.tables() & {network_tag(data), services_table(data)}:
             await nft.remove(table)
         for network in claimed:
             await routing.forget_gateway(gateway(network))

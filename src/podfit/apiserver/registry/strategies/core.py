@@ -70,7 +70,8 @@ def _unrouted(service: Service) -> tuple[str, ...]:
     """A headless service promises no more than its endpoints, and one of another name is the DNS server's."""
     if service.spec.type == "ExternalName" or service.spec.cluster_ip == "None":
         return ()
-    return ("podfit's nodes route no service: clients have to use the addresses of its endpoints, not spec.clusterIP",)
+    told = "podfit's nodes route no service (with --pod-network pod they do): clients have to use the addresses of its"
+    return (f"{told} endpoints, not spec.clusterIP",)
 
 
 def _new_claim(_info: ResourceInfo, obj: PersistentVolumeClaim, _gates: FeatureGates) -> PersistentVolumeClaim:
