@@ -15,6 +15,7 @@ from podfit.api.registry import info_for
 from podfit.apiserver.extensions.aggregation.table import CHECK_SECONDS
 from podfit.core.errors import ApiError
 from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.store.protocol import StoreUnavailable
 from support.clock import FakeClock
 from support.server import Server, document, running_server
 
@@ -122,6 +123,25 @@ async def test_who_may_not_is_not_passed_on(server: Server, backend: Backend) ->
     answer = await server.ask("GET", f"{PATH}/namespaces/default/pods", identity=Identity("eve"))
     assert answer.status == 403
     assert len(backend.asked) == before
+
+
+async def test_a_condition_that_cannot_be_stored_keeps_no_server_from_starting(
+    server: Server, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: another look writes it."""
+    await server.client.create(registration())
+    await available(server, "True")
+    backend.there = False
+
+    async def fail(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("not stored: the disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(server.context.store, "update", fail)
+        await server.api.ask_backends()
+        await available(server, "True")
+    await server.api.ask_backends()
+    await available(server, "False")
 
 
 async def test_discovery_shows_it(server: Server) -> None:

@@ -28,7 +28,7 @@ from podfit.apiserver.registry.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
-from podfit.store.protocol import StoreError
+from podfit.store.protocol import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from podfit.apiserver.extensions.backend_addresses import Reached, Unreached
@@ -197,6 +197,8 @@ class Aggregation:
             await objects.update(told, expected=expected)
         except ApiError as error:  # written or deleted meanwhile, so there will be another look
             log.info("availability not written apiservice=%s reason=%s", registered.metadata.name, error)
+        except StoreUnavailable as error:  # such as a full disk, on which a server starts all the same
+            log.warning("availability not written apiservice=%s reason=%s", registered.metadata.name, error)
 
     async def _repeat(self) -> None:
         while True:
