@@ -16,11 +16,12 @@ from podfit.apiserver.handlers import allocations
 from podfit.apiserver.housekeeping import own_service
 from podfit.apiserver.registry import pending_allocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
-from podfit.apiserver.server import ApiServer
+from podfit.apiserver.server import PUBLISH_SECONDS, ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
+from podfit.store.protocol import StoreUnavailable
 from support.clock import FakeClock
 from support.server import ADMIN, Server, document, running_server
 
@@ -158,6 +159,29 @@ async def test_servers_that_start_together_make_it_once(server: Server) -> None:
         await clock.advance(own_service.GLANCE)
     await publishing
     assert await keys(server) == ["addresses/10.96.0.1"]
+
+
+async def test_a_server_starts_on_a_full_disk_and_says_where_it_listens_once_there_is_room(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    await server.api.publish("https://192.0.2.1:6443")
+
+    async def fail(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("not stored: the disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(server.context.store, "update", fail)
+        await server.api.publish("https://192.0.2.1:7443")
+    assert await ports(server) == [6443]
+    await clock.advance(PUBLISH_SECONDS)
+    assert await ports(server) == [7443]
+
+
+async def ports(server: Server) -> list[int | None]:
+    found = await server.client.list(EndpointSlice, "default")
+    return [port.port for endpoint_slice in found.items for port in endpoint_slice.ports or ()]
 
 
 async def test_the_address_that_a_dying_server_took_is_free_again(server: Server) -> None:

@@ -7,6 +7,7 @@ handler directly.
 """
 
 import logging
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -44,13 +45,15 @@ from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
 from podfit.net.websocket import is_websocket
 from podfit.net.wire import SMALL_BODY, Identity, Request, Response
-from podfit.store.protocol import StoreError
+from podfit.store.protocol import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from podfit.apiserver.extensions.audit.log import AuditLog
     from podfit.apiserver.resources import Resources
 
 log = logging.getLogger(__name__)
+PUBLISH_SECONDS = 10.0
+"""Between tries to publish where the server listens."""
 
 
 class ApiServer:
@@ -115,9 +118,25 @@ class ApiServer:
         self.ready = True
 
     async def publish(self, address: str) -> None:
-        """Say in discovery, and in the service `kubernetes`, where this server listens."""
+        """Say in discovery, and in the service `kubernetes`, where this server listens; by and by where the disk is
+        full, since a server has to start for somebody to free it."""
         self.address = address
         place = _place(address)
+        try:
+            await self._publish(place)
+        except StoreUnavailable as error:
+            if self._shared:
+                raise
+            log.warning("where this server listens is not published yet address=%s error=%s", address, error)
+            self._context.supervisor.run(self._publish_by_and_by(place), name="own service")
+
+    async def _publish_by_and_by(self, place: str) -> None:
+        while True:
+            await self._context.clock.sleep(PUBLISH_SECONDS)
+            with suppress(StoreUnavailable):
+                return await self._publish(place)
+
+    async def _publish(self, place: str) -> None:
         await own_service.publish(self._context, own_service.split(place)[1])
         if self._shared:
             self._servers = Servers(self._context, place)
