@@ -15,6 +15,7 @@ SLEEPING = {
     "e2e/test_crash.py": "so long containerd stands still",
     "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",
     "e2e/test_hostile_connections.py": "so long they stay, and so long the process has to give back what they took",
+    "e2e/test_rollout_in_place.py": "the moment of a rollout at which all is killed",
     "e2e/test_shared_etcd.py": "so long the servers and the writers run between two kills",
     "support/attacks.py": "so long scheduler and kubelet have large pods, while their cost is measured",
     "support/bounded.py": "so long others have what an attack has left, while its cost is measured",

@@ -210,3 +210,21 @@ def test_a_kill_at_any_moment_loses_nothing_and_holds_up_nobody(tmp_path: Path) 
         assert merge(path, "podfit", OURS, owner="us").name == "podfit"
         remove(path, "podfit", owner="us")
         assert yaml.safe_load(path.read_text()) == before
+
+
+UNFINISHED = """
+import os, sys
+from pathlib import Path
+from podfit.client import kubeconfig_edit
+from podfit.client.kubeconfig import Access
+kubeconfig_edit._claim = lambda held: os.kill(os.getpid(), 9)
+kubeconfig_edit.merge(Path(sys.argv[1]), "podfit", Access("https://127.0.0.1:1"), owner="us")
+"""
+
+
+def test_a_kill_before_the_lock_says_whose_it_is_leaves_none(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(THEIRS)
+    assert subprocess.run([sys.executable, "-c", UNFINISHED, str(path)], check=False).returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["config"]
+    assert merge(path, "podfit", OURS, owner="us").name == "podfit"

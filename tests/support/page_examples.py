@@ -112,8 +112,8 @@ def wrong(typed: Sequence[Command], told: Sequence[str]) -> str:
 
 
 def fits(expected: str, said: str) -> bool:
-    """`...` stands for anything."""
-    pattern = re.escape(expected.strip()).replace(re.escape("..."), ".*")
+    """`...` stands for anything, a line of it for any number of lines, none too."""
+    pattern = re.escape(expected.strip()).replace(re.escape("...\n"), "(.*\n)?").replace(re.escape("..."), ".*")
     return re.fullmatch(pattern, said.strip(), re.DOTALL) is not None
 
 

@@ -7,6 +7,7 @@ own lock, and keeps its comments, order, owner and all fields that podfit does n
 """
 
 import base64
+import errno
 import fcntl
 import os
 import time
@@ -25,6 +26,8 @@ EXTENSION = "podfit.dev/owner"
 CURRENT = "current-context"
 _REQUIRED: Document = {"apiVersion": "v1", "kind": "Config"}
 _OURS = b"podfit\n"
+_NO_UNNAMED_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL}
+"""What file systems (and old kernels) say that have none, as some of networks and overlays."""
 _PATIENCE, _STEP = 5.0, 0.05  # seconds for somebody who holds the lock
 
 
@@ -253,15 +256,38 @@ def _locked(target: Path) -> Iterator[None]:
         os.close(held)
 
 
+def _new_lock(lock: Path) -> int:
+    """The file gets its name when it says whose it is and is locked: whoever is killed before leaves nothing, and
+    after, what others take over. Raises FileExistsError, and OSError.
+    """
+    try:
+        held = os.open(lock.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in _NO_UNNAMED_FILES:
+            raise
+        held = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        _claim(held)
+        return held
+    try:
+        _claim(held)
+        os.link(f"/proc/self/fd/{held}", lock, src_dir_fd=held)  # with a directory given, Python follows the link
+    except BaseException:
+        os.close(held)
+        raise
+    return held
+
+
+def _claim(held: int) -> None:
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with suppress(OSError):  # on a full disk it is not told from kubectl's
+        os.write(held, _OURS)
+
+
 def _lock(lock: Path) -> int | None:
     """None when somebody else does not let go of it."""
     for _ in range(round(_PATIENCE / _STEP)):
         with suppress(FileExistsError):
-            held = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(held, fcntl.LOCK_EX)
-            with suppress(OSError):  # on a full disk it is not told from kubectl's
-                os.write(held, _OURS)
-            return held
+            return _new_lock(lock)
         with suppress(FileNotFoundError, BlockingIOError):
             held = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:

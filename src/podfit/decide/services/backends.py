@@ -71,7 +71,7 @@ def service_backends(service: Service, slices: Iterable[EndpointSlice], place: P
     address = next((ip for ip in spec.cluster_ips or (spec.cluster_ip,) if _is_address(ip)), "")
     if not address or spec.type == "ExternalName":
         return None
-    known = [found for found in slices if found.address_type == "IPv4"]
+    known = [piece for piece in slices if piece.address_type == "IPv4"]
     local_inside, local_outside = spec.internal_traffic_policy == LOCAL, spec.external_traffic_policy == LOCAL
     ports = []
     for port in spec.ports:
@@ -102,13 +102,13 @@ def _affinity(service: Service) -> int:
 
 
 def _endpoints(slices: Iterable[EndpointSlice], port: ServicePort) -> Iterator[tuple[Endpoint, Backend]]:
-    for found in slices:
+    for piece in slices:
         numbers = [
             one.port
-            for one in found.ports or ()
+            for one in piece.ports or ()
             if (one.name or "") == port.name and (one.protocol or "TCP") == (port.protocol or "TCP") and one.port
         ]
-        for endpoint in found.endpoints or ():
+        for endpoint in piece.endpoints or ():
             for number in numbers:
                 yield from ((endpoint, Backend(ip, number)) for ip in endpoint.addresses[:1] if may_answer(ip))
 
