@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from podfit.core.clock import Clock
+from podfit.vpa.wakes import Concerned, Wakes
 
 log = logging.getLogger(__name__)
 
@@ -28,15 +29,35 @@ class Passes:
 
 
 async def repeat(
-    work: Callable[[], Awaitable[None]], *, every: float, clock: Clock, passed: Callable[[], None]
+    work: Callable[[], Awaitable[None]],
+    *,
+    every: float,
+    clock: Clock,
+    passed: Callable[[], None],
+    wakes: Wakes,
+    look: Callable[[tuple[Concerned, ...]], Awaitable[None]],
 ) -> NoReturn:
-    """A pass every so many seconds; `passed` is called at the start, and after each pass that worked."""
+    """A pass every so many seconds; `passed` is called at the start, and after each pass that worked. What `wakes`
+    tells of in between is looked at.
+    """
     passed()
-    while True:
-        await clock.sleep(every)
-        try:
-            await work()
-        except Exception:  # the next one may be better; its health tells when none is
-            log.exception("a pass has failed")
-        else:
-            passed()
+    try:
+        while True:
+            due = clock.monotonic() + every
+            while concerned := await wakes.next(due):
+                await _without_end(look(concerned), "a look has failed, the next pass looks again")
+            wakes.forget()
+            if await _without_end(work(), "a pass has failed"):
+                passed()
+    finally:
+        wakes.close()
+
+
+async def _without_end(work: Awaitable[None], text: str) -> bool:
+    """Whether it worked: the next one may be better; its health tells when none is."""
+    try:
+        await work
+    except Exception:
+        log.exception(text)
+        return False
+    return True

@@ -20,6 +20,10 @@ from podfit.decide.autoscaling.validation import FACTOR, QUANTITY
 ANNOTATION = "vpaCpuStartupBoost/"
 """Before the container's name; the value has the resources to go back to."""
 
+_MOMENT = timedelta(milliseconds=100)
+_SOON = timedelta(seconds=5)
+"""A node tells of an end and of the start after it together, and in whole seconds."""
+
 
 class BoostError(ValueError):
     """A boost that cannot be computed; the pod is left as it is."""
@@ -89,13 +93,43 @@ def boosted_containers(pod: Pod) -> Iterator[str]:
 
 def expired(pod: Pod, vpa: VerticalPodAutoscaler, container: str, now: datetime) -> bool:
     """Whether the pod has been ready for longer than the boost lasts."""
+    left = _left(pod, vpa, container, now)
+    return left is not None and left <= timedelta(0)
+
+
+def _left(pod: Pod, vpa: VerticalPodAutoscaler, container: str, now: datetime) -> timedelta | None:
+    """How long the boost of a container goes on; nothing or less: it is over. None while the pod is not ready."""
     ready = next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
     if ready is None or ready.status != "True":
-        return False
+        return None
     boost = boost_of(vpa, container)
     seconds = (boost.duration_seconds or 0) if boost else 0
-    if not seconds:
-        return True
+    if not seconds or ready.last_transition_time is None:
+        return timedelta(0)
+    over = now - parse_time(ready.last_transition_time) - timedelta(seconds=seconds)
+    return timedelta(0) if over > timedelta(0) else max(-over, _MOMENT)
+
+
+def left(pod: Pod, vpa: VerticalPodAutoscaler, now: datetime) -> float | None:
+    """Seconds after which the first boost of a pod that is ready ends; None where none is to be waited for."""
+    every = (_left(pod, vpa, container, now) for container in boosted_containers(pod))
+    return min((one.total_seconds() for one in every if one is not None and one > timedelta(0)), default=None)
+
+
+def starts_again(pod: Pod, vpa: VerticalPodAutoscaler, container: str) -> bool:
+    """Whether a container that is to be boosted was started again, or is about to be, and has not been ready since.
+
+    The pod has to have stopped being ready before that start: one that only fails its probe later is not starting.
+    """
+    if boost_of(vpa, container) is None or pod.spec.restart_policy == "Never":
+        return False
+    ready = next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
+    status = next((status for status in pod.status.container_statuses if status.name == container), None)
+    if ready is None or ready.status == "True" or status is None or not status.restart_count or status.ready:
+        return False
+    running = status.state.running
+    if running is None or running.started_at is None:
+        return status.state.waiting is not None
     if ready.last_transition_time is None:
-        return True
-    return now - parse_time(ready.last_transition_time) > timedelta(seconds=seconds)
+        return False
+    return parse_time(ready.last_transition_time) <= parse_time(running.started_at) + _SOON

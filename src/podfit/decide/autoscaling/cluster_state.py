@@ -160,6 +160,11 @@ class ClusterState:
         """Whether a VPA selects pods of these labels."""
         return self._matching.is_selected(namespace, labels)
 
+    def selected_by(self, key: PodKey) -> list[VpaKey]:
+        """The VPAs that select a pod which is seen now."""
+        pod = self._pods.get(key)
+        return list(self._matching.selectors_of(pod.group)) if pod is not None else []
+
     def slot(self, key: PodKey, container: str) -> int | None:
         """Where the model has a container; None when it is not known."""
         pod = self._pods.get(key)

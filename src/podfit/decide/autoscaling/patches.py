@@ -93,6 +93,29 @@ def admission_patches(
     return tuple(operations)
 
 
+def boosted_again(
+    pod: Pod,
+    vpa: VerticalPodAutoscaler,
+    recommended: Mapping[str, Resources],
+    names: Iterable[str],
+    most_boost: Quantity | None,
+) -> tuple[dict[str, Resources], tuple[Operation, ...]]:
+    """For containers that start again: what each is to have, and the notes of what they had. Raises BoostError."""
+    wanted, notes, again = dict[str, Resources](), list[Operation](), set(names)
+    if not pod.metadata.annotations:
+        notes.append(_add("/metadata/annotations", {}))
+    for container, own, *_, sidecar in every_container(pod):
+        more = boost_of(vpa, container.name)
+        if sidecar or container.name not in again or more is None:
+            continue
+        notes.append(_annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
+        resources = recommended.get(container.name, Resources())
+        limits = scales_limits(policy_of(vpa.spec.resource_policy, container.name))
+        found = boost.boosted(more, own, resources.requests.get(CPU), limits=limits, most=most_boost)
+        wanted[container.name] = _with_boost(resources, found)
+    return wanted, tuple(notes)
+
+
 def _with_boost(resources: Resources, boosted: boost.Boosted) -> Resources:
     """A limit that is not scaled from the container's own is kept, but not below the request, which the API refuses."""
     limit = boosted.limit

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.meta.codec import decode, encode
 from podfit.core.options import DURATION, POSITIVE, Option
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, update_mode
@@ -51,7 +52,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     admission: AdmissionLease | None = AdmissionLease()
 
     def annotation(self) -> dict[str, str]:
-        return {ANNOTATION: msgspec.json.encode(self).decode()}
+        return {ANNOTATION: encode(self).decode()}
 
     def works_in(self, namespace: str) -> bool:
         return self.namespace in ("", namespace) and namespace not in self.ignored
@@ -66,6 +67,6 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def published(text: str) -> Published:
     """What the annotation says. Raises ValueError for what no updater writes."""
     try:
-        return msgspec.json.decode(text, type=Published)
+        return decode(text.encode(), Published)
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error

@@ -18,6 +18,7 @@ from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.options import AT_LEAST_1, FROM_0_TO_1, Option, Part
+from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
@@ -34,6 +35,7 @@ from podfit.decide.autoscaling.actions import (
 )
 from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
 from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.flags import AMOUNT
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
 from podfit.decide.autoscaling.in_place import (
@@ -46,7 +48,13 @@ from podfit.decide.autoscaling.in_place import (
     waits_for_memory,
 )
 from podfit.decide.autoscaling.limit_range_capping import for_pod
-from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
+from podfit.decide.autoscaling.patches import (
+    Operation,
+    Resources,
+    boosted_again,
+    recommended_resources,
+    resource_patches,
+)
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
@@ -58,7 +66,7 @@ UPDATED = "vpaInPlaceUpdated"
 class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`upstream_compatible`: Recreate and Auto only evict, too few replicas are left alone altogether, in mode InPlace
     a pod that should wait is resized at once, pods change for nothing, no shrink of memory is guarded, and a pod whose
-    memory cannot be lowered is evicted.
+    memory cannot be lowered is evicted, and no boost comes back when a container is started again.
     """
 
     gates: VpaGates = NO_GATES
@@ -70,6 +78,10 @@ class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
     skip_disruption_budget: Annotated[
         bool, Option("Resizes that restart nothing count for no budget.", flag="in-place-skip-disruption-budget")
     ] = False
+    max_boost: Annotated[
+        Quantity | None,
+        Option("The most CPU of a container that starts again.", flag="max-allowed-cpu-boost", unit=AMOUNT),
+    ] = None
     upstream_compatible: Annotated[
         bool, Option("Do as upstream: Recreate and Auto evict, few replicas stay as they are.")
     ] = False
@@ -77,7 +89,8 @@ class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """A VPA and the pods that it controls. `since` says by UID when a pod was first seen resizing (forgotten when it is
-    not), `infeasible` what its node could not give; `configured` is how many pods a controller wants.
+    not), `infeasible` what its node could not give; `configured` is how many pods a controller wants. Without
+    `disturbs` no pod is evicted and no container restarted: those keep the pace of the passes.
     """
 
     vpa: VerticalPodAutoscaler
@@ -87,6 +100,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     limit_ranges: tuple[LimitRange, ...] = ()
     since: Mapping[str, datetime] = msgspec.field(default_factory=dict)
     infeasible: Mapping[str, RecommendedPodResources] = msgspec.field(default_factory=dict)
+    disturbs: bool = True
 
 
 def run(view: View, settings: UpdateSettings) -> Run:
@@ -116,21 +130,14 @@ class _Run:
         """By UID why a pod is left; the last check that spoke counts."""
 
     def actions(self) -> Run:
-        boosts = self.settings.gates.cpu_startup_boost
-        ordinary = []
-        for pod in self.pods:
-            if boosts and any(boost.boosted_containers(pod)):
-                self._leave(pod, "its startup boost is not over")
-                yield from self._unboost(pod)
-            else:
-                ordinary.append(pod)
+        ordinary = yield from self._boosts()
         evict: list[Pod] = []
         if self.mode == IN_PLACE_OR_RECREATE or (self.mode == IN_PLACE and self.settings.gates.in_place):
             evict = yield from self._in_place(ordinary)
         elif self.mode == RECREATE:
             evict = [pod for pod, _ in self._ordered([pod for pod in ordinary if self._evictable(pod)])]
         self.tally.evictable = len(evict)
-        for pod in evict:
+        for pod in evict if self.view.disturbs else ():
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
                 continue
@@ -144,6 +151,66 @@ class _Run:
         if not self.settings.upstream_compatible:
             self.tally.conditions = dict(self._held_back(ordinary))
         return self.tally
+
+    # ------------------------------------------------------------ boosts
+
+    def _boosts(self) -> Generator[Action, ActionOutcome, list[Pod]]:
+        """The pods of which no boost goes on or begins."""
+        boosts, ordinary = self.settings.gates.cpu_startup_boost, []
+        for pod in self.pods:
+            if boosts and any(boost.boosted_containers(pod)):
+                self._leave(pod, "its startup boost is not over")
+                yield from self._unboost(pod)
+            elif again := self._starting_again(pod):
+                self._leave(pod, "its startup boost is not over")
+                yield from self._boost_again(pod, again)
+            else:
+                ordinary.append(pod)
+        return ordinary
+
+    def _unboost(self, pod: Pod) -> Steps:
+        """V-108: to what is recommended, or to what the containers had."""
+        vpa, group = self.view.vpa, self._group_of(pod)
+        boosted = tuple(boost.boosted_containers(pod))
+        ended = tuple(name for name in boosted if boost.expired(pod, vpa, name, self.view.now))
+        if not ended or group is None or pod.status.phase == "Pending" or not self._may_unboost(pod):
+            return
+        if not self._costs_nothing(pod, ended) and not (group.disruptable and self.view.disturbs):
+            return
+        wanted = {} if self.mode == OFF else dict(recommended_resources(pod, vpa, self.view.limit_ranges))
+        for name in boosted:
+            if name not in ended:
+                wanted.pop(name, None)
+            elif name not in wanted:
+                wanted[name] = Resources(*boost.original(pod.metadata.annotations[boost.ANNOTATION + name]))
+        yield from self._resize(pod, wanted, ended)
+
+    def _may_unboost(self, pod: Pod) -> bool:
+        """Not while a resize is under way; a boost that came back and has no room on the node ends all the same."""
+        stage = ResizeState.of(pod).stage
+        waits = stage in (ResizeStage.DEFERRED, ResizeStage.INFEASIBLE) and not self.settings.upstream_compatible
+        return waits or stage is ResizeStage.NONE
+
+    def _starting_again(self, pod: Pod) -> tuple[str, ...]:
+        """The containers whose boost is to come back."""
+        settings = self.settings
+        if settings.upstream_compatible or not settings.gates.cpu_startup_boost or not restarts_nothing(pod):
+            return ()
+        if ResizeState.of(pod).stage is not ResizeStage.NONE or self._group_of(pod) is None:
+            return ()
+        names = (container.name for container in pod.spec.containers)
+        return tuple(name for name in names if boost.starts_again(pod, self.view.vpa, name))
+
+    def _boost_again(self, pod: Pod, names: tuple[str, ...]) -> Steps:
+        """What they have now is noted first, as at their first start, so that a boost always ends."""
+        vpa, most = self.view.vpa, self.settings.max_boost
+        found = {} if self.mode == OFF else recommended_resources(pod, vpa, self.view.limit_ranges)
+        try:
+            wanted, notes = boosted_again(pod, vpa, found, names, most)
+        except boost.BoostError as error:
+            self._leave(pod, f"its startup boost cannot be worked out: {error}")
+            return
+        yield from self._resize(pod, wanted, before=notes)
 
     # ------------------------------------------------------------ resizes
 
@@ -186,6 +253,9 @@ class _Run:
                 return not differs(pod, resources)
             case Decision.INFEASIBLE_CACHED:
                 return True
+        if not self.view.disturbs and not restarts_nothing(pod):
+            self._leave(pod, "a container would be restarted, which is for the next pass")
+            return True
         return self._may_not_restart(pod, decision)
 
     def _may_not_restart(self, pod: Pod, decision: Decision) -> bool:
@@ -201,9 +271,9 @@ class _Run:
             yield RememberInfeasible(pod, found)
 
     def _resize(
-        self, pod: Pod, wanted: Mapping[str, Resources], ended: tuple[str, ...] = ()
+        self, pod: Pod, wanted: Mapping[str, Resources], ended: tuple[str, ...] = (), before: tuple[Operation, ...] = ()
     ) -> Generator[Action, ActionOutcome, ActionOutcome]:
-        """`ended` are containers whose boost is over."""
+        """`ended` are containers whose boost is over; `before` is noted on the pod first."""
         patches = tuple(
             operation
             for container, _, path, _, _ in every_container(pod)
@@ -213,7 +283,7 @@ class _Run:
         if not patches:
             self._leave(pod, "nothing is recommended for its containers")
             return ActionOutcome.REFUSED
-        first = () if self.settings.upstream_compatible else guards(pod, wanted)
+        first = before if before or self.settings.upstream_compatible else guards(pod, wanted)
         annotated = bool(pod.metadata.annotations or first)
         outcome = yield Resize(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
         self._leave(pod, "its resize was refused, or got no answer")
@@ -221,31 +291,13 @@ class _Run:
         if outcome is ActionOutcome.DONE:
             self.changed.add(pod.metadata.uid)
             self.deeds[pod.metadata.uid] = Deed.RESIZED
-            if group is not None:
+            if group is not None and not (before or self._costs_nothing(pod, ended)):
                 group.resized += 1
         return outcome
 
-    def _unboost(self, pod: Pod) -> Steps:
-        """V-108: to what is recommended, or to what the containers had."""
-        vpa, group = self.view.vpa, self._group_of(pod)
-        boosted = tuple(boost.boosted_containers(pod))
-        ended = tuple(name for name in boosted if boost.expired(pod, vpa, name, self.view.now))
-        if (
-            not ended
-            or group is None
-            or pod.status.phase == "Pending"
-            or ResizeState.of(pod).stage is not ResizeStage.NONE
-        ):
-            return
-        if not group.disruptable:
-            return
-        wanted = {} if self.mode == OFF else dict(recommended_resources(pod, vpa, self.view.limit_ranges))
-        for name in boosted:
-            if name not in ended:
-                wanted.pop(name, None)
-            elif name not in wanted:
-                wanted[name] = Resources(*boost.original(pod.metadata.annotations[boost.ANNOTATION + name]))
-        yield from self._resize(pod, wanted, ended)
+    def _costs_nothing(self, pod: Pod, ended: tuple[str, ...]) -> bool:
+        """Whether the end of a boost waits for no other pod, as it restarts nothing; upstream counts it."""
+        return bool(ended) and not self.settings.upstream_compatible and restarts_nothing(pod)
 
     # ------------------------------------------------------------ decisions
 

@@ -30,6 +30,7 @@ def view_of(
     wanted: Callable[[ObjectIdentity], int | None],
     since: Mapping[str, datetime],
     infeasible: Mapping[str, RecommendedPodResources] = NOTHING_REMEMBERED,
+    disturbs: bool = True,
 ) -> View:
     """`pods` are those that the VPA controls, `wanted` says how many a controller is to have, None when it does not."""
     pods = concerned(pods)
@@ -43,6 +44,7 @@ def view_of(
         limit_ranges=tuple(sorted(limit_ranges, key=lambda limit_range: limit_range.metadata.name)),
         since=since,
         infeasible=infeasible,
+        disturbs=disturbs,
     )
 
 

@@ -5,7 +5,7 @@ been counted, so that the last ones are not lost (V-040).
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -30,7 +30,9 @@ MOST_OOMS = 5000
 
 
 class Pods:
-    """With `selected_only` those that no VPA selects take no memory; `sidecars` are counted as other containers are."""
+    """With `selected_only` those that no VPA selects take no memory; `sidecars` are counted as other containers are.
+    `told_of_oom` hears of pods whose containers ran out of memory, which `count_ooms` counts.
+    """
 
     def __init__(
         self,
@@ -42,9 +44,11 @@ class Pods:
         selected_only: bool = False,
         sidecars: bool = True,
         quality: Quality,
+        told_of_oom: Callable[[PodKey], None] = lambda _: None,
     ) -> None:
         self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
         self._quality, self._gone, self._leaving = quality, set[PodKey](), set[PodKey]()
+        self._told_of_oom = told_of_oom
         self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
         by_namespace = {BY_NAMESPACE: lambda pod: (pod.metadata.namespace,)}
         pods = Informer(
@@ -52,7 +56,7 @@ class Pods:
         )
         pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
         events = Informer(client, Event, clock=clock, namespace=namespace, fields="reason=Evicted")
-        events.add_handler(add=lambda event: self._ooms.extend(evicted(event)))
+        events.add_handler(add=lambda event: self._note_ooms(evicted(event)))
         self._all = pods
         self.informers = (pods, events)
 
@@ -122,8 +126,13 @@ class Pods:
         self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
 
     def _changed(self, old: Pod, new: Pod) -> None:
-        self._ooms.extend(ran_out(old, new))
+        self._note_ooms(ran_out(old, new))
         self._seen(new)
+
+    def _note_ooms(self, told: Iterable[OutOfMemory]) -> None:
+        for event in told:
+            self._ooms.append(event)
+            self._told_of_oom(PodKey(event.namespace, event.pod))
 
     def _left(self, pod: Pod) -> None:
         self._gone.add(PodKey(pod.metadata.namespace, pod.metadata.name))

@@ -6,6 +6,9 @@
                                        ▼ │ at the start
                                   checkpoints
 
+Between two passes a container that ran out of memory, and a VPA whose spec was changed, are looked at on the event:
+what is recommended there is written without waiting for usage.
+
 Nothing that is missing changes a recommendation: not usage, not a target, not the API server.
 """
 
@@ -38,7 +41,7 @@ from podfit.core.options import AT_LEAST_1, DURATION, POSITIVE, Option, Part
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, IgnoredNamespaces, RecommenderFlags, VpaNamespace
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
@@ -59,6 +62,7 @@ from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
+from podfit.vpa.wakes import Concerned, Wakes
 
 
 class NodesAndAutoscalers:
@@ -78,6 +82,7 @@ class NodesAndAutoscalers:
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-recommender"
+POD, VPA = "Pod", "VerticalPodAutoscaler"
 COLLECT_SECONDS = 3600.0
 
 
@@ -140,6 +145,7 @@ class Recommender:
         self._history = history
         self._usages = usages or PodUsages(client, clock, namespace=namespace)
         self._targets = Targets(client, clock, namespace)
+        self._wakes = Wakes(clock)
         self._pods = Pods(
             client,
             clock,
@@ -148,6 +154,7 @@ class Recommender:
             selected_only=settings.memory_saver,
             sidecars=not compatible,
             quality=self._quality,
+            told_of_oom=self._oom,
         )
         self._around = None if compatible else NodesAndAutoscalers(client, clock, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
@@ -172,7 +179,36 @@ class Recommender:
             else:
                 await self._load_history(self._history)
             self._ready = True
-            await repeat(self._measured_pass, every=self._settings.interval, clock=self._clock, passed=self._passed)
+            if not self._settings.upstream_compatible:
+                self._vpas.add_handler(update=self._vpa_changed)
+            await repeat(
+                self._measured_pass,
+                every=self._settings.interval,
+                clock=self._clock,
+                passed=self._passed,
+                wakes=self._wakes,
+                look=self._look,
+            )
+
+    def _oom(self, pod: PodKey) -> None:
+        if self._ready and not self._settings.upstream_compatible:
+            self._wakes.add(Concerned(POD, *pod))
+
+    def _vpa_changed(self, old: VerticalPodAutoscaler, new: VerticalPodAutoscaler) -> None:
+        if old.spec != new.spec:
+            self._wakes.add(Concerned(VPA, *_key(new)))
+
+    async def _look(self, happened: tuple[Concerned, ...]) -> None:
+        """At what happened, and at the VPAs that it concerns."""
+        changed = {VpaKey(namespace, name) for kind, namespace, name in happened if kind == VPA}
+        with self._measured.step("Look"):
+            if changed:
+                await self._load_vpas()
+            self._pods.count_ooms()
+            for kind, namespace, name in happened:
+                if kind == POD:
+                    changed.update(self._state.selected_by(PodKey(namespace, name)))
+            await self._update_vpas(changed)
 
     async def _measured_pass(self) -> None:
         with self._measured.step("total"):
@@ -267,12 +303,16 @@ class Recommender:
             log.warning("usage not read number=%d first=%s", len(found.problems), found.problems[0])
         self._pods.count(found.samples)
 
-    async def _update_vpas(self) -> None:
+    async def _update_vpas(self, only: set[VpaKey] | None = None) -> None:
+        """Of a look `only` these; the quality of recommendations is told from pass to pass."""
         known = set(self._state.vpas)  # one that came since then is for the next pass
+        if only is not None:
+            known &= only
         vpas = {key: vpa for vpa in self._own() if (key := _key(vpa)) in known}
         beside = self._around.now() if self._around else Around()
         found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
-        remember(self._quality, self._state, found, {key: stored_mode(vpa) for key, vpa in vpas.items()})
+        if only is None:
+            remember(self._quality, self._state, found, {key: stored_mode(vpa) for key, vpa in vpas.items()})
         await each_by_workers(
             self._settings.workers, vpas.items(), lambda keyed: self._update(*keyed, found[keyed[0]], beside)
         )

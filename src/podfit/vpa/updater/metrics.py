@@ -64,22 +64,26 @@ class UpdaterMetrics:
         ):
             gauge.clear()
 
-    def begin(self, vpa: VerticalPodAutoscaler, pods: int) -> "VpaMetrics":
-        """Counters of a VPA with pods are there from its first pass, at 0."""
-        found = VpaMetrics(self, vpa, pods)
+    def begin(self, vpa: VerticalPodAutoscaler, pods: int, *, looks: bool = False) -> "VpaMetrics":
+        """Counters of a VPA with pods are there from its first pass, at 0. `looks`: between two passes, of which gauges
+        do not tell.
+        """
+        found = VpaMetrics(self, vpa, pods, looks=looks)
         if pods:
             found.exist()
-        self.controlled.labels(found.size, found.mode).inc(pods)
+        if not looks:
+            self.controlled.labels(found.size, found.mode).inc(pods)
         return found
 
 
 class VpaMetrics:
-    """Those of one VPA in one pass."""
+    """Those of one VPA in one pass, or in a look between two."""
 
-    def __init__(self, metrics: UpdaterMetrics, vpa: VerticalPodAutoscaler, pods: int) -> None:
+    def __init__(self, metrics: UpdaterMetrics, vpa: VerticalPodAutoscaler, pods: int, *, looks: bool) -> None:
         self._all, self.size, self.mode = metrics, str(size_log2(pods)), stored_mode(vpa)
         self._vpa = vpa.metadata.name, vpa.metadata.namespace
         self._evicted = self._resized = False
+        self._looks = looks
         self.moved = False
         """Whether a pod was resized to what is recommended."""
 
@@ -111,6 +115,8 @@ class VpaMetrics:
         self._all.skipped.labels(self.size, *self._vpa).inc()
 
     def end(self, evictable: int, resizable: int) -> None:
+        if self._looks:
+            return
         metrics, size, mode = self._all, self.size, self.mode
         metrics.evictable.labels(size, mode).inc(evictable)
         metrics.resizable.labels(size).inc(resizable)

@@ -1,5 +1,8 @@
 """The updater: each minute it looks which pods differ from what is recommended, and resizes or evicts some of them.
 
+Between two passes it looks at VPAs to which something has happened (`decide.autoscaling.wake`); such a look evicts
+nothing and restarts nothing.
+
     VPAs ─ targets ─ pods ─▶ decide.autoscaling.update.run ─▶ pods/resize, pods/eviction ─▶ events, metrics
 
 It does nothing while no admission controller has renewed its Lease, since an evicted pod would come back as it was.
@@ -27,13 +30,14 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
 from podfit.core.options import DURATION, POSITIVE, Option, Part
 from podfit.core.times import format_time
-from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling import boost, update, wake
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
 from podfit.decide.autoscaling.published import AdmissionLease, Published
-from podfit.decide.autoscaling.view import concerned, view_of
+from podfit.decide.autoscaling.view import concerned as concerned_pods
+from podfit.decide.autoscaling.view import view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
 from podfit.vpa.controlling import Controlling
@@ -42,6 +46,7 @@ from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import admits
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
+from podfit.vpa.wakes import Concerned, Wakes
 
 
 class EvictionRate:
@@ -63,6 +68,7 @@ class EvictionRate:
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
+POD, VPA = "Pod", "VerticalPodAutoscaler"
 BY_NAMESPACE = "namespace"
 TRIES = 5
 """How often conditions are written that somebody takes away."""
@@ -91,6 +97,10 @@ class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def _concerned(vpa: VerticalPodAutoscaler) -> Concerned:
+    return Concerned(VPA, vpa.metadata.namespace, vpa.metadata.name)
+
+
 class _OutOfTime(Exception):
     """The next pass is due."""
 
@@ -110,8 +120,8 @@ class Updater:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
         namespace, self._published = settings.namespace, settings.published()
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
-        self._pods = Informer(client, Pod, clock=clock, namespace=namespace, fields=LIVING)
-        by_namespace = {BY_NAMESPACE: lambda limit_range: (limit_range.metadata.namespace,)}
+        by_namespace = {BY_NAMESPACE: lambda obj: (obj.metadata.namespace,)}
+        self._pods = Informer(client, Pod, clock=clock, namespace=namespace, fields=LIVING, indexes=by_namespace)
         self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace, indexes=by_namespace)
         self._targets = Targets(client, clock, namespace)
         self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
@@ -123,6 +133,21 @@ class Updater:
         self._said: dict[str, tuple[frozenset[str], int]] = {}
         self.metrics = metrics or Metrics()
         self._measured = UpdaterMetrics(self.metrics, clock)
+        self._wakes: Wakes = Wakes(clock)
+
+    def _follow(self) -> None:
+        """From now on what happens makes it look; what was there before is for the first pass."""
+        self._pods.add_handler(update=self._pod_changed)
+        self._vpas.add_handler(add=lambda new: self._vpa_changed(None, new), update=self._vpa_changed)
+        self._wakes.forget()
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if wake.concerns(old, new):
+            self._wakes.add(Concerned(POD, new.metadata.namespace, new.metadata.name))
+
+    def _vpa_changed(self, old: VerticalPodAutoscaler | None, new: VerticalPodAutoscaler) -> None:
+        if wake.asks(old, new):
+            self._wakes.add(_concerned(new))
 
     async def run(self) -> None:
         """Update until cancelled; the first time one interval after the start."""
@@ -132,7 +157,16 @@ class Updater:
                 group.create_task(informer.run())
             group.create_task(self._recorder.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
-            await repeat(self._measured_pass, every=self._settings.interval, clock=self._clock, passed=self._passed)
+            if not self._settings.rules.upstream_compatible:
+                self._follow()
+            await repeat(
+                self._measured_pass,
+                every=self._settings.interval,
+                clock=self._clock,
+                passed=self._passed,
+                wakes=self._wakes,
+                look=self._look,
+            )
 
     async def _measured_pass(self) -> None:
         with self._measured.step("total"):
@@ -149,25 +183,75 @@ class Updater:
             there = {vpa.metadata.uid for vpa in vpas}
             self._said = {uid: said for uid, said in self._said.items() if uid in there}
         with step("ListPods"):
-            pods = concerned(self._pods.list())
+            pods = concerned_pods(self._pods.list())
             self._note(pods)
         with step("FilterPods"):
-            controlling = Controlling(self._targets, vpas)
-            by_vpa: dict[str, list[Pod]] = {vpa.metadata.uid: [] for vpa in vpas}
-            for number, pod in enumerate(pods, 1):
-                if number % OBJECTS == 0:
-                    await asyncio.sleep(0)
-                controls = await controlling.vpa_of(pod)
-                if controls is not None:
-                    by_vpa[controls.metadata.uid].append(pod)
+            by_vpa = await self._by_vpa(Controlling(self._targets, vpas), pods)
         with step("EvictPods"):
             try:
                 for vpa in vpas:
                     await asyncio.sleep(0)
-                    await self._update(vpa, tuple(by_vpa[vpa.metadata.uid]), until)
+                    await self._update(vpa, tuple(by_vpa.get(vpa.metadata.uid, ())), until)
             except _OutOfTime:
                 log.info("the next pass is due, the rest of this one is left out")
         self._targets.scales.forget_old()
+
+    async def _look(self, happened: tuple[Concerned, ...]) -> None:
+        """At the VPAs to which something has happened, and at no others."""
+        until = self._clock.monotonic() + self._settings.interval
+        by_namespace: dict[str, list[VerticalPodAutoscaler]] = {}
+        for vpa in self._kept():
+            by_namespace.setdefault(vpa.metadata.namespace, []).append(vpa)
+        places = {concerned.namespace for concerned in happened if concerned.namespace in by_namespace}
+        if not places or not await self._may_work():
+            return
+        with self._measured.step("Look"):
+            for namespace in sorted(places):
+                vpas = by_namespace[namespace]
+                controlling = Controlling(self._targets, vpas)
+                asked = await self._asked(controlling, vpas, namespace, happened)
+                if not asked:
+                    continue
+                pods = concerned_pods(self._pods.by_index(BY_NAMESPACE, namespace))
+                by_vpa = await self._by_vpa(controlling, pods)
+                for vpa in asked:
+                    mine = tuple(by_vpa.get(vpa.metadata.uid, ()))
+                    self._note_some(mine)
+                    try:
+                        await self._update(vpa, mine, until, looks=True)
+                    except _OutOfTime:
+                        log.info("the next pass is due, the rest of this look is left to it")
+                        return
+
+    async def _asked(
+        self,
+        controlling: Controlling,
+        vpas: Sequence[VerticalPodAutoscaler],
+        namespace: str,
+        happened: tuple[Concerned, ...],
+    ) -> list[VerticalPodAutoscaler]:
+        """Those of `vpas` that an event names, or that control the pod which it names."""
+        here = {concerned for concerned in happened if concerned.namespace == namespace}
+        uids = {vpa.metadata.uid for vpa in vpas if _concerned(vpa) in here}
+        for number, (kind, _, name) in enumerate(sorted(here), 1):
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)
+            pod = self._pods.get(name, namespace) if kind == POD else None
+            controls = await controlling.vpa_of(pod) if pod is not None else None
+            if controls is not None:
+                uids.add(controls.metadata.uid)
+        return [vpa for vpa in vpas if vpa.metadata.uid in uids]
+
+    async def _by_vpa(self, controlling: Controlling, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+        """The pods that each VPA controls, by its UID."""
+        by_vpa: dict[str, list[Pod]] = {}
+        for number, pod in enumerate(pods, 1):
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)
+            controls = await controlling.vpa_of(pod)
+            if controls is not None:
+                by_vpa.setdefault(controls.metadata.uid, []).append(pod)
+        return by_vpa
 
     async def _may_work(self) -> bool:
         lease = self._settings.admission
@@ -193,9 +277,23 @@ class Updater:
         self._since = {uid: self._since.get(uid, now) for uid in resizing}
         self._infeasible = {uid: amounts for uid, amounts in self._infeasible.items() if uid in living}
 
-    async def _update(self, vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], until: float) -> None:
+    def _note_some(self, pods: Sequence[Pod]) -> None:
+        """As `_note`, of these pods alone."""
+        now = self._clock.now()
+        for pod in pods:
+            uid = pod.metadata.uid
+            if ResizeState.of(pod).stage is ResizeStage.NONE:
+                self._since.pop(uid, None)
+            else:
+                self._since.setdefault(uid, now)
+
+    async def _update(
+        self, vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], until: float, *, looks: bool = False
+    ) -> None:
+        """`looks`: between two passes."""
         namespace = vpa.metadata.namespace
-        told, last = self._measured.begin(vpa, len(pods)), None
+        self._note_ends(vpa, pods)
+        told, last = self._measured.begin(vpa, len(pods), looks=looks), None
         view = view_of(
             vpa,
             pods,
@@ -204,6 +302,7 @@ class Updater:
             wanted=self._targets.wanted,
             since=self._since,
             infeasible=self._infeasible,
+            disturbs=not looks,
         )
         steps = update.run(view, self._settings.rules)
         tally = Tally()
@@ -216,6 +315,15 @@ class Updater:
         finally:
             told.end(tally.evictable, tally.resizable)
         await self._say(vpa, tally.conditions, moved=told.moved)
+
+    def _note_ends(self, vpa: VerticalPodAutoscaler, pods: Sequence[Pod]) -> None:
+        """Boosts that last for a while after Ready end when that is over."""
+        rules = self._settings.rules
+        if rules.upstream_compatible or not rules.gates.cpu_startup_boost:
+            return
+        ends = (left for pod in pods if (left := boost.left(pod, vpa, self._clock.now())) is not None)
+        if (first := min(ends, default=None)) is not None:
+            self._wakes.add_after(first, _concerned(vpa))
 
     async def _say(self, vpa: VerticalPodAutoscaler, held_back: Mapping[str, str], *, moved: bool) -> None:
         """In conditions. A recommender that writes the status at the same time may undo it, so it is tried again."""
