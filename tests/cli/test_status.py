@@ -1,5 +1,6 @@
 """`podfit up`, `status` and `down` of simulated clusters, as a user sees them: one that runs, one that was killed."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,16 +9,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import yaml
 
 from podfit.cli import status
 from podfit.cli.app import run
+from podfit.client.kubeconfig import load
 from podfit.kubelet.runtime.containerd import Places
 from podfit.process.data.data_dir import DataDir
 from podfit.process.inspect import NodeReport, Report
+from support.eventually import eventually
 from support.terminal import podfit
 
 
@@ -98,6 +101,51 @@ def test_a_crash_is_told_and_so_are_other_clusters(home: Home) -> None:
     assert ("ended without being stopped" in found["crashed"], second in found["others"]) == (True, True)
     home("down", "--data", first)
     assert "crashed" not in home("status", "--data", first, code=1)
+
+
+FAKE = """
+apiVersion: v1
+kind: Node
+metadata: {name: made, annotations: {kwok.x-k8s.io/node: fake}}
+status: {capacity: {cpu: "7"}}
+"""
+ON_IT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec: {nodeName: made, containers: [{name: app, image: "app:1"}]}
+"""
+
+
+async def _made(data: str) -> None:
+    client = load([Path(data, "admin.kubeconfig")]).client()
+    try:
+        await client.request("POST", "/api/v1/nodes", json.dumps(yaml.safe_load(FAKE)).encode())
+        await client.request("POST", "/api/v1/namespaces/default/pods", json.dumps(yaml.safe_load(ON_IT)).encode())
+    finally:
+        await client.close()
+
+
+def test_a_played_node_is_told_as_such_and_outlives_a_kill(home: Home) -> None:
+    said, data = home.up("one", "--play-kwok-nodes")
+    assert "Nodes annotated kwok.x-k8s.io/node: fake are simulated; their containers do not run" in said
+    assert "  played " not in home("status", "--data", data)
+    asyncio.run(_made(data))
+
+    def found() -> Any:
+        report = json.loads(home("status", "--data", data, "-o", "json"))
+        return report["played"], report["pods"]
+
+    runs = ({"Ready": 1}, {"Running": 1})
+    eventually(found, lambda report: report == runs, within=20, what="the pod on the played node runs")
+    kill(data)
+    home.up("one", "--play-kwok-nodes")
+    eventually(found, lambda report: report == runs, within=20, what="it does again")
+    told = home("status", "--data", data)
+    assert "played    1 Ready: Nodes that others made, simulated; their containers do not run" in told
+    assert "played by podfit (kwok.x-k8s.io/node: fake): its containers do not run" in home(
+        "why", "node/made", "--kubeconfig", str(Path(data, "admin.kubeconfig"))
+    )
 
 
 def test_a_port_that_another_cluster_has_is_told_with_its_directory(home: Home) -> None:

@@ -30,6 +30,9 @@ def status(
         render.fact("api", f"{found.server} ({'ready' if found.ready else 'not ready'})")
         for node in found.nodes:
             render.fact("node", f"{node.name}: {node.kind}, {'Ready' if node.ready else 'NotReady'}, {node.detail}")
+        if found.played:
+            counts = ", ".join(f"{count} {state}" for state, count in sorted(found.played.items(), reverse=True))
+            render.fact("played", f"{counts}: Nodes that others made, simulated; their containers do not run")
         render.fact("pods", ", ".join(f"{count} {phase}" for phase, count in found.pods.items()) or "none")
         render.fact("data", found.data)
         _others(found)

@@ -9,6 +9,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
+from podfit.decide.node.simulated import is_played
 from podfit.process.data.data_dir import DataDir
 from podfit.process.data.other_clusters import others
 from podfit.process.data.running_process import UpState, read_state, running
@@ -26,7 +27,8 @@ class NodeReport(msgspec.Struct, frozen=True):
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """`running` false leaves all from `ready` to `pods` empty. `crashed` says which cluster has ended there without
-    being stopped, `left` what of it still runs. `others` are data directories on which clusters run, too.
+    being stopped, `left` what of it still runs. `played` are Nodes that somebody else made and this process simulates,
+    as Ready or NotReady. `others` are data directories on which clusters run, too.
     """
 
     running: bool
@@ -38,6 +40,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     kubeconfig: str = ""
     nodes: tuple[NodeReport, ...] = ()
+    played: dict[str, int] = {}
     pods: dict[str, int] = {}
     crashed: str = ""
     left: tuple[str, ...] = ()
@@ -76,6 +79,12 @@ def _ended(data: DataDir) -> Report:
 def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...], pods: tuple[Pod, ...]) -> Report:
     holds = {node.metadata.name: _is_ready(node) for node in nodes}
     reports = tuple(NodeReport(node.name, node.kind, node.detail, holds.get(node.name, False)) for node in state.nodes)
+    own = {node.name for node in state.nodes}
+    played = Counter(
+        "Ready" if _is_ready(node) else "NotReady"
+        for node in nodes
+        if is_played(node) and node.metadata.name not in own and not state.joined
+    )
     return Report(
         running=True,
         data=str(data.root),
@@ -86,6 +95,7 @@ def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...],
         server=state.server,
         kubeconfig=state.kubeconfig if state.joined else str(data.kubeconfig),
         nodes=reports,
+        played=dict(played),
         pods=dict(Counter(pod.status.phase for pod in pods)),
         others=others(data),
     )

@@ -303,6 +303,14 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     )
     nodes: Annotated[int, Option("How many nodes; more than one are simulated.")] = 1
     runtime_endpoint: RuntimeEndpoint = ""
+    play_kwok_nodes: Annotated[
+        bool,
+        Option(
+            "Play every Node annotated kwok.x-k8s.io/node: fake: it is Ready, and its pods run simulated "
+            "(docs/kwok.md).",
+            negative=False,
+        ),
+    ] = False
     metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
     vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
     proxy: Annotated[ProxyOptions, Part()] = ProxyOptions()

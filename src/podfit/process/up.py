@@ -35,7 +35,7 @@ from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnC
 from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
-from podfit.process.identities import ADMIN, PROXY, agent, controller
+from podfit.process.identities import ADMIN, MANAGER, PROXY, agent, controller
 from podfit.process.listening import port_of
 from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.node.machine import look
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from podfit.decide.workload.nodes.ipam import NodeRanges
     from podfit.process.node.backend import NodeBackend
     from podfit.process.node.cluster_node import ClusterNode
+    from podfit.process.node.player import NodePlayer
     from podfit.process.node.runtime import PreparedRuntime
 
 READY_SECONDS = 60.0
@@ -84,6 +85,7 @@ class Cluster:
         self._began, self._ready = format_time(clock.now()), False
         self.access = Published(user_file(options.api.kubeconfig))
         self._clock, self._random = clock, random
+        self._player: NodePlayer | None = None
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
         self._services = LocalServices()
@@ -162,6 +164,7 @@ class Cluster:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
             await self._serve_network(ranges, announce)
+            self._play(node_names(choice, options.nodes), announce)
         finally:
             self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {place_of_store(options.api)}")
@@ -287,6 +290,30 @@ class Cluster:
         for line in await described(self.admin_local(), names, choice, [node.backend.detail for node in self.nodes]):
             announce(line)
 
+    def _play(self, own: Collection[str], announce: Announce) -> None:
+        """Nodes that others make by KWOK's contract are played from now on."""
+        if not self.options.play_kwok_nodes:
+            return
+        from podfit.process.node.player import NodePlayer
+
+        self._player = player = NodePlayer(
+            self.options,
+            self._client(Identity(MANAGER)),
+            self._api.handler,
+            self._clock,
+            self._random,
+            own=own,
+            api_server=self._api.in_cluster,
+        )
+        self._supervisor.watch(player.supervisor)
+        self._supervisor.run(player.run(), name="player of nodes")
+        announce("  kwok      Nodes annotated kwok.x-k8s.io/node: fake are simulated; their containers do not run")
+
+    @property
+    def all_nodes(self) -> "tuple[ClusterNode, ...]":
+        """Those that the cluster has by itself, and those that are played."""
+        return self.nodes + (self._player.nodes if self._player is not None else ())
+
     async def _serve_network(self, ranges: "NodeRanges | None", announce: Announce) -> None:
         """Services lead to their pods from now on."""
         for node in self.nodes:
@@ -324,7 +351,9 @@ class Cluster:
 
             traces = Traces(self.options.data)
             traces.look()
-        ends = (node.stop(pods=pods, runtime=pods or runtime) for node in self.nodes)
+        ends = [node.stop(pods=pods, runtime=pods or runtime) for node in self.nodes]
+        if self._player is not None:
+            ends.append(self._player.stop(pods=pods))
         stopped = await asyncio.gather(*ends, return_exceptions=True)
         if not self.nodes:
             await self._abandon()
@@ -373,7 +402,7 @@ class Cluster:
         return Client(Local(self._api.handler, identity), user_agent=agent(identity), random=self._random)
 
     def _kubelet(self, name: str) -> Handler | None:
-        return next((node.handler for node in self.nodes if node.name == name and not node.lost), None)
+        return next((node.handler for node in self.all_nodes if node.name == name and not node.lost), None)
 
     def _changed(self) -> None:
         """A node runs on another containerd than the state file says. Until `up` is ready nothing is said there."""

@@ -110,6 +110,7 @@ class Cluster:
         *,
         nodes: int | Sequence[Mapping[str, str]] = 1,
         vpa: bool = False,
+        play_kwok_nodes: bool = False,
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
@@ -124,6 +125,7 @@ class Cluster:
             nodes=len(sizes) or 1,
             sizes=sizes,
             vpa=vpa,
+            play_kwok_nodes=play_kwok_nodes,
         )
         try:
             self._composed = self._runner.run(self._start(options, store))
@@ -225,19 +227,19 @@ class Cluster:
         self.settle()
 
     def _node(self, name: str) -> ClusterNode:
-        found = next((node for node in self._composed.nodes if node.name == name), None)
+        found = next((node for node in self._composed.all_nodes if node.name == name), None)
         if found is None:
-            raise LookupError(f"no node {name}; there are: {', '.join(node.name for node in self._composed.nodes)}")
+            raise LookupError(f"no node {name}; there are: {', '.join(node.name for node in self._composed.all_nodes)}")
         return found
 
     def runtimes(self) -> tuple[SimulatedRuntime, ...]:
         """What runs the containers of each node: calls can be made to fail or to take longer."""
-        found = (node.backend.runtime for node in self._composed.nodes)
+        found = (node.backend.runtime for node in self._composed.all_nodes)
         return tuple(runtime for runtime in found if isinstance(runtime, SimulatedRuntime))
 
     async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
         if self._loads is None:
-            self._loads = Loads(self.runtimes(), self._virtual)
+            self._loads = Loads(self.runtimes, self._virtual)
         self._loads.add(namespace, pod, cpu, memory)
 
     # ------------------------------------------------------------------ what a test sees

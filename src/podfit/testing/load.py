@@ -43,7 +43,7 @@ def curve(value: Curve) -> Callable[[float], float]:
 class Loads:
     """Applies the loads to the containers that run; the newest load of a pod counts."""
 
-    def __init__(self, runtimes: tuple[SimulatedRuntime, ...], clock: Clock) -> None:
+    def __init__(self, runtimes: Callable[[], tuple[SimulatedRuntime, ...]], clock: Clock) -> None:
         self._runtimes, self._clock = runtimes, clock
         self._loads: list[Load] = []
         self._timer: Timer | None = None
@@ -55,7 +55,7 @@ class Loads:
 
     def _apply(self) -> None:
         now = self._clock.monotonic()
-        for runtime in self._runtimes:
+        for runtime in self._runtimes():
             for container in runtime.containers():
                 load = next((load for load in self._loads if load.concerns(dict(container.labels))), None)
                 if load is not None and container.state is ContainerState.RUNNING:

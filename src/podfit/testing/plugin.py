@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from podfit.testing.cluster import Clock, Cluster
 
 
-OPTIONS = frozenset({"nodes", "vpa", "seed", "store"})
+OPTIONS = frozenset({"nodes", "vpa", "play_kwok_nodes", "seed", "store"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "podfit(nodes=1, vpa=False, seed=None): what the cluster of a test has")
+    config.addinivalue_line(
+        "markers", "podfit(nodes=1, vpa=False, play_kwok_nodes=False, seed=None): what the cluster of a test has"
+    )
 
 
 def options_of(mark: pytest.Mark) -> Mapping[str, Any]:

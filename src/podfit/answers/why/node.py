@@ -22,6 +22,8 @@ from podfit.answers.node.node_allocation import (
     texts_of,
 )
 from podfit.answers.why.pods import PodWhy, notes_of, why_pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.decide.node.simulated import FAKE, FAKE_ANNOTATION, is_played
 
 
 class KeptOff(msgspec.Struct, frozen=True):
@@ -74,7 +76,15 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
         nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
         shut_out=shut,
         kept_off=off,
-        notes=(*notes_of(snapshot), *seen_fuller(members, gates)),
+        notes=(*notes_of(snapshot), *_played(model.view.node), *seen_fuller(members, gates)),
+    )
+
+
+def _played(node: Node | None) -> tuple[str, ...]:
+    return (
+        (f"played by podfit ({FAKE_ANNOTATION}: {FAKE}): its containers do not run",)
+        if node and is_played(node)
+        else ()
     )
 
 

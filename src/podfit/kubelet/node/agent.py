@@ -7,7 +7,7 @@ at once      when something told that it changed; when the object was deleted, o
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.times import format_micro, format_time
 from podfit.decide.node import node_events
 from podfit.decide.node.node_events import NodeEvent
+from podfit.decide.node.simulated import SIMULATED
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.network.network import PodNetwork
@@ -63,6 +64,7 @@ class NodeAgent:
         self._client = client
         self._runtime = runtime
         self._config = config
+        self._holder = config.lease_holder or config.name
         self._clock = clock
         self._gates = gates
         self._pressure, self._writer, self._network, self._tell = pressure, writer, network, tell
@@ -122,10 +124,12 @@ class NodeAgent:
         if node.spec.pod_cidr != self.node.spec.pod_cidr:
             self._ranged.set()
         self.node = node
-        if self._is_foreign() or outdated(node):
+        if self._is_foreign() or outdated(node) or self._unmarked(node):
             self.changed()
 
     def _gone(self, node: Node) -> None:
+        if self._config.lease_holder:
+            return  # whoever made it has deleted it
         if self.node is None or node.metadata.uid == self.node.metadata.uid:
             self._reported = None
             self.changed()
@@ -143,6 +147,8 @@ class NodeAgent:
         return _part(self.node.status, self._answered) != _part(self._answered, self._answered)
 
     async def _register(self) -> Node:
+        if self._config.lease_holder:
+            return await self._adopt()
         status = await self._status()
         try:
             created = await self._client.create(node_object(self._config, status))
@@ -164,8 +170,28 @@ class NodeAgent:
         self.node = created
         return await self._write(status)
 
+    async def _adopt(self) -> Node:
+        """The Node is somebody else's: what it says of itself stays, and it says what it is."""
+        self.node = await self._marked(await self._client.get(Node, self._config.name))
+        return await self._write(await self._status())
+
+    async def _marked(self, node: Node) -> Node:
+        """With the labels and annotations of ours that it lacks; those of a simulated node say so."""
+        lacks = {
+            "labels": _lacking(node_labels(self._config), node.metadata.labels),
+            "annotations": _lacking(node_annotations(self._config), node.metadata.annotations),
+        }
+        if not any(lacks.values()):
+            return node
+        return await self._client.patch(Node, self._config.name, "", {"metadata": lacks})
+
+    def _unmarked(self, node: Node) -> bool:
+        return self._config.simulated and SIMULATED not in node.metadata.labels
+
     async def _report(self) -> None:
         """Write the status if it differs from what was reported, or if it is time for a heartbeat."""
+        if self.node is not None and self._unmarked(self.node):
+            self.node = await self._marked(self.node)
         status = await self._status()
         due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS or self._is_foreign()
         if (
@@ -177,7 +203,7 @@ class NodeAgent:
         try:
             self.node = await self._write(status)
         except ApiError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != _NOT_FOUND or self._config.lease_holder:
                 raise
             log.warning("the node object was deleted, registering again node=%s", self._config.name)
             self.node = await self._register()
@@ -252,7 +278,7 @@ class NodeAgent:
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())
         path = resource_of(Lease).info.path(LEASE_NAMESPACE, self._config.name)
-        patch = codec.encode({"spec": {"renewTime": now, "holderIdentity": self._config.name}})
+        patch = codec.encode({"spec": {"renewTime": now, "holderIdentity": self._holder}})
         try:  # the answer is not read
             await self._client.request("PATCH", path, patch, content_type=STRATEGIC_PATCH)
         except ApiError as error:
@@ -263,7 +289,7 @@ class NodeAgent:
     def _lease(self, now: str) -> Lease:
         uid = self.node.metadata.uid if self.node is not None else ""
         owner = OwnerReference(api_version="v1", kind="Node", name=self._config.name, uid=uid)
-        spec = LeaseSpec(holder_identity=self._config.name, lease_duration_seconds=LEASE_SECONDS, renew_time=now)
+        spec = LeaseSpec(holder_identity=self._holder, lease_duration_seconds=LEASE_SECONDS, renew_time=now)
         meta = ObjectMeta(name=self._config.name, namespace=LEASE_NAMESPACE, owner_references=(owner,))
         return Lease(metadata=meta, spec=spec)
 
@@ -282,6 +308,11 @@ class NodeAgent:
             await act()
         except (ApiError, ConnectionError) as error:
             log.warning("cannot %s node=%s error=%s", what, self._config.name, error)
+
+
+def _lacking(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    marks = {name: text for name, text in ours.items() if name == SIMULATED and theirs.get(name) != text}
+    return {name: text for name, text in ours.items() if name not in theirs} | marks
 
 
 def _version(node: Node) -> int:

@@ -18,11 +18,11 @@ from podfit.api.core.v1.nodes.types import (
 from podfit.api.meta.base import ResourceList
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import FeatureGates
+from podfit.decide.node.simulated import SIMULATED
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.machine import architecture, system_info
 from podfit.kubelet.runtime.types import Image, Version
 
-SIMULATED = "podfit.dev/simulated"
 DECLARED = (
     "ExtendWebSocketsToKubelet",
     "InPlacePodLevelResourcesVerticalScaling",

@@ -116,3 +116,7 @@ class DataDir(msgspec.Struct, frozen=True):
 
     def kubelet(self, node: str) -> Path:
         return self.root / "kubelet" / node
+
+    def played(self, node: str) -> Path:
+        """Of the kubelet of a Node that somebody else has made; it goes with the Node."""
+        return self.root / "played" / node

@@ -25,7 +25,7 @@ from podfit.net.wire import Handler
 from podfit.process.data.running_process import RunningNode
 from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend, release
-from podfit.process.node.kubelet_config import kubelet_config, node_machine
+from podfit.process.node.kubelet_config import PlayedNode, kubelet_config, node_machine
 from podfit.process.options import NodeKind, NodeOptions
 
 BOOTED = Path("/run/systemd/system")
@@ -87,7 +87,8 @@ async def end_leaked_shims(runtime: Runtime, containerd: Containerd, clock: Cloc
 class ClusterNode:
     """One node, whose containers find the API server at `api_server`. `handler` is its kubelet's server, which listens
     at `port` of `address` where there is one. `client` speaks as the node; `size` is what a
-    simulated one has otherwise than others. Without a `network` all pods are on the host's.
+    simulated one has otherwise than others, `played` is set for a Node that somebody else has made. Without a `network`
+    all pods are on the host's.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class ClusterNode:
         address: str = "",
         port: int = 0,
         size: ResourceList | None = None,
+        played: PlayedNode | None = None,
         network: PodNetwork | None = None,
     ) -> None:
         self.name = name
@@ -119,6 +121,7 @@ class ClusterNode:
             simulated=simulated,
             passing_seconds=backend.passing_seconds,
             size=size,
+            played=played,
             memory=share.limit if share is not None else None,
             api_server=api_server,
             address=address,

@@ -4,6 +4,7 @@ import logging
 import os
 import re
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.meta.base import ResourceList
@@ -16,6 +17,7 @@ from podfit.decide.managers.memory import Bank
 from podfit.decide.node.options import Actuation, KubeletOptions, MemoryReservation, SwapBehavior
 from podfit.decide.node.pressure import BadThreshold, Threshold, kept_free
 from podfit.decide.node.pressure import parse as parse_thresholds
+from podfit.decide.node.simulated import Played
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa
@@ -32,6 +34,13 @@ _CGROUP = re.compile(r"(/[\w.:@-]{1,255}(?<!/\.)(?<!/\.\.)){1,16}")
 LOOPBACK = "127.0.0.1"
 SIMULATED: ResourceList = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 << 30)}
 """The size of a simulated node."""
+
+
+class PlayedNode(msgspec.Struct, frozen=True):
+    """Of a Node that is played: what it says of its size, and who we are in its Lease."""
+
+    size: Played
+    holder: str
 
 
 def check(options: KubeletOptions) -> None:
@@ -60,6 +69,7 @@ def kubelet_config(
     passing_seconds: float = 0.0,
     memory: int | None = None,
     size: ResourceList | None = None,
+    played: PlayedNode | None = None,
     api_server: str = "",
     address: str = "",
     port: int = 0,
@@ -71,13 +81,15 @@ def kubelet_config(
     simulated node has otherwise than others. `address` is the node's own, by default
     this machine's for others; `port` is where its server listens there.
     """
-    root = options.data.kubelet(name)
+    root = options.data.kubelet(name) if played is None else options.data.played(name)
     capacity = machine_facts.capacity(root)
     if memory is not None:
         capacity |= {"memory": Quantity.of_bytes(min(memory, capacity["memory"].value()))}
     if simulated:
         capacity |= SIMULATED | (size or {})
-    managers = _managers(options.kubelet, capacity, simulated=simulated)
+    if played is not None:
+        capacity |= played.size.capacity
+    managers = ManagersConfig() if played is not None else _managers(options.kubelet, capacity, simulated=simulated)
     thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
     return KubeletConfig(
         name=name,
@@ -87,8 +99,10 @@ def kubelet_config(
         capacity=capacity,
         simulated=simulated,
         files=not simulated,
+        lease_holder=played.holder if played is not None else "",
         passing_seconds={Passing.START: passing_seconds} if simulated else PASSING,
-        allocatable=_allocatable(capacity, managers, thresholds),
+        allocatable=_allocatable(capacity, managers, thresholds)
+        | (played.size.allocatable if played is not None else {}),
         managers=managers,
         options=replace(options.kubelet, eviction_hard="") if simulated else options.kubelet,
         api_server=api_server,

@@ -17,11 +17,11 @@ from podfit.apiserver.extensions.backends import joined
 from podfit.apiserver.registry.stored import Stored
 from podfit.core.errors import ApiError, bad_request
 from podfit.decide.node.addresses import is_reachable
+from podfit.decide.node.simulated import SIMULATED
 
 T = TypeVar("T")
 
 SCHEMES = {"": 80, "http": 80, "https": 443}
-SIMULATED = "podfit.dev/simulated"
 MOST_PORT = 65535
 NOT_REACHED = "error trying to reach service: {}"
 
