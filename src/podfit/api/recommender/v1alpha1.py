@@ -33,11 +33,14 @@ class ContainerRecommendation(Struct):
 
 
 class PodRecommendationStatus(Struct):
-    """`vpa` is the one that controls the pod; empty, with `message`, when none does."""
+    """`vpa` is the one that controls the pod; empty, with `message`, when none does. `initial` is what containers of
+    the same image and name used before in the same workload, in a namespace that asks for initial resources.
+    """
 
     vpa: str = always(default="")
     message: str = ""
     containers: tuple[ContainerRecommendation, ...] = always(default=())
+    initial: tuple[ContainerRecommendation, ...] = ()
 
 
 class PodRecommendation(Object):

@@ -73,7 +73,7 @@ def admission_patches(
             continue
         resources, more = wanted.get(container.name, Resources()), boost_of(vpa, container.name)
         if gates.cpu_startup_boost and more is not None and not sidecar:
-            operations.append(_annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
+            operations.append(annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
             request = resources.requests.get(CPU)
             found = boost.boosted(more, own, request, limits=scales_limits(policy), most=most_boost)
             resources = _with_boost(resources, found)
@@ -88,8 +88,8 @@ def admission_patches(
             updates.append(f"{place}: {', '.join(written)}")
     if updates:
         text = f"Pod resources updated by {vpa.metadata.name}: {'; '.join(updates)}"
-        operations.append(_annotate(UPDATES, text))
-    operations.append(_annotate(OBSERVED, ", ".join(scaled.container.name for scaled in every_container(pod))))
+        operations.append(annotate(UPDATES, text))
+    operations.append(annotate(OBSERVED, ", ".join(scaled.container.name for scaled in every_container(pod))))
     return tuple(operations)
 
 
@@ -141,7 +141,7 @@ def _add(path: str, value: Any) -> Operation:
     return {"op": "add", "path": path, "value": value}
 
 
-def _annotate(name: str, text: str) -> Operation:
+def annotate(name: str, text: str) -> Operation:
     return _add(f"/metadata/annotations/{_escaped(name)}", text)
 
 

@@ -54,6 +54,18 @@ def _filled(
     return msgspec.structs.replace(container, resources=resources)
 
 
+def by_default(pod: Pod, container: str) -> frozenset[tuple[str, str]]:
+    """What the annotation says was put into a container for want of its own: (request or limit, resource)."""
+    _, _, text = pod.metadata.annotations.get(ANNOTATION, "").partition(": ")
+    found: set[tuple[str, str]] = set()
+    for part in text.split("; "):
+        amounts, _, whose = part.partition(" for ")
+        names, _, side = amounts.rpartition(" ")
+        if whose in (f"container {container}", f"init container {container}"):
+            found.update((side, name) for name in names.split(", "))
+    return frozenset(found)
+
+
 def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGates = DEFAULT_GATES) -> Forbidden | None:
     """The first LimitRange that objects, with all its objections (R-060 to R-062).
 

@@ -1,7 +1,8 @@
 """The Vertical Pod Autoscaler inside of `podfit up`: all three processes, with nothing to set up.
 
-Until the first VPA is made it costs a watch: only then is NumPy loaded, are pods and workloads followed, and is the
-API server told to ask about new pods. VPA objects are checked from the start.
+Until the first VPA is made, or a namespace asks for initial resources, it costs two watches: only then is NumPy loaded,
+are pods and workloads followed, and is the API server told to ask about new pods. VPA objects are checked from the
+start.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from podfit import __version__
+from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
 from podfit.client.election import Election, LeaseTiming, NewerLease
@@ -20,6 +22,7 @@ from podfit.client.transport import Local
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.initial import SELECTOR
 from podfit.decide.autoscaling.published import IN_UP, LEASE
 from podfit.process.control.apiserver import ApiServerComponent, LocalServices
 from podfit.process.identities import ADMIN, agent, controller
@@ -123,14 +126,17 @@ class VpaInUp:
             await self._clock.sleep(every)
 
     async def _first(self) -> None:
-        """Return when there is a VPA."""
+        """Return when there is a VPA, or a namespace that asks for initial resources."""
         there = asyncio.Event()
         vpas = Informer(self._client(UPDATER), VPAS, clock=self._clock)
-        vpas.add_handler(add=lambda _: there.set())
+        namespaces = Informer(self._client(RECOMMENDER), Namespace, clock=self._clock, labels=SELECTOR)
+        for informer in (vpas, namespaces):
+            informer.add_handler(add=lambda _: there.set())
         async with asyncio.TaskGroup() as group:
-            following = group.create_task(vpas.run())
+            following = [group.create_task(informer.run()) for informer in (vpas, namespaces)]
             await there.wait()
-            following.cancel()
+            for task in following:
+                task.cancel()
 
     async def _register(self, *, pods: bool) -> None:
         try:

@@ -14,8 +14,10 @@ import msgspec
 from podfit.api.admission.v1.types import AdmissionRequest, AdmissionResponse, AdmissionReview
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
+from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
@@ -25,9 +27,12 @@ from podfit.core.fields import refusal
 from podfit.core.options import Option, Part
 from podfit.core.quantity import MALFORMED, Quantity
 from podfit.decide.autoscaling.boost import BoostError
+from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.flags import AMOUNT, IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
+from podfit.decide.autoscaling.initial import SELECTOR, initial_patches, initial_requests, wants_initial
 from podfit.decide.autoscaling.patches import Operation, admission_patches
+from podfit.decide.autoscaling.pod_recommendation import with_answer
 from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
 from podfit.net.metrics import Metrics
@@ -104,6 +109,8 @@ class AdmissionController:
         by_namespace = {BY_NAMESPACE: lambda obj: (obj.metadata.namespace,)}
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace, indexes=by_namespace)
         self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace, indexes=by_namespace)
+        self._asking_namespaces = Informer(client, Namespace, clock=clock, labels=SELECTOR)
+        """Those that ask for initial resources."""
         self._targets = Targets(client, clock, namespace)
         self.metrics = metrics or Metrics()
         self._measured = AdmissionMetrics(self.metrics, clock)
@@ -112,6 +119,8 @@ class AdmissionController:
     async def run(self) -> None:
         informers: tuple[Informer[Any], ...] = (self._vpas, self._limit_ranges, *self._targets.informers)
         async with asyncio.TaskGroup() as group:
+            if self._fresh is not None:
+                group.create_task(self._asking_namespaces.run())
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
@@ -156,21 +165,43 @@ class AdmissionController:
         if asked.resource.version != "v1" or asked.namespace in self._settings.ignored:
             return _Answer()
         pod = codec.convert(asked.object, Pod)
-        settings, vpas = self._settings, self._vpas.by_index(BY_NAMESPACE, asked.namespace)
-        boosting = settings.gates.cpu_startup_boost
-        kept = [vpa for vpa in vpas if update_mode(vpa) != OFF or (boosting and boosts(vpa))]
-        vpa = await Controlling(self._targets, kept).vpa_of(pod, asked.namespace)
-        if vpa is None:
+        namespace = asked.namespace
+        vpa = await self._controlling(pod, namespace)
+        wants = self._asking_namespaces.get(namespace) is not None and wants_initial(pod)
+        if vpa is None and not wants:
             return _Answer()
-        if self._fresh is not None and update_mode(vpa) != OFF:
-            vpa = await self._fresh.of(pod, vpa, asked.namespace)
-        found = self._limit_ranges.by_index(BY_NAMESPACE, asked.namespace)
+        told = PodRecommendationStatus()
+        if self._fresh is not None and (wants or (vpa is not None and update_mode(vpa) != OFF)):
+            told = await self._fresh.of(pod, namespace)
+        found = self._limit_ranges.by_index(BY_NAMESPACE, namespace)
         limit_ranges = sorted(found, key=lambda limit_range: limit_range.metadata.name)
+        patches = self._by_vpa(pod, with_answer(vpa, told), namespace, limit_ranges) if vpa is not None else ()
+        if wants and told.initial:
+            sized = [scaled.container.name for scaled in every_container(pod) if _touches(patches, scaled.path)]
+            bounding = vpa or await self._bounding(pod, namespace)
+            initial = initial_requests(pod, told.initial, limit_ranges, bounding, sized)
+            patches = (*patches, *initial_patches(pod, initial, annotated=bool(patches)))
+        return _Answer(patches)
+
+    async def _controlling(self, pod: Pod, namespace: str) -> VerticalPodAutoscaler | None:
+        """The VPA that gives the pod something."""
+        vpas = self._vpas.by_index(BY_NAMESPACE, namespace)
+        boosting = self._settings.gates.cpu_startup_boost
+        kept = [vpa for vpa in vpas if update_mode(vpa) != OFF or (boosting and boosts(vpa))]
+        return await Controlling(self._targets, kept).vpa_of(pod, namespace)
+
+    async def _bounding(self, pod: Pod, namespace: str) -> VerticalPodAutoscaler | None:
+        """One of mode Off gives nothing, and bounds what others give."""
+        return await Controlling(self._targets, self._vpas.by_index(BY_NAMESPACE, namespace)).vpa_of(pod, namespace)
+
+    def _by_vpa(
+        self, pod: Pod, vpa: VerticalPodAutoscaler, namespace: str, limit_ranges: Sequence[LimitRange]
+    ) -> Sequence[Operation]:
         try:
-            return _Answer(admission_patches(pod, vpa, limit_ranges, settings.gates, settings.most_boost))
+            return admission_patches(pod, vpa, limit_ranges, self._settings.gates, self._settings.most_boost)
         except BoostError as error:
-            log.warning("pod made as it is namespace=%s vpa=%s error=%s", asked.namespace, vpa.metadata.name, error)
-            return _Answer()
+            log.warning("pod made as it is namespace=%s vpa=%s error=%s", namespace, vpa.metadata.name, error)
+            return ()
 
     async def _vpa(self, asked: AdmissionRequest) -> _Answer:
         try:
@@ -183,6 +214,10 @@ class AdmissionController:
             refused = refusal(KIND, vpa.metadata.name, errors, group=GROUP)
             return _Answer(status=refused.status())
         return _Answer(default_patch(vpa), warnings(vpa, old))
+
+
+def _touches(patches: Sequence[Operation], path: str) -> bool:
+    return any(str(operation["path"]).startswith(path) for operation in patches)
 
 
 def _unreadable(error: Exception) -> dict[str, Any]:

@@ -7,17 +7,22 @@ that failed nobody asks for half a minute. Then one pod tries it for all.
 import asyncio
 import logging
 
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.api.recommender.v1alpha1 import GROUP_VERSION, RESOURCE, PodRecommendation, PodRecommendationSpec
+from podfit.api.recommender.v1alpha1 import (
+    GROUP_VERSION,
+    RESOURCE,
+    PodRecommendation,
+    PodRecommendationSpec,
+    PodRecommendationStatus,
+)
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.autoscaling.pod_recommendation import with_answer
 
 log = logging.getLogger(__name__)
 WAIT_SECONDS, AWAY_SECONDS = 0.2, 30.0
+NOTHING = PodRecommendationStatus()
 
 
 class FreshRecommendations:
@@ -28,11 +33,11 @@ class FreshRecommendations:
         self._not_before = clock.monotonic()
         self._away = False
 
-    async def of(self, pod: Pod, vpa: VerticalPodAutoscaler, namespace: str) -> VerticalPodAutoscaler:
-        """The VPA with what its recommender answers for this pod; as it is where nothing is answered in time."""
+    async def of(self, pod: Pod, namespace: str) -> PodRecommendationStatus:
+        """What the recommender answers for this pod; nothing where it does not in time."""
         now = self._clock.monotonic()
         if now < self._not_before:
-            return vpa
+            return NOTHING
         if self._away:
             self._not_before = now + AWAY_SECONDS  # this one tries it, the others go on without
         try:
@@ -41,11 +46,11 @@ class FreshRecommendations:
             if not self._away:
                 log.warning("the recommender does not answer, statuses of VPAs are used error=%r", error)
             self._away, self._not_before = True, self._clock.monotonic() + AWAY_SECONDS
-            return vpa
+            return NOTHING
         if self._away:
             log.info("the recommender answers again")
         self._away, self._not_before = False, now
-        return with_answer(vpa, answer.status)
+        return answer.status
 
     async def _ask(self, pod: Pod, namespace: str) -> PodRecommendation:
         """Raises TimeoutError too."""

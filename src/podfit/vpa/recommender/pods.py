@@ -75,6 +75,10 @@ class Pods:
             if selector.matches(pod.metadata.labels):
                 yield PodKey(pod.metadata.namespace, pod.metadata.name)
 
+    def get(self, key: PodKey) -> Pod | None:
+        """As its watch told of it last."""
+        return self._all.get(key.name, key.namespace)
+
     def count(self, samples: Iterable[Sample]) -> int:
         """Says how many are of containers that are known."""
         latest = self._clock.now().timestamp() + AHEAD

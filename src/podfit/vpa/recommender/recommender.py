@@ -14,10 +14,11 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import (
@@ -44,6 +45,7 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, IgnoredNamespaces, RecommenderFlags, VpaNamespace
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
+from podfit.decide.autoscaling.initial_usage import InitialUsage
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
@@ -57,9 +59,10 @@ from podfit.vpa.history.replay import steps
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
+from podfit.vpa.recommender.initial import InitialResources
 from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
 from podfit.vpa.recommender.pods import Pods
-from podfit.vpa.recommender.usage import samples
+from podfit.vpa.recommender.usage import Sample, samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
 from podfit.vpa.wakes import Concerned, Wakes
@@ -157,6 +160,9 @@ class Recommender:
             told_of_oom=self._oom,
         )
         self._around = None if compatible else NodesAndAutoscalers(client, clock, namespace)
+        self._initial = (
+            None if compatible else InitialResources(client, clock, self._targets, self._pods, InitialUsage())
+        )
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
         self._unsupported: dict[VpaKey, str] = {}
@@ -170,7 +176,8 @@ class Recommender:
         """Recommend until cancelled; the first time one interval after the start."""
         informers: tuple[Informer[Any], ...] = (self._vpas, *self._pods.informers, *self._targets.informers)
         async with asyncio.TaskGroup() as group:
-            for informer in (*informers, *(self._around.informers if self._around else ())):
+            beside = (*self._around.informers, self._initial.namespaces) if self._around and self._initial else ()
+            for informer in (*informers, *beside):
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
@@ -291,7 +298,7 @@ class Recommender:
             log.warning("usage not read, recommendations stay error=%s", error)
         else:
             self._measured.answered(error=False)
-            self._pods.count(told)
+            await self._count(told)
 
     async def _load_external(self, metrics: ExternalMetrics) -> None:
         asked = [
@@ -301,7 +308,12 @@ class Recommender:
         self._measured.answered(error=bool(found.problems))
         if found.problems:
             log.warning("usage not read number=%d first=%s", len(found.problems), found.problems[0])
-        self._pods.count(found.samples)
+        await self._count(found.samples)
+
+    async def _count(self, told: Sequence[Sample]) -> None:
+        self._pods.count(told)
+        if self._initial is not None:
+            await self._initial.count(sample for sample in told if sample.pod.namespace not in self._settings.ignored)
 
     async def _update_vpas(self, only: set[VpaKey] | None = None) -> None:
         """Of a look `only` these; the quality of recommendations is told from pass to pass."""
@@ -351,6 +363,10 @@ class Recommender:
         """
         if not self._ready:
             return None
+        initial = await self._initial.of(pod) if self._initial is not None else ()
+        return replace(await self._by_vpa(pod), initial=initial)
+
+    async def _by_vpa(self, pod: Pod) -> PodRecommendationStatus:
         own = [vpa for vpa in self._own() if vpa.metadata.namespace == pod.metadata.namespace]
         vpa = await Controlling(self._targets, own).vpa_of(pod)
         if vpa is None or not self._state.has_vpa(_key(vpa)):
