@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.initial_resources import InitialPlans, plan_initial
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.core.v1.limits.types import LimitRange
@@ -16,14 +18,22 @@ from podfit.api.meta.codec import convert, decode, to_dict
 from podfit.api.meta.owners import reference_to
 from podfit.api.recommender.v1alpha1 import GROUP_VERSION, ContainerRecommendation, PodRecommendation
 from podfit.client.rest import MERGE_PATCH
+from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.initial import ANNOTATION, ENABLED, LABEL
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
+from support.access import grant, rule
 from support.vpa_world import NAMESPACE, World, recommending
 
 CONTAINER = {"name": "app", "image": "report:1"}
 TEMPLATE = {"metadata": {"labels": {"app": "report"}}, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
+CRON = {
+    "apiVersion": "batch/v1",
+    "kind": "CronJob",
+    "metadata": {"name": "report"},
+    "spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}},
+}
 PODS = 7
 
 
@@ -164,6 +174,66 @@ async def test_vpa_tenant_of_another_namespace_is_told_nothing(world: World) -> 
     for owner in (pod["metadata"]["ownerReferences"][0], cron, {**cron, "uid": ""}):
         pod["metadata"]["ownerReferences"] = [owner]
         assert await asked(world, pod, "theirs") == ()
+
+
+async def test_vpa_who_may_not_ask_is_told_nothing(world: World) -> None:
+    """Jane may ask in a namespace of hers, and reads what she may."""
+    await learnt(world)
+    jane = world.server.as_user("jane")
+    path = f"/apis/{GROUP_VERSION}/namespaces/{NAMESPACE}/podrecommendations"
+    with pytest.raises(ApiError, match='User "jane" cannot create resource "podrecommendations"'):
+        await jane.request("POST", path, b"{}")
+    told = await plan_initial(jane, [CRON], NAMESPACE)
+    unknown = "initial resources of cronjob/report: you may not {} in namespace default"
+    assert (told.plans, told.unknown) == ((), (unknown.format("list limitranges"),))
+    await grant(world.server, rule("list", "limitranges"), rule("get", "namespaces"))
+    told = await plan_initial(jane, [CRON], NAMESPACE)
+    assert told.unknown == (unknown.format("create podrecommendations.recommender.podfit.dev"),)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+async def test_vpa_plan_foretells_what_new_pods_get(world: World, bounded: bool) -> None:
+    """Of a CronJob that is there, and of a Job that is made anew under its name; the plan comes before the pods."""
+    await learnt(world)
+    alone = await job(world, "alone", of_cron=False)
+    for number in range(PODS):
+        await pod_of(world, f"alone-{number}", alone)
+        await world.report(f"alone-{number}", phase="Running")
+    world.usage.used = {f"alone-{number}": {"app": ("30m", "9Mi")} for number in range(PODS)}
+    await world.minutes(3)
+    await world.client.delete(Job, "alone", NAMESPACE, propagation="Background")
+    if bounded:
+        item = {"type": "Container", "max": {"cpu": "80m"}, "min": {"memory": "16Mi"}}
+        meta = {"metadata": {"name": "l", "namespace": NAMESPACE}}
+        await world.client.create(convert({**meta, "spec": {"limits": [item]}}, LimitRange))
+        policy = {"containerPolicies": [{"containerName": "app", "maxAllowed": {"memory": "20Mi"}}]}
+        target = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "report"}
+        await world.vpa("report", target, resourcePolicy=policy, updatePolicy={"updateMode": "Off"})
+    await world.clock.settle()
+    again = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "alone"}, "spec": {"template": TEMPLATE}}
+    told = await plan_initial(world.client, [CRON, again, {"kind": "Pod"}], NAMESPACE)
+    assert not told.unknown
+    promised = {plan.target: plan.requests for plan in told.plans}
+    owners = {"cronjob/report": await job(world, "report-2"), "job/alone": await job(world, "alone", of_cron=False)}
+    for target, owner in owners.items():
+        made = await pod_of(world, f"{target.rpartition('/')[2]}-new", owner)
+        assert promised[target] == given(made), target
+        said = json.loads(made.metadata.annotations[ANNOTATION])["app"]
+        plan = next(plan for plan in told.plans if plan.target == target)
+        assert (said["source"], said["confidence"]) == (plan.source, plan.confidence)
+        assert tuple(said.get("notes", ())) == plan.notes
+    assert len(set(map(str, promised.values()))) == 2
+
+
+async def test_vpa_plan_says_nothing_of_what_asks_or_of_a_namespace_that_does_not(world: World) -> None:
+    await learnt(world)
+    sized = json.loads(json.dumps(CRON))
+    container = sized["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": "1"}}
+    assert await plan_initial(world.client, [sized], NAMESPACE) == InitialPlans()
+    assert await plan_initial(world.client, [CRON], "elsewhere") == InitialPlans()
+    with pytest.raises(RequestError, match="a CronJob cannot be read: no field 'spec'"):
+        await plan_initial(world.client, [{**CRON, "spec": {"jobTemplate": {}}}], NAMESPACE)
 
 
 async def test_vpa_twenty_fat_samples_of_a_hostile_pod_stay_a_percentile(world: World) -> None:

@@ -4,15 +4,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import HPA, POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.plan.amounts import OptionError, RequestError
 from podfit.answers.plan.changes import Change, ResourceChange
+from podfit.answers.plan.initial_resources import NOT_FOUND, InitialPlans, plan_initial
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
-from podfit.answers.plan.several_targets import plan_several, sized_in
+from podfit.answers.plan.several_targets import NothingSized, plan_several, sized_in
 from podfit.answers.plan.template import TemplatePlan
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
@@ -32,6 +35,7 @@ from podfit.cli.resize_options import (
     given_request,
 )
 from podfit.client.rest import Client
+from podfit.core.errors import ApiError
 
 
 def plan(
@@ -114,7 +118,7 @@ async def read_several(client: Client, where: str, several: tuple[Path, list[Any
     try:
         asked_for = sized_in(documents, where)
     except RequestError as error:
-        raise RequestError(f"{display_name(filename)}: {error}") from error
+        raise type(error)(f"{display_name(filename)}: {error}") from error
     return await plan_several(client, asked_for)
 
 
@@ -122,15 +126,37 @@ def _several(
     several: tuple[Path, list[Any]], *, namespace: str, context: str, kubeconfig: Path | None, output: Output
 ) -> int:
     async def read(client: Client, where: str) -> Plan:
-        return (await read_several(client, where, several)).plan
+        try:
+            plan = (await read_several(client, where, several)).plan
+        except (ApiError, NothingSized) as error:
+            new = isinstance(error, NothingSized) or error.code == NOT_FOUND
+            initial = await _initial(client, where, several) if new else InitialPlans()
+            if not initial.plans:
+                raise
+            plan = Plan(server=(await Reader(client, where).age()).version, namespace=where, pods=())
+        else:
+            initial = await _initial(client, where, several)
+        notes = (*plan.notes, *(f"not known: {text}" for text in initial.unknown))
+        return replace(plan, initial=initial.plans, notes=notes)
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
     if output.for_people and found.advisable:
         render.line(f"next: {commands().podfit('resize', '-f', str(several[0]))}")
+    if found.initial and not found.pods:
+        return exits.DONE
     if not found.pods:
         nothing_runs(several[0])
     return exits.DONE if found.good else exits.REFUSED
+
+
+async def _initial(client: Client, where: str, several: tuple[Path, list[Any]]) -> InitialPlans:
+    """What new pods of the manifest get that ask for nothing."""
+    filename, documents = several
+    try:
+        return await plan_initial(client, documents, where)
+    except RequestError as error:
+        raise RequestError(f"{display_name(filename)}: {error}") from error
 
 
 def nothing_runs(filename: Path) -> None:
@@ -145,8 +171,17 @@ def no_pods(about: Target, answer: Plan) -> None:
 
 def show(answer: Plan, *, wide: bool = False, read_only: bool = True) -> None:
     """`wide` has a line for each amount that changes, and the QoS class; `read_only` is whether it ends there."""
-    if not answer.pods:
-        return
+    if answer.pods:
+        _running(answer, wide=wide, read_only=read_only)
+    for given in answer.initial:
+        amounts = ", ".join(f"{name} {amount}" for name, amount in given.requests.items())
+        why = "; ".join((f"{given.source}, confidence {given.confidence:g}", *given.notes))
+        render.say(f'new pods of {given.target}: "{given.container}" gets {amounts} ({why})')
+    for note in (*answer.doubts, *answer.notes):
+        render.say(note)
+
+
+def _running(answer: Plan, *, wide: bool, read_only: bool) -> None:
     render.say(f"cluster {answer.server}, namespace {answer.namespace}{', read only' if read_only else ''}")
     render.line()
     if wide:
@@ -162,8 +197,6 @@ def show(answer: Plan, *, wide: bool = False, read_only: bool = True) -> None:
         _explain(pod)
     if answer.template is not None:
         _template(answer.template)
-    for note in (*answer.doubts, *answer.notes):
-        render.say(note)
 
 
 def _explain(pod: PodPlan) -> None:

@@ -268,10 +268,10 @@ def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
         spec = fitting[0]["spec"]
         return codec.convert(spec["template"]["spec"] if target.is_workload else spec, PodSpec)
     except (KeyError, TypeError, ValueError) as error:
-        raise RequestError(f'{target.kind.kind} "{target.name}" cannot be read: {_why_unreadable(error)}') from error
+        raise RequestError(f'{target.kind.kind} "{target.name}" cannot be read: {why_unreadable(error)}') from error
 
 
-def _why_unreadable(error: Exception) -> str:
+def why_unreadable(error: Exception) -> str:
     return f"no field {error}" if isinstance(error, KeyError) else str(error)
 
 

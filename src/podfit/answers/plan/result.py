@@ -5,6 +5,7 @@ import msgspec
 from podfit.answers.node.making_room import ShrunkPod
 from podfit.answers.plan.changes import Change, ResourceChange
 from podfit.answers.plan.effects import Restart
+from podfit.answers.plan.initial_resources import InitialPlan
 from podfit.answers.plan.template import TemplatePlan
 from podfit.core.quantity import Quantity
 
@@ -77,7 +78,8 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know,
     `doubts` amounts that are hardly meant, and
-    `template` what becomes of the workload's own sizes, where that was asked.
+    `template` what becomes of the workload's own sizes, where that was asked; `initial` is what new pods get that ask
+    for nothing.
     """
 
     server: str
@@ -87,6 +89,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     template: TemplatePlan | None = None
+    initial: tuple[InitialPlan, ...] = ()
 
     @property
     def sending(self) -> tuple[PodPlan, ...]:

@@ -35,6 +35,10 @@ class _Object(Protocol):
 Obj = TypeVar("Obj", bound=_Object)
 
 
+class NothingSized(RequestError):
+    """A manifest without pods and workloads."""
+
+
 class Sized(msgspec.Struct, frozen=True):
     """A target and what is asked for its pods."""
 
@@ -66,7 +70,7 @@ def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
             raise RequestError(f"{target} in namespace {where} occurs twice")
         found[target, where] = Sized(target, where, from_template(Pod(spec=manifest_of([document], target))))
     if not found:
-        raise RequestError("no document is a pod or a workload")
+        raise NothingSized("no document is a pod or a workload")
     return list(found.values())
 
 

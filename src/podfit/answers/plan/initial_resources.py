@@ -1,0 +1,174 @@
+"""Plans what new pods of a manifest get as initial resources: asks the recommender, as the admission controller does.
+
+A manifest's pods are not there yet, and its workloads may not be either: what was used before counts by kind and name.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from podfit.answers.facts.kinds import LIMIT_RANGES, NAMESPACES
+from podfit.answers.facts.rights import why_unread
+from podfit.answers.plan.amounts import RequestError
+from podfit.answers.plan.resize_request import why_unreadable
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.batch.v1.types import CronJob
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.defaults import default_pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.recommender.v1alpha1 import (
+    GROUP_VERSION,
+    RESOURCE,
+    PodRecommendation,
+    PodRecommendationSpec,
+    PodRecommendationStatus,
+)
+from podfit.client.rest import Client
+from podfit.client.vpa_kinds import VPAS
+from podfit.core.errors import ApiError
+from podfit.core.features import DEFAULT_GATES
+from podfit.decide.autoscaling.initial import ENABLED, LABEL, initial_requests, wants_initial
+from podfit.decide.autoscaling.patches import recommended_resources
+from podfit.decide.autoscaling.pod_recommendation import with_answer
+from podfit.decide.autoscaling.policies import OFF, update_mode
+from podfit.decide.limits.limit_range import add_defaults
+from podfit.decide.workload.kinds import WORKLOADS
+
+AT_ONCE = 8
+"""Workloads that are asked for at the same time."""
+CRON_JOB = CronJob.__name__
+NOT_FOUND = 404
+
+
+class InitialPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a container of new pods gets. `confidence` is from 0 to 1; `notes` say what moved it."""
+
+    target: str
+    namespace: str
+    container: str
+    requests: dict[str, str]
+    source: str
+    confidence: float
+    notes: tuple[str, ...] = ()
+
+
+class InitialPlans(msgspec.Struct, frozen=True):
+    """`unknown` says of which workloads it is not known, and why."""
+
+    plans: tuple[InitialPlan, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class _NewPod(msgspec.Struct, frozen=True):
+    """What a workload of a manifest will make."""
+
+    kind: str
+    name: str
+    pod: Pod
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+async def plan_initial(client: Client, documents: Sequence[Any], namespace: str) -> InitialPlans:
+    """`namespace` is for workloads that name none. Raises RequestError for one that cannot be read."""
+    wanting = [new for new in _new_pods(documents, namespace) if wants_initial(new.pod)]
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def asked(new: _NewPod) -> tuple[InitialPlan, ...] | str:
+        async with limit:
+            return await _of(client, new)
+
+    answers = await asyncio.gather(*map(asked, wanting))
+    return InitialPlans(
+        tuple(plan for answer in answers if not isinstance(answer, str) for plan in answer),
+        tuple(dict.fromkeys(answer for answer in answers if isinstance(answer, str) and answer)),
+    )
+
+
+async def _of(client: Client, new: _NewPod) -> tuple[InitialPlan, ...] | str:
+    """Or why it is not known, empty where nobody gives any."""
+    namespace = new.pod.metadata.namespace
+    try:
+        limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
+        pod = add_defaults(new.pod, limit_ranges)
+        told = await _asked(client, pod)
+        vpa = await _vpa(client, new) if told.initial else None
+    except ApiError as error:
+        if error.code == NOT_FOUND or not await _enabled(client, namespace):
+            return ""
+        return f"initial resources of {new}: {why_unread(error)}"
+    sized = _sized(pod, with_answer(vpa, told), limit_ranges) if vpa is not None else ()
+    return tuple(
+        InitialPlan(
+            target=str(new),
+            namespace=namespace,
+            container=name,
+            requests={resource: str(amount) for resource, amount in given.requests.items()},
+            source=given.source,
+            confidence=given.confidence,
+            notes=given.notes,
+        )
+        for name, given in initial_requests(pod, told.initial, limit_ranges, vpa, sized).items()
+    )
+
+
+def _sized(pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Sequence[LimitRange]) -> Sequence[str]:
+    """The containers that a VPA gives their size."""
+    return () if update_mode(vpa) == OFF else tuple(recommended_resources(pod, vpa, limit_ranges))
+
+
+async def _asked(client: Client, pod: Pod) -> PodRecommendationStatus:
+    path = f"/apis/{GROUP_VERSION}/namespaces/{pod.metadata.namespace}/{RESOURCE}"
+    body = codec.encode(PodRecommendation(spec=PodRecommendationSpec(pod=pod)))
+    return codec.decode(await client.request("POST", path, body), PodRecommendation).status
+
+
+async def _vpa(client: Client, new: _NewPod) -> VerticalPodAutoscaler | None:
+    """The oldest that names the workload."""
+    try:
+        vpas = (await client.list(VPAS, new.pod.metadata.namespace)).items
+    except ApiError as error:
+        if error.code != NOT_FOUND:
+            raise
+        return None
+    naming = [
+        vpa
+        for vpa in vpas
+        if vpa.spec.target_ref is not None
+        and (vpa.spec.target_ref.kind, vpa.spec.target_ref.name) == (new.kind, new.name)
+    ]
+    return min(naming, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name), default=None)
+
+
+async def _enabled(client: Client, namespace: str) -> bool:
+    """Whether the namespace asks for it; where it may not be read, perhaps."""
+    try:
+        return (await client.get(NAMESPACES, namespace)).metadata.labels.get(LABEL) == ENABLED
+    except ApiError as error:
+        return error.code != NOT_FOUND
+
+
+def _new_pods(documents: Sequence[Any], namespace: str) -> Iterator[_NewPod]:
+    kinds = {(known.api_version, known.kind) for known in WORKLOADS}
+    for document in documents:
+        named = document if isinstance(document, dict) else {}
+        version, kind = str(named.get("apiVersion")), str(named.get("kind"))
+        if (version, kind) not in kinds:
+            continue
+        try:
+            meta, spec = named["metadata"], named["spec"]
+            template = (spec["jobTemplate"]["spec"] if kind == "CronJob" else spec)["template"]
+            owner = {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": "", "controller": True}
+            own = template.get("metadata") or {}
+            said = {key: own[key] for key in ("labels", "annotations") if own.get(key)}
+            where = {"namespace": meta.get("namespace") or namespace, "ownerReferences": [owner]}
+            pod = codec.convert({"metadata": {**said, **where}, "spec": template["spec"]}, Pod)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if kind != CRON_JOB:  # `sized_in` says so
+                continue
+            raise RequestError(f"a {kind} cannot be read: {why_unreadable(error)}") from error
+        yield _NewPod(kind, str(meta["name"]), default_pod(pod, DEFAULT_GATES))
