@@ -42,15 +42,17 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     """A CronJob's Job with seven pods of 100m and 40 MiB, three minutes of them; the admission controller asks."""
     async with recommending(tmp_path) as made:
         await made.client.patch(Namespace, NAMESPACE, "", labelled(ENABLED), content_type=MERGE_PATCH)
-        spec = {"schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}
-        await made.client.create(
-            convert({"metadata": {"name": "report", "namespace": NAMESPACE}, "spec": spec}, CronJob)
-        )
+        await made.client.create_in(CronJob, convert(CRON, CronJob), NAMESPACE)
         recommender = await made.start()
         made.usage.beside["vpa-recommender"] = PodRecommendationApi(recommender.recommend_to)
         service = {"name": "vpa-recommender", "namespace": "kube-system", "port": 443}
         group = {"group": "recommender.podfit.dev", "version": "v1alpha1", "service": service}
-        spec = {**group, "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}
+        spec: dict[str, Any] = {
+            **group,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": True,
+        }
         name = {"metadata": {"name": "v1alpha1.recommender.podfit.dev"}}
         await made.client.create(convert({**name, "spec": spec}, APIService))
         controller = AdmissionController(made.client, clock=made.clock, settings=AdmissionSettings(asks=True))
@@ -215,11 +217,11 @@ async def test_vpa_plan_foretells_what_new_pods_get(world: World, bounded: bool)
     assert not told.unknown
     promised = {plan.target: plan.requests for plan in told.plans}
     owners = {"cronjob/report": await job(world, "report-2"), "job/alone": await job(world, "alone", of_cron=False)}
-    for target, owner in owners.items():
-        made = await pod_of(world, f"{target.rpartition('/')[2]}-new", owner)
-        assert promised[target] == given(made), target
+    for workload, owner in owners.items():
+        made = await pod_of(world, f"{workload.rpartition('/')[2]}-new", owner)
+        assert promised[workload] == given(made), workload
         said = json.loads(made.metadata.annotations[ANNOTATION])["app"]
-        plan = next(plan for plan in told.plans if plan.target == target)
+        plan = next(plan for plan in told.plans if plan.target == workload)
         assert (said["source"], said["confidence"]) == (plan.source, plan.confidence)
         assert tuple(said.get("notes", ())) == plan.notes
     assert len(set(map(str, promised.values()))) == 2
