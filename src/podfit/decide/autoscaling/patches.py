@@ -108,7 +108,7 @@ def boosted_again(
         more = boost_of(vpa, container.name)
         if sidecar or container.name not in again or more is None:
             continue
-        notes.append(_annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
+        notes.append(annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
         resources = recommended.get(container.name, Resources())
         limits = scales_limits(policy_of(vpa.spec.resource_policy, container.name))
         found = boost.boosted(more, own, resources.requests.get(CPU), limits=limits, most=most_boost)
