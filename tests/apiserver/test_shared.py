@@ -143,3 +143,37 @@ async def until(server: Server, path: str, status: int) -> None:
     await eventually_async(
         lambda: send(server, "GET", path), lambda answer: answer[0] == status, within=10, what=f"{path} is {status}"
     )
+
+
+async def test_a_request_asks_etcd_for_nothing_but_how_new_it_is(
+    pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it reads, as bindings, quotas and its own object, the watch cache has."""
+    from podfit.store.etcd.members import EtcdMember
+
+    one, _ = pair
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "9"}}}
+    assert (await send(one, "POST", f"{DEFAULT}/resourcequotas", quota))[0] == 201
+    assert (await send(one, "GET", f"{DEFAULT}/pods", identity=BOB))[0] == 403
+    asked, call = list[tuple[str, Any]](), EtcdMember.call
+
+    def noted(member: EtcdMember, method: str, request: Any, answer: Any, **more: Any) -> Any:
+        asked.append((method, request))
+        return call(member, method, request, answer, **more)
+
+    monkeypatch.setattr(EtcdMember, "call", noted)
+    for method, path, body, code in (
+        ("POST", f"{DEFAULT}/pods", pod("p"), 201),
+        ("GET", f"{DEFAULT}/pods/p", None, 200),
+        ("GET", f"{DEFAULT}/pods", None, 200),
+        ("DELETE", f"{DEFAULT}/pods/p?gracePeriodSeconds=0", None, 200),
+    ):
+        asked.clear()
+        assert (await send(one, method, path, body))[0] == code
+        reads = [request for kind, request in asked if kind == "KV/Range"]
+        assert [request for request in reads if not request.keys_only] == []
+        assert 0 < len(reads) <= 8
+        assert len([kind for kind, _ in asked if kind == "KV/Txn"]) <= 2
+    asked.clear()
+    assert (await send(one, "GET", f"{DEFAULT}/pods", identity=BOB))[0] == 403
+    assert len(asked) == 1, "rights are known by how new etcd is"

@@ -198,6 +198,8 @@ class ApiServer:
             request.caller.belongs_to(who.user)
         if trail is not None:
             trail.known(who)
+        if target is not None:  # health and discovery answer without the store
+            await self._context.store.catch_up()
         identity = await impersonated(who, request, question, self._authorizer)
         if trail is not None:
             trail.acting_as(identity)

@@ -108,6 +108,12 @@ class Index:
         """How many changes there were under the prefix since it was first asked about."""
         return self._stamps.setdefault(prefix, 0)
 
+    def renewed(self, records: Iterable[Record]) -> "Index":
+        """Of these records instead, of which it is not known what has changed: stamps are others than before."""
+        index = Index(records)
+        index._stamps = {prefix: stamp + 1 for prefix, stamp in self._stamps.items()}
+        return index
+
     def apply(self, change: Change) -> None:
         record = change.record
         for prefix in self._stamps:

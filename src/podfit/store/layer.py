@@ -55,6 +55,9 @@ class StoreLayer(ABC):
     def stamp(self, prefix: str) -> int | None:
         return self._store.stamp(prefix)
 
+    async def catch_up(self) -> None:
+        await self._store.catch_up()
+
     async def newest(self) -> int:
         return await self._store.newest()
 

@@ -177,6 +177,9 @@ class LoggedStore:
     def stamp(self, prefix: str) -> int | None:
         return self._index.stamp(prefix)
 
+    async def catch_up(self) -> None:
+        """Nobody else writes."""
+
     async def newest(self) -> int:
         return self.revision
 

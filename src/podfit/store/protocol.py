@@ -181,6 +181,9 @@ class Store(Protocol):
         """A number that is another after any write under the prefix that a read here would show; None when only a read
         can tell. For a few prefixes that are asked about again and again: each is counted from then on."""
 
+    async def catch_up(self) -> None:
+        """Until `stamp` tells of all that was written before this was called, also by another server."""
+
     async def newest(self) -> int:
         """The newest revision there is, also when another server wrote it."""
 

@@ -6,8 +6,11 @@ would be compacted away under them. etcd tells of its progress by itself every t
 prefix is written again when the feed is found behind. (etcd can be asked for its progress, but before 3.4.25 the answer
 may overtake changes.) A feed that then does not come to the mark hangs, and is begun anew at another member.
 
+What it tells goes into the watch cache first: whoever hears of a change finds it there.
+
 A stream that broke is resumed at the revision reached, never behind it: etcd refuses the former when it is compacted,
-and only then is the latter complete. After a gap watchers are told that their history is gone, and read anew.
+and only then is the latter complete. After a gap watchers are told that their history is gone, and read anew; so is
+the cache.
 """
 
 import asyncio
@@ -16,24 +19,31 @@ from typing import Any
 
 import grpc.aio
 
+from podfit.store.etcd.cache import WatchCache
 from podfit.store.etcd.members import PAUSE_SECONDS, EtcdMember, EtcdMembers
 from podfit.store.etcd.messages import Incomplete, Keys, watching
+from podfit.store.etcd.snapshot import Snapshot, snapshot
 from podfit.store.hub import Hub
-from podfit.store.protocol import Compacted
+from podfit.store.protocol import Compacted, StoreError
 
 logger = logging.getLogger(__name__)
 
 
 class Feed:
-    """`first` is a revision of the mark: the store is known up to it, and something happened at it."""
+    """`first` is a revision of the mark: the store is known up to it, and something happened at it. `mark` is what the
+    mark says."""
 
-    def __init__(self, members: EtcdMembers, keys: Keys, hub: Hub, first: int) -> None:
+    def __init__(
+        self, members: EtcdMembers, keys: Keys, hub: Hub, cache: WatchCache, *, first: int, mark: bytes
+    ) -> None:
         self._members = members
         self._keys = keys
         self._hub = hub
-        self._moved = asyncio.Event()
+        self._cache = cache
+        self._mark = mark
         self._stream: Any = None
         self.last = first  # of the newest change or mark
+        self.lost = 0  # what was before this revision is not known
         self._start = first + 1
 
     @property
@@ -43,7 +53,7 @@ class Feed:
     async def reach(self, revision: int) -> None:
         """Until everything up to the revision was published."""
         while self.revision < revision:
-            await self._moved.wait()
+            await self._cache.moved()
 
     async def run(self) -> None:
         """Follow etcd, for ever."""
@@ -94,6 +104,7 @@ class Feed:
             newest = answer.events[-1].kv.mod_revision
             new = [event for event in answer.events if event.kv.mod_revision > known]
             if changes := self._keys.changes(new):
+                self._cache.apply(changes)
                 self._hub.publish(changes)
             self.last = max(self.last, newest)
             self._move(newest)
@@ -101,14 +112,23 @@ class Feed:
             self._move(answer.header.revision)
 
     async def _skip(self, gap: Compacted | Incomplete) -> None:
-        """Go on behind what is lost."""
+        """Go on behind what is lost, with all records read anew."""
         logger.warning("etcd history lost after=%d until=%d", self.revision, gap.revision)
+        self._cache.lose()
+        self.lost = gap.revision
         self._hub.restart(gap.revision, Compacted(gap.revision))
         self._start = gap.revision + 1
-        self._move(gap.revision)
-        await asyncio.sleep(PAUSE_SECONDS)
+        found = await self._all()
+        self._cache.load(found.records, found.revision)
+
+    async def _all(self) -> Snapshot:
+        while True:
+            await asyncio.sleep(PAUSE_SECONDS)
+            try:
+                return await snapshot(self._members, self._keys, self._mark)
+            except (StoreError, grpc.aio.AioRpcError) as error:
+                logger.warning("etcd cannot be read anew error=%s", error)
 
     def _move(self, revision: int) -> None:
         self._hub.advance(revision)
-        moved, self._moved = self._moved, asyncio.Event()
-        moved.set()
+        self._cache.reached(self._hub.revision)

@@ -12,6 +12,7 @@ from podfit.store.etcd.history import compacted_revision
 from podfit.store.etcd.members import EtcdMembers
 from podfit.store.etcd.messages import Keys
 from podfit.store.etcd.options import EtcdOptions, EtcdUnusable
+from podfit.store.etcd.snapshot import snapshot
 from podfit.store.etcd.store import EtcdStore
 
 OLDEST = (3, 4)
@@ -35,7 +36,7 @@ async def etcd_store(options: EtcdOptions, *, root: str = "") -> EtcdStore:
         await _check_version(members)
         await _check_mark(members, keys)
         mark = msgspec.json.encode(_Mark(podfit=ENCODING))
-        written = await members.read("KV/Put", pb.PutRequest(key=keys.mark, value=mark), pb.PutResponse)
+        begin = await snapshot(members, keys, mark)
         compacted = await compacted_revision(members, keys)
     except grpc.aio.AioRpcError as error:
         await members.close()
@@ -43,7 +44,7 @@ async def etcd_store(options: EtcdOptions, *, root: str = "") -> EtcdStore:
     except BaseException:
         await members.close()
         raise
-    return EtcdStore(members, keys, mark=mark, first=written.header.revision, compacted=compacted)
+    return EtcdStore(members, keys, mark=mark, begin=begin, compacted=compacted)
 
 
 async def _check_version(members: EtcdMembers) -> None:

@@ -1,9 +1,9 @@
 """The store over etcd, which several API servers may share.
 
-Every read asks etcd for its newest state (a linearizable read), so a client that wrote through one server reads its
-write through any other. Nothing is answered from memory but watches, and those are fed from one watch of etcd
-(`feed`). A write is acknowledged when etcd has it and the feed has come to it, so that within a server `revision` is
-never behind what it acknowledged.
+Every read is as fresh as etcd (linearizable), so a client that wrote through one server reads its write through any
+other: etcd tells its newest revision, and the watch cache answers when it has come to that (`cache`). Cache and watches
+are fed from one watch of etcd (`feed`). Past states are read from etcd. A write is acknowledged when etcd has it and
+the feed has come to it, so that within a server `revision` is never behind what it acknowledged.
 """
 
 import asyncio
@@ -16,11 +16,14 @@ import grpc.aio
 
 from podfit.net.supervisor import Supervisor
 from podfit.store.etcd import etcd_v3_pb2 as pb
+from podfit.store.etcd.cache import WatchCache
 from podfit.store.etcd.feed import Feed
 from podfit.store.etcd.history import compacted_revision, history
 from podfit.store.etcd.members import EtcdMembers, Unanswered
 from podfit.store.etcd.messages import Keys, write
+from podfit.store.etcd.snapshot import PART, Snapshot
 from podfit.store.hub import Hub, HubWatch
+from podfit.store.index import Index
 from podfit.store.protocol import (
     About,
     Change,
@@ -39,26 +42,27 @@ from podfit.store.protocol import (
 
 logger = logging.getLogger(__name__)
 
-PART = 1000  # records read at once
 SEEN_SECONDS = 1.0  # a write waits for its own feed, but no longer
 ATTEMPTS = 3  # of a write that is not answered
 LOOK_SECONDS = 10.0  # between looks whether the feed is behind, and how long it may then take
 
 
 class EtcdStore:
-    """`mark` is what the mark of the prefix says; `first` a revision at which it was written."""
+    """`mark` is what the mark of the prefix says; `begin` is what there is when the store is opened."""
 
-    def __init__(self, members: EtcdMembers, keys: Keys, *, mark: bytes, first: int, compacted: int) -> None:
+    def __init__(self, members: EtcdMembers, keys: Keys, *, mark: bytes, begin: Snapshot, compacted: int) -> None:
         self._members = members
         self._keys = keys
         self._mark = mark
-        self._hub = Hub(first, self._history)
-        self._feed = Feed(members, keys, self._hub, first)
+        self._hub = Hub(begin.revision, self._history)
+        self._cache = WatchCache(begin.records, begin.revision, self._newest)
+        self._feed = Feed(members, keys, self._hub, self._cache, first=begin.revision, mark=mark)
         self._compacted = compacted
         self._compacting = asyncio.Lock()
         self._closed = False
         self._problem = ""
         self.supervisor = Supervisor("etcd")
+        self.supervisor.watch(self._cache.supervisor)
         self.supervisor.run(self._feed.run(), name="events of etcd")
         self.supervisor.run(self._keep_up(), name="newest revision of etcd")
 
@@ -88,19 +92,37 @@ class EtcdStore:
                 self._problem = ""
 
     def stamp(self, prefix: str) -> int | None:
-        return None  # others write, too
+        index = self._cache.index
+        return None if index is None else index.stamp(prefix)
+
+    async def catch_up(self) -> None:
+        await self._fresh()
 
     async def newest(self) -> int:
+        self._check_open()
+        return await self._cache.newest()
+
+    async def _newest(self) -> int:
         request = pb.RangeRequest(key=self._keys.mark, keys_only=True)
         return int((await self._read("KV/Range", request, pb.RangeResponse)).header.revision)
 
+    async def _fresh(self) -> Index | None:
+        self._check_open()
+        return await self._cache.fresh()
+
     async def get(self, key: str) -> Record | None:
+        index = await self._fresh()
+        if index is not None:
+            return index.get(key)
         answer = await self._range(pb.RangeRequest(key=self._keys.outer(key)))
         return self._keys.record(answer.kvs[0]) if answer.kvs else None
 
     async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
         if revision and revision < self._compacted:
             raise Compacted(self._compacted)
+        index = await self._fresh() if not revision else None
+        if index is not None:
+            return index.page(prefix, after=after, limit=limit, revision=self._cache.revision)
         records: list[Record] = []
         while True:
             low, end = self._keys.range(prefix, after)
@@ -126,8 +148,8 @@ class EtcdStore:
 
     def watch(self, prefix: str, *, after: int, about: About | None = None) -> HubWatch:
         self._check_open()
-        if after < self._compacted:
-            raise Compacted(self._compacted)
+        if after < (known := max(self._compacted, self._feed.lost)):
+            raise Compacted(known)
         return self._hub.watch(prefix, after, about)
 
     async def compact(self, revision: int) -> None:
@@ -155,6 +177,7 @@ class EtcdStore:
         await self.supervisor.finish()
         self._hub.close()
         await self.supervisor.stop()
+        await self._cache.supervisor.stop()
         await self._members.close()
 
     def _check_open(self) -> None:
@@ -196,6 +219,9 @@ class EtcdStore:
             record = await self._swap(key, value, expected, along)
         except StoreUnavailable as error:
             self._problem = str(error)
+            raise
+        except (KeyExists, RevisionConflict, CompanionConflict):
+            await self._fresh()  # whoever tries again reads what it lost to
             raise
         self._problem = ""
         with contextlib.suppress(TimeoutError):  # it is durable, whether or not the feed is on time
