@@ -117,13 +117,7 @@ ALONE: dict[str, object] = {"kubeconfig": "", "bind-address": "127.0.0.1"}
 LEASE: dict[str, object] = {"leader-elect": True, "leader-elect-resource-name": ""}
 OURS: dict[type, dict[str, object]] = {
     RecommenderOptions: {**ALONE, **LEASE, "upstream-compatible": False, "fine-buckets": False, "secure-port": 8942},
-    UpdaterOptions: {
-        **ALONE,
-        **LEASE,
-        "upstream-compatible": False,
-        "max-allowed-cpu-boost": "",
-        "secure-port": 8943,
-    },
+    UpdaterOptions: {**ALONE, **LEASE, "upstream-compatible": False, "max-allowed-cpu-boost": "", "secure-port": 8943},
     AdmissionOptions: {
         **ALONE,
         "client-ca-file": "",

@@ -12,14 +12,17 @@ Document = dict[str, Any]
 
 
 class Demand:
-    """Of pods whose names begin with `name`; CPU in millicores and memory in MiB, all of them together."""
+    """Of pods whose names begin with `name`, or of one container of each; CPU in millicores and memory in MiB, all of
+    them together."""
 
-    def __init__(self, cluster: Cluster, name: str = "web") -> None:
+    def __init__(self, cluster: Cluster, name: str = "web", *, container: str = "") -> None:
         self._cluster, self.name = cluster, name
         self.milli, self.mebibytes, self._sharing = 0.0, 0.0, 1
         self.course: list[int] = []
         """How many pods were ready, whenever that changed."""
-        cluster.load(name, cpu=lambda _: self.milli / 1000 / self._sharing, memory=lambda _: self._memory())
+        cluster.load(
+            name, cpu=lambda _: self.milli / 1000 / self._sharing, memory=lambda _: self._memory(), container=container
+        )
 
     def _memory(self) -> float:
         return self.mebibytes * 2**20 / self._sharing

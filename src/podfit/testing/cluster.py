@@ -210,9 +210,12 @@ class Cluster:
         self._runner.run(moved())
         self.settle()
 
-    def load(self, pod: str, *, cpu: Curve = 0.0, memory: Curve = 0.0, namespace: str = "default") -> None:
-        """What the containers of the pod, or of pods whose names begin with it and a dash, use from now on."""
-        self._runner.run(self._load(namespace, pod, cpu, memory))
+    def load(
+        self, pod: str, *, cpu: Curve = 0.0, memory: Curve = 0.0, container: str = "", namespace: str = "default"
+    ) -> None:
+        """What the containers of the pod, or of pods whose names begin with it and a dash, use from now on, each of
+        them; with `container`, those of this name."""
+        self._runner.run(self._load(namespace, pod, container, cpu, memory))
         self.settle()
 
     def lose_node(self, name: str) -> None:
@@ -237,10 +240,10 @@ class Cluster:
         found = (node.backend.runtime for node in self._composed.all_nodes)
         return tuple(runtime for runtime in found if isinstance(runtime, SimulatedRuntime))
 
-    async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
+    async def _load(self, namespace: str, pod: str, container: str, cpu: Curve, memory: Curve) -> None:
         if self._loads is None:
             self._loads = Loads(self.runtimes, self._virtual)
-        self._loads.add(namespace, pod, cpu, memory)
+        self._loads.add(namespace, pod, container, cpu, memory)
 
     # ------------------------------------------------------------------ what a test sees
 

@@ -19,10 +19,12 @@ Curve: TypeAlias = Callable[[float], float] | float | str
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Of the pods with this name, or with names that begin with it and a dash; every container uses this much."""
+    """Of the pods with this name, or with names that begin with it and a dash; every container uses this much, or the
+    one that is named."""
 
     namespace: str
     pod: str
+    container: str
     cpu: Callable[[float], float]
     memory: Callable[[float], float]
     began: float
@@ -30,7 +32,8 @@ class Load(msgspec.Struct, frozen=True):
     def concerns(self, labels: dict[str, str]) -> bool:
         name = labels.get("io.kubernetes.pod.name", "")
         same = name == self.pod or name.startswith(f"{self.pod}-")
-        return same and labels.get("io.kubernetes.pod.namespace") == self.namespace
+        this = self.container in ("", labels.get("io.kubernetes.container.name"))
+        return same and this and labels.get("io.kubernetes.pod.namespace") == self.namespace
 
 
 def curve(value: Curve) -> Callable[[float], float]:
@@ -41,16 +44,16 @@ def curve(value: Curve) -> Callable[[float], float]:
 
 
 class Loads:
-    """Applies the loads to the containers that run; the newest load of a pod counts."""
+    """Applies the loads to the containers that run; the newest load of a container counts."""
 
     def __init__(self, runtimes: Callable[[], tuple[SimulatedRuntime, ...]], clock: Clock) -> None:
         self._runtimes, self._clock = runtimes, clock
         self._loads: list[Load] = []
         self._timer: Timer | None = None
 
-    def add(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
+    def add(self, namespace: str, pod: str, container: str, cpu: Curve, memory: Curve) -> None:
         began = self._clock.monotonic()
-        self._loads.insert(0, Load(namespace, pod, curve(cpu), curve(memory), began))
+        self._loads.insert(0, Load(namespace, pod, container, curve(cpu), curve(memory), began))
         self._apply()
 
     def _apply(self) -> None:
