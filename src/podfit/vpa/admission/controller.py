@@ -121,6 +121,7 @@ class AdmissionController:
         async with asyncio.TaskGroup() as group:
             if self._fresh is not None:
                 group.create_task(self._asking_namespaces.run())
+                group.create_task(self._fresh.run())
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))

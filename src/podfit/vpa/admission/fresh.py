@@ -1,13 +1,14 @@
 """Asks the recommender what a pod would get now, and does without when there is no quick answer.
 
 What the VPA's status says is at most a minute old, and always there: so an answer is waited for 200 ms, and after one
-that failed nobody asks for half a minute. Then one pod tries it for all.
+that failed no pod asks until the recommender has answered a question of nobody's, which it is asked every half minute.
 """
 
 import asyncio
 import logging
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
 from podfit.api.recommender.v1alpha1 import (
     GROUP_VERSION,
@@ -23,34 +24,41 @@ from podfit.core.errors import ApiError
 log = logging.getLogger(__name__)
 WAIT_SECONDS, AWAY_SECONDS = 0.2, 30.0
 NOTHING = PodRecommendationStatus()
+NOBODYS, PROBED = Pod(spec=PodSpec(containers=(Container(name="nobody"),))), "kube-system"
+"""A pod to ask about, and its namespace."""
+_FAILURES = (ApiError, ConnectionError, TimeoutError, ValueError)
 
 
 class FreshRecommendations:
-    """`client` may create podrecommendations."""
+    """`client` may create podrecommendations. `run` finds out when the recommender answers again."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
-        self._not_before = clock.monotonic()
-        self._away = False
+        self._away = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._away.wait()
+            await self._clock.sleep(AWAY_SECONDS)
+            try:
+                await self._ask(NOBODYS, PROBED)
+            except _FAILURES:
+                continue
+            log.info("the recommender answers again")
+            self._away.clear()
 
     async def of(self, pod: Pod, namespace: str) -> PodRecommendationStatus:
         """What the recommender answers for this pod; nothing where it does not in time."""
-        now = self._clock.monotonic()
-        if now < self._not_before:
+        if self._away.is_set():
             return NOTHING
-        if self._away:
-            self._not_before = now + AWAY_SECONDS  # this one tries it, the others go on without
         try:
-            answer = await self._ask(pod, namespace)
-        except (ApiError, ConnectionError, TimeoutError, ValueError) as error:
-            if not self._away:
+            return (await self._ask(pod, namespace)).status
+        except _FAILURES as error:
+            if not self._away.is_set():
                 log.warning("the recommender does not answer, statuses of VPAs are used error=%r", error)
-            self._away, self._not_before = True, self._clock.monotonic() + AWAY_SECONDS
+            self._away.set()
             return NOTHING
-        if self._away:
-            log.info("the recommender answers again")
-        self._away, self._not_before = False, now
-        return answer.status
 
     async def _ask(self, pod: Pod, namespace: str) -> PodRecommendation:
         """Raises TimeoutError too."""
