@@ -40,6 +40,7 @@ Kubeconfig: TypeAlias = Annotated[
 AllNamespaces: TypeAlias = Annotated[
     bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="In all namespaces.")
 ]
+More: TypeAlias = Annotated[str, Parameter(help="More targets: deployment/api, or names behind a kind.")]
 Selector: TypeAlias = Annotated[str, Parameter(name=["--selector", "-l"], help="Pods with these labels: app=web,...")]
 
 

@@ -1,5 +1,8 @@
 """`podfit plan`: what would this resize do?"""
 
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +10,8 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from podfit.answers.facts.pod_state import RESOURCES
-from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.readable import readable_amount, readable_text, why_the_class_stays
+from podfit.answers.facts.selection import parse_selection
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import HPA, POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.plan.amounts import OptionError, RequestError
@@ -15,10 +19,20 @@ from podfit.answers.plan.changes import Change, ResourceChange
 from podfit.answers.plan.initial_resources import NOT_FOUND, InitialPlans, plan_initial
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
-from podfit.answers.plan.several_targets import NothingSized, plan_several, sized_in
+from podfit.answers.plan.several_targets import NothingSized, plan_selection, plan_several, sized_in
 from podfit.answers.plan.template import TemplatePlan
 from podfit.cli import exits, render
-from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
+from podfit.cli.cluster_questions import (
+    AllNamespaces,
+    ContextName,
+    Kubeconfig,
+    More,
+    Name,
+    Namespace,
+    Selector,
+    asked,
+    commands,
+)
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan_fit import plan_fit
@@ -33,6 +47,7 @@ from podfit.cli.resize_options import (
     Undo,
     check_template,
     given_request,
+    request_of_several,
 )
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
@@ -40,11 +55,12 @@ from podfit.core.errors import ApiError
 
 def plan(
     target: Annotated[
-        str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")
+        str,
+        Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, what -f names or -l selects."),
     ] = "",
     name: Name = "",
     /,
-    *,
+    *more: More,
     cpu: Cpu = "",
     memory: Memory = "",
     container: ContainerName = "",
@@ -58,12 +74,25 @@ def plan(
     fit: Annotated[
         bool, Parameter(negative="", help="The largest size that the pods can have now, and who stands in the way.")
     ] = False,
+    selector: Selector = "",
+    everywhere: AllNamespaces = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
+    words = [word for word in (target, name, *more) if word]
+    selection = None if to_average_value else parse_selection(words, selector, everywhere=everywhere)
+    if selection is not None:
+        if fit:
+            raise TargetError(f"--fit is about one target, not about {selection}")
+        given = request_of_several(
+            cpu, memory, container, filename, undo=undo, from_vpa=from_vpa, also_template=also_template
+        )
+        typed = typed_options(cpu, memory, container, None, undo=undo, from_vpa=from_vpa)
+        question = partial(plan_selection, selection=selection, request=given)
+        return _of_a_selection(question, [*selection.words, *typed], namespace, context, kubeconfig, output)
     if fit:
         if cpu or memory or filename or undo or from_vpa or also_template or to_average_value:
             raise TargetError("--fit finds the size itself: give a target, and -c where there are several containers")
@@ -83,19 +112,54 @@ def plan(
     check_template(about, also_template=also_template)
     wanted = Wanted(about=about, request=given, also_template=also_template)
 
+    typed = typed_options(cpu, memory, container, filename, undo=undo, from_vpa=from_vpa)
+    typed += ["--also-template"] * also_template
+    return _of_a_target(wanted, typed, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output)
+
+
+def _of_a_target(
+    wanted: Wanted, typed: list[str], *, namespace: str, context: str, kubeconfig: Path | None, output: Output
+) -> int:
     async def read(client: Client, where: str) -> Plan:
         return (await read_plan(client, where, wanted, commands())).plan
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
     if output.for_people and found.advisable:
-        options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
-        typed = [word for option in options if option[1] for word in option]
-        typed += ["--undo"] * undo + ["--to-recommendation"] * from_vpa + ["--also-template"] * also_template
-        render.line(f"next: {commands().podfit('resize', str(about), *typed)}")
+        render.line(f"next: {commands().podfit('resize', str(wanted.about), *typed)}")
     if not found.pods:
-        no_pods(about, found)
+        no_pods(wanted.about, found)
     return exits.DONE if found.good else exits.REFUSED
+
+
+def typed_options(
+    cpu: str, memory: str, container: str, filename: Path | None, *, undo: bool, from_vpa: bool
+) -> list[str]:
+    """What says a size, as it is typed."""
+    options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
+    typed = [word for option in options if option[1] for word in option]
+    return [*typed, *["--undo"] * undo, *["--to-recommendation"] * from_vpa]
+
+
+def _of_a_selection(
+    question: Callable[[Client, str], Awaitable[Planned]],
+    typed: list[str],
+    namespace: str,
+    context: str,
+    kubeconfig: Path | None,
+    output: Output,
+) -> int:
+    found = asked(question, namespace=namespace, context=context, kubeconfig=kubeconfig).plan
+    _tell(found, output)
+    if output.for_people and found.advisable:
+        render.line(f"next: {commands().podfit('resize', *typed)}")
+    if not found.pods:
+        no_pods_of_several(found)
+    return exits.DONE if found.good else exits.REFUSED
+
+
+def no_pods_of_several(answer: Plan) -> None:
+    render.error(f"none of what is selected in namespace {answer.namespace} has a running pod")
 
 
 def _tell(answer: Plan, output: Output) -> None:
@@ -184,19 +248,41 @@ def show(answer: Plan, *, wide: bool = False, read_only: bool = True) -> None:
 def _running(answer: Plan, *, wide: bool, read_only: bool) -> None:
     render.say(f"cluster {answer.server}, namespace {answer.namespace}{', read only' if read_only else ''}")
     render.line()
+    several = len({pod.namespace for pod in answer.pods}) > 1
     if wide:
-        _amounts(answer)
+        _amounts(answer, namespaces=several)
     else:
         rows = [
-            (pod.pod, pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
+            (*_where(pod, several), pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
             for pod in answer.pods
         ]
-        render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
+        header = ("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS")
+        render.table((*(("NAMESPACE",) if several else ()), *header), rows)
     render.line()
+    if answer.sums:
+        _together(answer)
     for pod in answer.pods:
         _explain(pod)
     if answer.template is not None:
         _template(answer.template)
+
+
+def _where(pod: PodPlan, several: bool) -> tuple[str, ...]:
+    """With its namespace where there are `several`."""
+    return (pod.namespace, pod.pod) if several else (pod.pod,)
+
+
+def _together(answer: Plan) -> None:
+    """The sums of several targets; what fits now only where that is less than all."""
+    count = Counter(pod.verdict for pod in answer.pods)
+    render.say(f"{len(answer.pods)} pods: {', '.join(f'{verdict} {number}' for verdict, number in count.items())}")
+    for total in answer.sums:
+        before, after, granted = (
+            readable_amount(total.resource, text) for text in (total.before, total.after, total.granted)
+        )
+        change = f"{before} → {after}" if before != after else f"{before}, as before"
+        now = f" ({granted} with what fits now)" if granted != after else ""
+        render.say(f"  {total.resource} {total.side} together: {change}{now}")
 
 
 def _explain(pod: PodPlan) -> None:
@@ -218,11 +304,12 @@ def _explain(pod: PodPlan) -> None:
         render.say(f"  would end {', '.join(pod.ends)} to make room")
 
 
-def _amounts(answer: Plan) -> None:
-    header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
+def _amounts(answer: Plan, *, namespaces: bool) -> None:
+    where = ("NAMESPACE",) if namespaces else ()
+    header = (*where, "POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
     rows = [
         (
-            pod.pod,
+            *_where(pod, namespaces),
             pod.node or "-",
             pod.qos or "-",
             change.container or "(pod)",

@@ -17,15 +17,28 @@ from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.readable import readable_text, why_the_class_stays
+from podfit.answers.facts.selection import Selection, parse_selection
 from podfit.answers.facts.target import POD, WORKLOADS, parse_target
 from podfit.answers.plan.amounts import OptionError
 from podfit.answers.plan.changes import ResourceChange
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
+from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, Plan, PodPlan
+from podfit.answers.plan.several_targets import plan_selection
 from podfit.cli import exits, render
-from podfit.cli.cluster_questions import ContextName, Kubeconfig, Name, Namespace, asked, commands
+from podfit.cli.cluster_questions import (
+    AllNamespaces,
+    ContextName,
+    Kubeconfig,
+    More,
+    Name,
+    Namespace,
+    Selector,
+    asked,
+    commands,
+)
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan import column, documents_alone, no_pods, nothing_runs, read_several, show
+from podfit.cli.plan import column, documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several, show
 from podfit.cli.resize_options import (
     AlsoTemplate,
     ContainerName,
@@ -36,6 +49,7 @@ from podfit.cli.resize_options import (
     Undo,
     check_template,
     given_request,
+    request_of_several,
 )
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
@@ -103,6 +117,16 @@ _Several: TypeAlias = tuple[Path, list[Any]]
 """A manifest that names its targets itself, and its documents."""
 
 
+class _Selected(msgspec.Struct, frozen=True):
+    """Several targets, and the request for all of them."""
+
+    selection: Selection
+    request: ResizeRequest | None
+
+
+_Wanted: TypeAlias = Wanted | _Several | _Selected
+
+
 class Done(msgspec.Struct, frozen=True):
     """`against` is what spoke against beginning, and what helps."""
 
@@ -119,11 +143,12 @@ class Done(msgspec.Struct, frozen=True):
 
 def resize(
     target: Annotated[
-        str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")
+        str,
+        Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, what -f names or -l selects."),
     ] = "",
     name: Name = "",
     /,
-    *,
+    *more: More,
     cpu: Cpu = "",
     memory: Memory = "",
     container: ContainerName = "",
@@ -147,6 +172,8 @@ def resize(
             "container of a pod that a disruption budget protects.",
         ),
     ] = False,
+    selector: Selector = "",
+    everywhere: AllNamespaces = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -159,20 +186,27 @@ def resize(
     options = Options(
         wait=wait, dry_run=dry_run, timeout=_longest(timeout), guarded=shrink == "guarded", disrupt=allow_disruption
     )
-    if target:
+    words = [word for word in (target, name, *more) if word]
+    selection = parse_selection(words, selector, everywhere=everywhere)
+    wanted: _Wanted
+    if selection is not None:
+        if selection.everywhere and not selection.labels and selection.kind is None:
+            raise OptionError("-A alone would resize every pod of the cluster: name a kind, or labels with -l")
+        given = request_of_several(
+            cpu, memory, container, filename, undo=undo, from_vpa=to_recommendation, also_template=also_template
+        )
+        wanted = _Selected(selection, given)
+    elif target:
         about = parse_target(target, POD, *WORKLOADS, name=name)
         check_template(about, also_template=also_template)
         given = given_request(cpu, memory, container, filename, about, undo=undo, from_vpa=to_recommendation)
-        wanted: Wanted | _Several = Wanted(about=about, request=given, also_template=also_template)
+        wanted = Wanted(about=about, request=given, also_template=also_template)
     else:
         sized = bool(cpu or memory or container or undo or to_recommendation or also_template)
         wanted = documents_alone(filename, sized=sized)
 
     async def act(client: Client, where: str) -> Done:
-        if isinstance(wanted, Wanted):
-            planned = await read_plan(client, where, wanted, commands())
-        else:
-            planned = await read_several(client, where, wanted)
+        planned = await _planned(client, where, wanted)
         now = replace(options, commands=commands())
         against = await _objection(client, where, planned, now)
         if against is not None:
@@ -184,6 +218,15 @@ def resize(
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(done, wanted, output, options)
     return exits.DONE if done.good else exits.REFUSED
+
+
+async def _planned(client: Client, where: str, wanted: _Wanted) -> Planned:
+    match wanted:
+        case Wanted():
+            return await read_plan(client, where, wanted, commands())
+        case _Selected():
+            return await plan_selection(client, where, wanted.selection, wanted.request)
+    return await read_several(client, where, wanted)
 
 
 async def _objection(client: Client, where: str, planned: Planned, options: Options) -> tuple[str, str] | None:
@@ -199,7 +242,7 @@ async def _objection(client: Client, where: str, planned: Planned, options: Opti
 
 
 async def _carried_out(
-    client: Client, where: str, planned: Planned, wanted: Wanted | _Several, options: Options, output: Output
+    client: Client, where: str, planned: Planned, wanted: _Wanted, options: Options, output: Output
 ) -> Done:
     """Pod by pod, then the template; each is told of when it is over."""
     plan, progress, clock = planned.plan, Progress(), SystemClock()
@@ -220,7 +263,7 @@ async def _carried_out(
     return Done(plan, outcomes, template)
 
 
-def _tell(done: Done, wanted: Wanted | _Several, output: Output, options: Options) -> None:
+def _tell(done: Done, wanted: _Wanted, output: Output, options: Options) -> None:
     if not output.for_people:
         more = {"template": done.template} if done.template else {}
         render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": options.dry_run, **more}, output)
@@ -230,10 +273,13 @@ def _tell(done: Done, wanted: Wanted | _Several, output: Output, options: Option
         show(done.plan, wide=output is Output.WIDE, read_only=False)
         render.line("nothing was changed")
     if not done.plan.pods:
-        if isinstance(wanted, Wanted):
-            no_pods(wanted.about, done.plan)
-        else:
-            nothing_runs(wanted[0])
+        match wanted:
+            case Wanted():
+                no_pods(wanted.about, done.plan)
+            case _Selected():
+                no_pods_of_several(done.plan)
+            case file, _:
+                nothing_runs(file)
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
 

@@ -57,17 +57,38 @@ def given_request(
     return None
 
 
+def request_of_several(
+    cpu: str, memory: str, container: str, filename: Path | None, *, undo: bool, from_vpa: bool, also_template: bool
+) -> ResizeRequest | None:
+    """The one for all that are selected; None with --from-vpa. Raises OptionError."""
+    if also_template or filename:
+        option = "--also-template" if also_template else "-f"
+        raise OptionError(f"{option} is about one target; -f alone is for all that a manifest names")
+    if from_vpa:
+        if undo or cpu or memory or container:
+            other = "--undo" if undo else _first(cpu, memory, container, None)
+            raise OptionError(f"--from-vpa cannot be combined with {other}")
+        return None
+    return _typed(cpu, memory, container, undo=undo)
+
+
 def request_of(
     cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool
 ) -> ResizeRequest:
-    if undo:
-        if cpu or memory or container or filename:
-            raise OptionError(f"--undo cannot be combined with {_first(cpu, memory, container, filename)}")
-        return ResizeRequest(undo=True)
-    if filename is not None:
+    if filename is not None and not undo:
         if cpu or memory or container:
             raise OptionError(f"-f cannot be combined with {_first(cpu, memory, container, None)}")
         return from_template(_template(filename, target))
+    if undo and filename is not None:
+        raise OptionError("--undo cannot be combined with --filename")
+    return _typed(cpu, memory, container, undo=undo)
+
+
+def _typed(cpu: str, memory: str, container: str, *, undo: bool) -> ResizeRequest:
+    if undo:
+        if cpu or memory or container:
+            raise OptionError(f"--undo cannot be combined with {_first(cpu, memory, container, None)}")
+        return ResizeRequest(undo=True)
     amounts = {name: parse_amount(f"--{name}", text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
     if not amounts:
         raise OptionError("one of --cpu, --memory, -f, --from-vpa and --undo is required")

@@ -99,9 +99,11 @@ class Reader:
         self._unread: list[str] = []
         self._unknown: dict[str, str] = {}
 
-    async def read(self, target: Target, *, usage: bool = False) -> Snapshot:
-        """`usage`: also what containers use now, and the template of a pod's owner, for a plan."""
-        age, (pods, template, node) = await together(self.age(), self._about(target))
+    async def read(self, target: Target, *, usage: bool = False, known: tuple[Pod, ...] = ()) -> Snapshot:
+        """`usage`: also what containers use now, and the template of a pod's owner, for a plan. `known` are pods of one
+        owner that were read already, and are what it is about.
+        """
+        age, (pods, template, node) = await together(self.age(), self._about(target, known))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
         (nodes, on_nodes, limit_ranges, quotas, used), (policies, unscheduled, room, foreign) = await asyncio.gather(
             asyncio.gather(
@@ -118,7 +120,7 @@ class Reader:
                 read_foreign_checks(self._client) if usage else _no_checks(),
             ),
         )
-        owner = await self._owner_template(pods[0]) if usage and target.kind is POD else None
+        owner = await self._owner_template(pods[0]) if usage and (known or target.kind is POD) else None
         homeless = [pod for pod in (*pods, *unscheduled) if waits_for_a_node(pod)]
         memory = None if used is None or not used.source else by_pod(used)
         return Snapshot(
@@ -175,7 +177,9 @@ class Reader:
         told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
         return age_of(str(told.get("minor", "")), str(told.get("gitVersion", "")))
 
-    async def _about(self, target: Target) -> tuple[tuple[Pod, ...], PodSpec | None, str]:
+    async def _about(self, target: Target, known: tuple[Pod, ...]) -> tuple[tuple[Pod, ...], PodSpec | None, str]:
+        if known:
+            return known, None, ""
         if target.kind is NODE:
             await self._readable_node(target.name)
             return (), None, target.name

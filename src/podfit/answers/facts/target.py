@@ -1,5 +1,6 @@
 """Targets of questions: KIND/NAME in kubectl's spellings, their API paths, and the query for their pods."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -94,6 +95,23 @@ def parse_target(text: str, *allowed: Kind, name: str = "") -> Target:
     shown = " ".join(filter(None, (text, name)))
     meant = f"; did you mean {allowed[0].shown}/{text}?" if text and not slash and not name else ""
     raise TargetError(f'"{shown}" is not one of {kinds}{meant}')
+
+
+def parse_targets(words: Sequence[str], *allowed: Kind) -> tuple[Target, ...]:
+    """`pod/web deployment/api`, or as in kubectl `pod web api`: a kind and names. Raises TargetError."""
+    first, *names = words
+    if names and "/" not in first:
+        return tuple(dict.fromkeys(parse_target(first, *allowed, name=name) for name in names))
+    return tuple(dict.fromkeys(parse_target(word, *allowed) for word in words))
+
+
+def parse_kind(word: str, *allowed: Kind) -> Kind:
+    """Of which all are meant. Raises TargetError."""
+    typed = word.lower().partition(".")[0]
+    for kind in allowed:
+        if typed in kind.names:
+            return kind
+    raise TargetError(f'"{word}" is not one of {", ".join(kind.names[-1] for kind in allowed)}')
 
 
 def query_of(selector: Any) -> str:

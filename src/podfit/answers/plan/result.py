@@ -75,11 +75,21 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         return self.good or self.verdict in (DEFERRED, NOT_KNOWN)
 
 
+class Sum(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Of all pods together: what they have now, what is asked for, and what they would have with what fits now."""
+
+    resource: str
+    side: str
+    before: str
+    after: str
+    granted: str
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know,
     `doubts` amounts that are hardly meant, and
     `template` what becomes of the workload's own sizes, where that was asked; `initial` is what new pods get that ask
-    for nothing.
+    for nothing, `sums` are of several targets.
     """
 
     server: str
@@ -90,6 +100,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     doubts: tuple[str, ...] = ()
     template: TemplatePlan | None = None
     initial: tuple[InitialPlan, ...] = ()
+    sums: tuple[Sum, ...] = ()
 
     @property
     def sending(self) -> tuple[PodPlan, ...]:

@@ -3,7 +3,7 @@ for each target.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -11,12 +11,15 @@ from msgspec.structs import replace
 
 from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.budgets import Budgets
+from podfit.answers.facts.selection import Selection, select
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target
 from podfit.answers.plan.amounts import RequestError
 from podfit.answers.plan.plan import PodRequest, plan_requests, requests_of
 from podfit.answers.plan.read_plan import Planned
+from podfit.answers.plan.recommended_request import NOT_FOUND, NoRecommendation, RecommendingVpa
 from podfit.answers.plan.resize_request import ResizeRequest, from_template, manifest_of
+from podfit.answers.plan.sums import sums
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
@@ -40,10 +43,19 @@ class NothingSized(RequestError):
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """A target and what is asked for its pods."""
+    """A target and what is asked for its pods; None for what its VPA recommends. `pods` are those that were read
+    already.
+    """
 
     target: Target
     namespace: str
+    asked: ResizeRequest | None
+    pods: tuple[Pod, ...] = ()
+
+
+class _Read(msgspec.Struct, frozen=True):
+    sized: Sized
+    snapshot: Snapshot
     asked: ResizeRequest
 
 
@@ -74,6 +86,16 @@ def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
     return list(found.values())
 
 
+async def plan_selection(
+    client: Client, namespace: str, selection: Selection, request: ResizeRequest | None
+) -> Planned:
+    """The same request for all that are selected; None for what the VPA of each recommends. Raises TargetError where
+    nothing is, or too much.
+    """
+    selected = await select(client, namespace, selection)
+    return await plan_several(client, [Sized(one.target, one.namespace, request, one.pods) for one in selected])
+
+
 async def plan_several(client: Client, asked: Sequence[Sized]) -> Planned:
     """A target that is not there has no pods, which the plan says: its pods will be new ones, or a Job is over.
 
@@ -82,35 +104,46 @@ async def plan_several(client: Client, asked: Sequence[Sized]) -> Planned:
     """
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def read(sized: Sized) -> Snapshot:
+    async def read(sized: Sized) -> _Read:
         async with limit:
-            return await Reader(client, sized.namespace).read(sized.target, usage=True)
+            snapshot = await Reader(client, sized.namespace).read(sized.target, usage=True, known=sized.pods)
+            request = sized.asked
+            if request is None:
+                request = (await RecommendingVpa.find(client, sized.target, sized.namespace)).request(snapshot)
+            return _Read(sized, snapshot, request)
 
     answers = await asyncio.gather(*map(read, asked), return_exceptions=True)
-    found: list[tuple[Sized, Snapshot]] = []
+    read_ones: list[_Read] = []
     missing: list[str] = []
     for sized, answer in zip(asked, answers, strict=True):
-        if not isinstance(answer, BaseException):
-            found.append((sized, answer))
-        elif isinstance(answer, ApiError) and answer.code == 404:
+        if isinstance(answer, _Read):
+            read_ones.append(answer)
+        elif isinstance(answer, NoRecommendation):
+            missing.append(f"{sized.target} in namespace {sized.namespace}: no VPA recommends sizes for it")
+        elif isinstance(answer, ApiError) and answer.code == NOT_FOUND:
             missing.append(f"{sized.target} in namespace {sized.namespace}: {answer.message}")
         else:
             raise answer
-    if not found:
-        raise next(answer for answer in answers if isinstance(answer, ApiError))
-    requests: list[PodRequest] = []
-    owners: dict[str, Target] = {}
-    for sized, snapshot in found:
-        for pod in snapshot.pods:
-            other = owners.setdefault(pod.metadata.uid, sized.target)
-            if other != sized.target:
-                raise RequestError(
-                    f"pod {pod.metadata.name} belongs to {other} and to {sized.target}: plan one of them"
-                )
-        requests += requests_of(snapshot, sized.asked)
-    whole = merged([snapshot for _, snapshot in found])
+    if not read_ones:
+        raise next(answer for answer in answers if isinstance(answer, ApiError | NoRecommendation))
+    requests = tuple(_requests(read_ones))
+    whole = merged([one.snapshot for one in read_ones])
     whole = replace(whole, unread=(*whole.unread, *missing))
-    return Planned(snapshot=whole, requests=tuple(requests), plan=plan_requests(whole, requests))
+    plan = plan_requests(whole, requests)
+    return Planned(snapshot=whole, requests=requests, plan=replace(plan, sums=sums(requests, plan, whole.age.gates)))
+
+
+def _requests(read: Sequence[_Read]) -> Iterator[PodRequest]:
+    """Raises RequestError for a pod of two targets."""
+    owners: dict[str, Target] = {}
+    for one in read:
+        for pod in one.snapshot.pods:
+            other = owners.setdefault(pod.metadata.uid, one.sized.target)
+            if other != one.sized.target:
+                raise RequestError(
+                    f"pod {pod.metadata.name} belongs to {other} and to {one.sized.target}: plan one of them"
+                )
+        yield from requests_of(one.snapshot, one.asked)
 
 
 def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
