@@ -10,7 +10,7 @@ from podfit.cli.examples import EXAMPLES
 @pytest.mark.parametrize(
     ("arguments", "message", "see"),
     [
-        (["plan", "pod", "web", "api"], 'unexpected argument "api"', "podfit plan --help"),
+        (["why", "pod", "web", "api"], 'unexpected argument "api"', "podfit why --help"),
         (["plan", "pod/web", "--cpus", "1"], "unknown flag: --cpus; did you mean --cpu?", "podfit plan --help"),
         (["plan", "pod/web", "--cpu"], "flag needs an argument: --cpu", "podfit plan --help"),
         (["resize"], "a target is required, such as pod/NAME, or -f alone", "podfit resize --help"),

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from podfit.answers.facts.pod_state import FAILING, IN_PROGRESS, RESOURCES, SETTLED, Size, sizes_of, state_of
+from podfit.answers.facts.readable import readable_amount
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.facts.target import Target
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod, PodSpec
-from podfit.core.quantity import Quantity
+from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.node.room.annotation import RoomRecord, gave
 
 NAMED = 3  # pods that a note names before it counts
@@ -227,6 +228,30 @@ def document(exported: Export, form: Form) -> dict[str, Any]:
     if form is Form.PATCH:
         return patch
     return {"apiVersion": target.kind.api_version, "kind": target.kind.kind, "metadata": {"name": target.name}, **patch}
+
+
+def placed(written: dict[str, Any], namespace: str, form: Form) -> dict[str, Any]:
+    """One of several documents, which may be of several namespaces; values say none."""
+    if form is Form.HELM:
+        return written
+    return {**written, "metadata": {**written["metadata"], "namespace": namespace}}
+
+
+def totals(exported: Sequence[Export]) -> Iterator[str]:
+    """What all that run request together, with the sizes that are exported."""
+    pods = sum(len(one.pods) for one in exported)
+    yield f"{len(exported)} workloads, {pods} pods"
+    for resource in RESOURCES:
+        amounts = [amount for one in exported for amount in _requests(one, resource) for _ in one.pods]
+        if amounts:
+            yield f"{resource} requests together: {readable_amount(resource, str(sum(amounts, ZERO)))}"
+
+
+def _requests(exported: Export, resource: str) -> list[Quantity]:
+    """Of one pod: what it asks for as a whole, else what its containers do."""
+    asking = [size for size in exported.sizes if resource in size.requests]
+    level = [size for size in asking if not size.container]
+    return [Quantity.parse(size.requests[resource]) for size in level or asking]
 
 
 def _spec(sizes: Sequence[Sized]) -> dict[str, Any]:

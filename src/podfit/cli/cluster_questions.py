@@ -1,6 +1,7 @@
 """Connection options of the verbs that read a cluster (kubectl's), and the reading of a snapshot."""
 
 import asyncio
+import math
 import os
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -13,11 +14,16 @@ from cyclopts import Parameter
 from podfit.answers.facts.commands import Commands
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.plan.amounts import OptionError
+from podfit.cli import render
 from podfit.client.kubeconfig import Access, current_context, default_paths, find
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
+from podfit.net.system import SystemClock
 
 T = TypeVar("T")
+SHORTEST = 0.2
+"""Seconds between two readings."""
 
 
 class NoAnswer(ConnectionError):
@@ -84,6 +90,22 @@ def asked(
             await client.close()
 
     return asyncio.run(ask())
+
+
+def repeated(once: Callable[[], int], interval: float, *, apart: bool) -> int:
+    """A question again and again, until Ctrl-C or nobody reads any more; with a line between where `apart`. Raises
+    OptionError.
+    """
+    if not SHORTEST <= interval < math.inf:
+        raise OptionError(f'invalid value "{interval:g}" for --interval: must be at least {SHORTEST:g} seconds')
+    clock = SystemClock()
+    while True:
+        code = once()
+        if render.reader_left():
+            return code
+        asyncio.run(clock.sleep(interval))
+        if apart:
+            render.line()
 
 
 def _needed(access: Access, *, namespace: str, context: str, kubeconfig: Path | None) -> Commands:

@@ -53,10 +53,12 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Every pod of a workload, a fifth more.", "podfit plan deployment/shop --cpu +20%"),
         Example("The sizes of a manifest.", "podfit plan pod/web -f pods.yaml"),
         Example("The largest size that it can have now.", "podfit plan pod/web --fit"),
+        Example("Several at once, with sums.", "podfit plan deployment -A --memory 96Mi"),
     ),
     "resize": (
         Example("Until the node has done it.", "podfit resize pod/web --cpu 700m --wait"),
         Example("Let the API server judge, and store nothing.", "podfit resize pod/web --cpu 700m --dry-run"),
+        Example("All pods with a label.", "podfit resize -l app=web --cpu +10%"),
         Example("Back to the size before the first resize.", "podfit resize pod/web --undo"),
     ),
     "why": (
@@ -86,6 +88,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "export": (
         Example("Sizes as a patch for kustomize.", "podfit export deployment/shop"),
+        Example("All Deployments of the cluster.", "podfit export deployment -A"),
         Example("Does what runs differ from a manifest?", "podfit export pod/web --drift -f pods.yaml"),
     ),
     "version": (Example("For a script.", "podfit version -o json"),),

@@ -49,6 +49,7 @@ from podfit.cli.resize_options import (
     given_request,
     request_of_several,
 )
+from podfit.cli.tables import Row
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 
@@ -252,7 +253,7 @@ def _running(answer: Plan, *, wide: bool, read_only: bool) -> None:
     if wide:
         _amounts(answer, namespaces=several)
     else:
-        rows = [
+        rows: list[Row] = [
             (*_where(pod, several), pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
             for pod in answer.pods
         ]
@@ -307,7 +308,7 @@ def _explain(pod: PodPlan) -> None:
 def _amounts(answer: Plan, *, namespaces: bool) -> None:
     where = ("NAMESPACE",) if namespaces else ()
     header = (*where, "POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
-    rows = [
+    rows: list[Row] = [
         (
             *_where(pod, namespaces),
             pod.node or "-",

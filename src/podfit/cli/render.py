@@ -211,6 +211,14 @@ def document(value: Any, form: str) -> None:
         _put("\n".join(_CONTROL.sub(_in_json, part) for part in text.split("\n")) + "\n", sys.stdout)
 
 
+def documents(values: Iterable[Any]) -> None:
+    """Several answers as the documents of one YAML file."""
+    import msgspec
+    import yaml
+
+    _put(yaml.safe_dump_all([msgspec.to_builtins(value) for value in values], sort_keys=False), sys.stdout)
+
+
 def _in_json(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 

@@ -26,6 +26,7 @@ from podfit.cli.cluster_questions import (
     asked,
     commands,
     missing_namespace,
+    repeated,
     snapshot,
 )
 from podfit.cli.output import Output
@@ -155,6 +156,10 @@ def why(
     removable: Annotated[
         bool, Parameter(negative="", help="Of a node: could it go, and would its pods find room elsewhere?")
     ] = False,
+    watch: Annotated[bool, Parameter(name=["--watch", "-w"], negative="", help="Again and again, until Ctrl-C.")] = (
+        False
+    ),
+    interval: Annotated[float, Parameter(help="--watch: seconds between two readings.")] = 5.0,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -169,6 +174,24 @@ def why(
     Exit code 1 when something waits or fails, a VPA's pods are outside its bounds, an HPA's wish is bounded or unknown,
     or a node could not go.
     """
+
+    def once() -> int:
+        return _once(target, name, output, namespace, context, kubeconfig, everywhere=everywhere, removable=removable)
+
+    return repeated(once, interval, apart=output.for_people) if watch else once()
+
+
+def _once(
+    target: str,
+    name: str,
+    output: Output,
+    namespace: str,
+    context: str,
+    kubeconfig: Path | None,
+    *,
+    everywhere: bool,
+    removable: bool,
+) -> int:
     if removable:
         about = parse_target(target, NODE, name=name)
         if everywhere:

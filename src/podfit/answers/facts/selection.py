@@ -22,6 +22,8 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 
 MOST_TARGETS, MOST_READ = 200, 2000
+AT_ONCE = 8
+"""Targets that are read at the same time."""
 
 
 class Selection(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.budgets import Budgets
-from podfit.answers.facts.selection import Selection, select
+from podfit.answers.facts.selection import AT_ONCE, Selection, select
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target
 from podfit.answers.plan.amounts import RequestError
@@ -25,8 +25,6 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 
-AT_ONCE = 8
-"""Targets that are read at the same time."""
 T = TypeVar("T")
 
 
