@@ -1,4 +1,4 @@
-"""/etc/hosts and resolv.conf of pods, as files."""
+"""/etc/hosts and the names of pods."""
 
 from typing import Any
 
@@ -6,11 +6,9 @@ import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.decide.pod.naming import Resolver, hosts_file, names_of, parse, resolver
+from podfit.decide.pod.naming import hosts_file, names_of
 
 NODE = "127.0.0.1 localhost\n10.0.0.9 box\n"
-RESOLV = "# made\nnameserver 10.0.0.2\nnameserver 10.0.0.3\nsearch a.example\n"
-RESOLV += "search b.example c.example\noptions ndots:1 edns0\n"
 
 
 def pod(name: str = "web-0", **spec: Any) -> Pod:
@@ -50,38 +48,3 @@ def test_the_hosts_of_a_pod_with_an_address_of_its_own_are_loopback_and_itself()
 )
 def test_names(name: str, spec: dict[str, Any], names: tuple[str, ...]) -> None:
     assert names_of(pod(name, **spec)) == names
-
-
-def test_the_last_search_line_counts() -> None:
-    assert parse(RESOLV) == Resolver(("10.0.0.2", "10.0.0.3"), ("b.example", "c.example"), ("ndots:1", "edns0"))
-
-
-CONFIG = {
-    "nameservers": ["10.0.0.3", "1.1.1.1", "8.8.8.8"],
-    "searches": ["own.example", "b.example"],
-    "options": [{"name": "ndots", "value": "2"}, {"name": "debug"}],
-}
-
-
-@pytest.mark.parametrize(
-    ("spec", "wanted"),
-    [
-        ({"dnsPolicy": "ClusterFirst"}, None),
-        ({"dnsPolicy": "Default"}, None),
-        ({"dnsPolicy": "None"}, Resolver()),
-        (
-            {"dnsPolicy": "None", "dnsConfig": CONFIG},
-            Resolver(("10.0.0.3", "1.1.1.1", "8.8.8.8"), ("own.example", "b.example"), ("ndots:2", "debug")),
-        ),
-        (
-            {"dnsPolicy": "ClusterFirst", "dnsConfig": CONFIG},
-            Resolver(
-                ("10.0.0.2", "10.0.0.3", "1.1.1.1"),
-                ("b.example", "c.example", "own.example"),
-                ("ndots:2", "edns0", "debug"),
-            ),
-        ),
-    ],
-)
-def test_resolvers(spec: dict[str, Any], wanted: Resolver | None) -> None:
-    assert resolver(pod(**spec), RESOLV) == wanted

@@ -63,6 +63,24 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "Nodes that are played": "process/test_kwok_nodes.py::test_what_is_asked_for_too_much_is_refused_and_said",
+    "who asks for names": "dns/test_server.py::test_who_is_not_of_the_networks_is_not_answered_by_udp_nor_tcp",
+    "a question of DNS": "dns/test_wire.py::test_what_is_no_question",
+    "an answer by UDP": "dns/test_server.py::test_no_answer_is_much_longer_than_its_question_unless_it_was_asked_for",
+    "questions that wait for resolvers": (
+        "dns/test_server.py::test_questions_for_resolvers_are_bounded_for_one_client_and_for_all"
+    ),
+    "answers of resolvers that are kept": (
+        "dns/test_server.py::test_a_flood_of_names_keeps_the_memory_bounded_and_others_answered"
+    ),
+    "an answer of a resolver": "dns/test_wire.py::test_what_is_no_message_is_unreadable",
+    "packets of the cluster's own names": (
+        "dns/test_server.py::test_the_packets_that_are_kept_are_bounded_by_their_size"
+    ),
+    "connections that ask for names": (
+        "dns/test_server.py::test_connections_of_one_client_are_bounded_and_idle_ones_end"
+    ),
+    "CNAMEs and SRV targets": "decide/dns/test_zone.py::test_a_chain_of_external_names_is_bounded",
     "requests through `pods/proxy`": "apiserver/test_proxy.py::test_pods_that_do_not_answer_take_few_seats",
     "answers through them": "apiserver/test_proxy.py::test_who_leaves_ends_the_connection",
     "a path of a printer column": "test_doubling.py::test_the_most_that_a_request_brings",

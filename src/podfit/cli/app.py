@@ -24,6 +24,7 @@ VERBS = {
     "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
     "controllers": ("podfit.cli.control:controllers", "Run the controllers of an API server that runs alone."),
     "scheduler": ("podfit.cli.control:scheduler", "Run the scheduler of an API server that runs alone."),
+    "dns": ("podfit.cli.dns:dns", "Answer names of Services and pods, and ask this machine's resolvers for others."),
     "proxy": ("podfit.cli.proxy:proxy", "Lead packets for Services to their endpoints on this machine."),
     "metrics-server": (
         "podfit.cli.metrics_server:metrics_server",

@@ -20,6 +20,15 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "controllers": (Example("Beside podfit apiserver --data ~/api.", "podfit controllers --data ~/api"),),
     "scheduler": (Example("Beside podfit apiserver --data ~/api.", "podfit scheduler --data ~/api"),),
+    "dns": (
+        Example(
+            "Beside podfit apiserver --data ~/api, on a port of one's own.", "podfit dns --data ~/api --dns-port 5353"
+        ),
+        Example(
+            "Beside any cluster, for its pods.",
+            "podfit dns --kubeconfig kc --dns-address 10.0.0.7 --dns-allow 10.244.0.0/16",
+        ),
+    ),
     "proxy": (Example("Beside podfit apiserver and kubelet --data ~/api.", "podfit proxy --data ~/api"),),
     "kubelet": (
         Example(
@@ -129,7 +138,7 @@ _PROCESS = ("0 stopped", "1 a part of it failed", USAGE, LACKS)
 _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
-    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "proxy"), _PROCESS),
+    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "proxy", "dns"), _PROCESS),
     "metrics-server": (*_PROCESS, "4 the API answered with an error, or not at all"),
     **dict.fromkeys(("vpa recommender", "vpa updater", "vpa admission-controller"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),

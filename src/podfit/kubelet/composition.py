@@ -8,6 +8,8 @@ PodParts     what runs and ends pods
 Maintenance      what is done unasked, so that the node lasts
 """
 
+from pathlib import Path
+
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
@@ -198,7 +200,8 @@ class PodParts:
         self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
 
     def _context(self, base: Base, node: NodeParts, share: AllocationParts) -> WorkerContext:
-        names = NO_NAMES if base.config.simulated else NodeNames()
+        options = base.config.options
+        names = NO_NAMES if base.config.simulated else NodeNames(resolver=Path(options.resolv_conf))
         own_files = OwnFiles if base.config.files else NoFiles
         hooks = Hooks(base.runtime, base.reach, base.clock, base.config.host_ip)
         killer = Killer(base.runtime, base.clock, node.events.pod, hooks)
@@ -212,7 +215,7 @@ class PodParts:
             self.volumes,
             base.config.allocatable,
             share.pool,
-            own_files(self.volumes, names, base.client.random, base.config.host_ip),
+            own_files(self.volumes, names, base.client.random, base.config.host_ip, options.cluster_domain),
             hooks,
             node.events.pod,
             self.services,

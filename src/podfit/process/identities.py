@@ -10,9 +10,10 @@ from podfit.net.wire import Identity
 
 MANAGER, SCHEDULER = "system:kube-controller-manager", "system:kube-scheduler"
 PROXY = "system:kube-proxy"
+DNS = "system:podfit:dns"
 ADMIN = Identity("kubernetes-admin", ("system:masters",))
-COMPONENTS = {"controllers": MANAGER, "scheduler": SCHEDULER, "proxy": PROXY}
-"""Who `podfit controllers`, `scheduler` and `proxy` are; the API server alone writes a kubeconfig for each."""
+COMPONENTS = {"controllers": MANAGER, "scheduler": SCHEDULER, "proxy": PROXY, "dns": DNS}
+"""Who `podfit controllers`, `scheduler`, `proxy` and `dns` are; the API server alone writes a kubeconfig for each."""
 _ACCOUNTS = "system:serviceaccounts"
 _NAMESPACE = "kube-system"
 _PREFIX = f"system:serviceaccount:{_NAMESPACE}:"

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from enum import StrEnum
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias
 
@@ -275,6 +275,12 @@ def _network(text: str) -> str:
     return str(IPv4Network(text))
 
 
+def _addresses(given: tuple[str, ...]) -> tuple[str, ...]:
+    """ValueError for what is no address."""
+    return tuple(str(ip_address(text)) for text in given)
+
+
+ADDRESSES = replace(LIST, read=lambda given: _addresses(LIST.read(given)), decode=_addresses)
 NETWORK = Unit(name="network", read=_network)
 _NETWORKS = replace(LIST, read=lambda given: tuple(map(_network, LIST.read(given))))
 
@@ -292,6 +298,28 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
             usual="this machine and pods only",
         ),
     ] = ()
+
+
+class DnsOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the name server, in `up` and alone."""
+
+    networks: Annotated[
+        tuple[str, ...],
+        Option(
+            "Networks that may ask besides this machine, such as 10.244.0.0/16.",
+            flag="dns-allow",
+            unit=_NETWORKS,
+            usual="with `up` the pods' own; else this machine only",
+        ),
+    ] = ()
+    resolv_conf: Annotated[
+        Path | None,
+        Option(
+            "File with the name servers that are asked for names outside of the cluster.",
+            flag="dns-resolv-conf",
+            usual="/etc/resolv.conf",
+        ),
+    ] = None
 
 
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,6 +342,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
     vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
     proxy: Annotated[ProxyOptions, Part()] = ProxyOptions()
+    dns: Annotated[DnsOptions, Part()] = DnsOptions()
     controllers: Annotated[ControllersOptions, Part()] = ControllersOptions()
     scheduler: SchedulerOptions = SchedulerOptions()
     kubelet: Annotated[KubeletOptions, Part()] = msgspec.field(default_factory=KubeletOptions)

@@ -35,7 +35,7 @@ from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnC
 from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
-from podfit.process.identities import ADMIN, MANAGER, PROXY, agent, controller
+from podfit.process.identities import ADMIN, DNS, MANAGER, PROXY, agent, controller
 from podfit.process.listening import port_of
 from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.node.machine import look
@@ -65,10 +65,13 @@ if TYPE_CHECKING:
     from podfit.decide.workload.nodes.ipam import NodeRanges
     from podfit.process.node.backend import NodeBackend
     from podfit.process.node.cluster_node import ClusterNode
+    from podfit.process.node.dns import DnsNode
     from podfit.process.node.player import NodePlayer
     from podfit.process.node.runtime import PreparedRuntime
 
 READY_SECONDS = 60.0
+NAMES = 9
+"""Of the addresses of the Services' range, that of kube-dns: 10.96.0.10."""
 LOOPS = (
     "podfit.process.control.controllers",
     "podfit.process.control.scheduler",
@@ -182,6 +185,10 @@ class Cluster:
 
         ranges = claim_range(options)
         self._api.reach_pods(first_gateway(ranges))
+        services = options.api.ranges
+        if not options.kubelet.cluster_dns and services.family == "IPv4" and services.size > NAMES:
+            kubelet = replace(options.kubelet, cluster_dns=(services.address(NAMES),))
+            self.options = replace(options, kubelet=kubelet)
         return ranges
 
     @property
@@ -336,8 +343,36 @@ class Cluster:
             self._supervisor.run(proxy.run(), name="proxy")
             for line in await network_lines(self.admin_local(), ranges, node.network):
                 announce(line)
+            await self._imports.need("podfit.process.node.dns")
+            names = self._names(ranges, node.name)
+            self._supervisor.run(names.run(), name="name server")
             async with asyncio.timeout(READY_SECONDS):
                 await proxy.synced.wait()
+                await names.serving.wait()
+            announce(names.line())
+
+    def _names(self, ranges: "NodeRanges", node: str) -> "DnsNode":
+        """The name server, where pods reach this machine."""
+        from podfit.process.node.dns import DnsNode, DnsSettings
+        from podfit.process.node.pod_network import first_gateway
+
+        options = self.options
+        settings = DnsSettings(
+            addresses=(first_gateway(ranges),),
+            port=53,
+            domain=options.kubelet.cluster_domain,
+            node=node,
+            publish=True,
+            any_port=True,
+        )
+        return DnsNode(
+            self._client(Identity(DNS)),
+            replace(options.dns, networks=(str(ranges.cluster), *options.dns.networks)),
+            settings,
+            clock=self._clock,
+            random=self._random,
+            metrics=self._api.metrics,
+        )
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With

@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
-from podfit.core.options import DURATION, Bound, Configured, Document, Option, Unit
+from podfit.api.meta.validation import names
+from podfit.core.options import DURATION, LIST, Bound, Configured, Document, Option, Unit
 from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
 from podfit.decide.node import shutdown
 from podfit.decide.node.image_gc import ImagePolicy
 from podfit.decide.node.pressure import DEFAULT, TRANSITION_SECONDS
 from podfit.decide.node.shutdown import Groups, ShutdownGroup
+from podfit.decide.pod.resolver import DOMAIN, ClusterNames
 
 
 class CpuPolicy(StrEnum):
@@ -100,6 +104,26 @@ _THRESHOLDS = Unit(name="SIGNAL<AMOUNT", file=dict[str, str], decode=_thresholds
 _SHUTDOWN = Unit(file=tuple[_ShutdownGroup, ...], decode=_groups, encode=_written_groups)
 _CGROUP = Unit(name="cgroup", read=lambda text: text.rstrip("/"))
 _DIRECTORY = Unit(name="path", place=True)
+_FILE = Unit(name="path", place=True)
+
+
+def _dns_servers(given: tuple[str, ...]) -> tuple[str, ...]:
+    """ValueError for what is no address."""
+    for text in given:
+        ip_address(text)
+    return given
+
+
+def _domain(text: str) -> str:
+    """ValueError for what is no name."""
+    domain = text.rstrip(".").lower()
+    if domain and names.dns_subdomain(domain):
+        raise ValueError(f"{text!r} is no domain name")
+    return domain
+
+
+_ADDRESSES = replace(LIST, read=lambda given: _dns_servers(LIST.read(given)), decode=_dns_servers)
+DOMAIN_UNIT = Unit(name="name", read=_domain, decode=_domain)
 _FACTOR = Bound("above 0 and at most 1", lambda value: 0 < value <= 1)
 
 
@@ -220,9 +244,34 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
         PodNetworkKind,
         Option("pod: each pod has an address of its own (docs/network.md); host: all are on the node's network."),
     ] = PodNetworkKind.HOST
+    cluster_dns: Annotated[
+        tuple[str, ...],
+        Option(
+            "Addresses of the cluster's name servers, for pods with dnsPolicy ClusterFirst (docs/network.md).",
+            path="clusterDNS",
+            unit=_ADDRESSES,
+            usual="with `up` the Service kube-dns, where pods have addresses; else none",
+        ),
+    ] = ()
+    cluster_domain: Annotated[str, Option("Domain of the cluster's names.", path="clusterDomain", unit=DOMAIN_UNIT)] = (
+        DOMAIN
+    )
+    resolv_conf: Annotated[
+        str,
+        Option(
+            "File with the name servers of the node, which pods with dnsPolicy Default have; empty: they have none.",
+            path="resolvConf",
+            unit=_FILE,
+        ),
+    ] = "/etc/resolv.conf"
     pod_manifest_path: Annotated[
         str, Option("Directory with manifests of static pods.", path="staticPodPath", unit=_DIRECTORY)
     ] = ""
+
+    @property
+    def names(self) -> ClusterNames:
+        """The cluster's, for pods."""
+        return ClusterNames(self.cluster_dns, self.cluster_domain)
 
     @property
     def images(self) -> ImagePolicy:

@@ -17,6 +17,7 @@ from podfit.api.meta.owners import controller_named
 from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.naming import hostname_of
+from podfit.decide.pod.resolver import DOMAIN
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.configs import (
     ContainerConfig,
@@ -65,6 +66,7 @@ def sandbox_config(
     overhead: LinuxResources | None,
     dns: DNSConfig | None,
     host_network: bool,
+    domain: str = DOMAIN,
 ) -> SandboxConfig:
     """`host_network`: whatever the pod says, it is on its node's network."""
     security = pod.spec.security_context or PodSecurityContext()
@@ -73,7 +75,7 @@ def sandbox_config(
         namespace=pod.metadata.namespace,
         uid=pod.metadata.uid,
         attempt=attempt,
-        hostname="" if host_network else hostname_of(pod),
+        hostname="" if host_network else hostname_of(pod, domain),
         log_directory=str(logs),
         cgroup_parent=cgroup_parent,
         host_network=host_network,

@@ -10,6 +10,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.randomness import Random
 from podfit.decide.pod.naming import hostname_of, hosts_file
+from podfit.decide.pod.resolver import DOMAIN
 from podfit.kubelet.disk.files import new_file, write_in_place
 from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.runtime.configs import Mount
@@ -20,12 +21,15 @@ HOSTS, HOSTNAME = "/etc/hosts", "/etc/hostname"
 
 
 class OwnFiles(msgspec.Struct, frozen=True):
-    """`address` is the node's. One of each in /etc for all containers of a pod, written anew with each start."""
+    """`address` is the node's, `domain` the cluster's. One of each in /etc for all containers of a pod, written anew
+    with each start.
+    """
 
     volumes: Volumes
     names: NodeNames
     random: Random
     address: str
+    domain: str = DOMAIN
 
     async def mounts(self, pod: Pod, taken: Collection[str], *, shared: bool) -> tuple[Mount, ...]:
         """Of those places in /etc that no volume has `taken`; `shared`: the pod is on the node's network. Raises
@@ -33,9 +37,9 @@ class OwnFiles(msgspec.Struct, frozen=True):
         texts = {}
         if HOSTS not in taken:
             node_hosts = await self.names.hosts_file() if shared else ""
-            text = hosts_file(pod, node_hosts, pod.status.pod_ip or self.address, shared=shared)
+            text = hosts_file(pod, node_hosts, pod.status.pod_ip or self.address, shared=shared, domain=self.domain)
             texts[HOSTS] = (HOSTS_FILE, text)
-        if HOSTNAME not in taken and (name := hostname_of(pod)):
+        if HOSTNAME not in taken and (name := hostname_of(pod, self.domain)):
             texts[HOSTNAME] = (HOSTNAME_FILE, f"{name}\n")
         return tuple(
             [

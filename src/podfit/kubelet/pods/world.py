@@ -22,7 +22,7 @@ from podfit.decide.lifecycle.life import PodLife
 from podfit.decide.lifecycle.status import addressed
 from podfit.decide.node.drive import drive
 from podfit.decide.pod.allocated import PodResources
-from podfit.decide.pod.naming import resolver
+from podfit.decide.pod.resolver import NO_LOOKUPS, pod_resolver
 from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.images.puller import ImageRefused
@@ -218,9 +218,6 @@ class PodWorld:
 
     async def _sandbox_config(self, pod: Pod, attempt: int, *, shared: bool) -> SandboxConfig:
         resources, overhead = self._context.actuator.sandbox(pod)
-        wanted, dns = resolver(pod, await self._context.names.resolver_file()), None
-        if wanted is not None:
-            dns = DNSConfig(servers=wanted.servers, searches=wanted.searches, options=wanted.options)
         return sandbox_config(
             pod,
             node=self._context.config.name,
@@ -229,9 +226,27 @@ class PodWorld:
             cgroup_parent=self._context.actuator.cgroups.path(pod),
             resources=resources,
             overhead=overhead,
-            dns=dns,
+            dns=await self._resolver(pod),
             host_network=shared,
+            domain=self._context.config.options.cluster_domain,
         )
+
+    async def _resolver(self, pod: Pod) -> DNSConfig | None:
+        """None where the runtime gives it the node's own file."""
+        context = self._context
+        options, simulated = context.config.options, context.config.simulated
+        node, usual = await context.names.resolvers() if options.resolv_conf else (NO_LOOKUPS, False)
+        formed = pod_resolver(pod, node, options.names, shared=context.network.host)
+        for warning in () if simulated else formed.warnings:
+            context.emit(pod, "Warning", warning.reason, warning.message, "")
+            if warning.node:
+                context.tell("Warning", warning.reason, warning.node)
+        wanted = formed.resolver
+        if wanted is None:
+            if usual:
+                return None
+            wanted = node
+        return DNSConfig(servers=wanted.servers, searches=wanted.searches, options=wanted.options)
 
     # ------------------------------------------------------------------ containers
 

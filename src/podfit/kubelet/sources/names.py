@@ -5,6 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from podfit.decide.pod.resolver import Resolver, parse
+
+USUAL = Path("/etc/resolv.conf")
+STUB, BEHIND = "127.0.0.53", Path("/run/systemd/resolve/resolv.conf")
 MOST_BYTES = 256 * 1024  # of either; what is beyond is left out
 
 
@@ -12,13 +16,19 @@ class NodeNames(msgspec.Struct, frozen=True):
     """Both files may be missing, and are empty then; a simulated node has neither."""
 
     hosts: Path | None = Path("/etc/hosts")
-    resolver: Path | None = Path("/etc/resolv.conf")
+    resolver: Path | None = USUAL
 
     async def hosts_file(self) -> str:
         return await _text(self.hosts)
 
-    async def resolver_file(self) -> str:
-        return await _text(self.resolver)
+    async def resolvers(self) -> tuple[Resolver, bool]:
+        """What the second says, and whether that is what a runtime gives pods by itself. Where systemd-resolved answers
+        on the loopback of the host, which pods do not reach, it is the servers behind it.
+        """
+        found = parse(await _text(self.resolver))
+        if self.resolver == USUAL and found.servers == (STUB,) and (behind := await _text(BEHIND)):
+            return parse(behind), False
+        return found, self.resolver in (USUAL, None)
 
 
 NO_NAMES = NodeNames(None, None)

@@ -42,7 +42,7 @@ from podfit.process.listening import listen
 
 ClientOf = Callable[[Identity], Client]
 Loops = Callable[[ClientOf, Metrics], Iterator[Coroutine[Any, Any, None]]]
-HEALTH = ("/healthz", "/livez", "/readyz", "/health-check")
+HEALTH = ("/healthz", "/livez", "/readyz", "/health-check", "/health", "/ready")
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True):

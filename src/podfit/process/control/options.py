@@ -14,13 +14,17 @@ from podfit.client.election import LeaseTiming
 from podfit.client.rate_limit import Rate
 from podfit.core.features import FeatureGates
 from podfit.core.options import AT_LEAST_0, PORT, Configured, Document, Fixed, Option, Part, Unit
+from podfit.decide.node.options import DOMAIN_UNIT
+from podfit.decide.pod.resolver import DOMAIN
 from podfit.process.config_file import Rejected
 from podfit.process.control.scheduler_profiles import API_VERSION, Profile
 from podfit.process.data.data_dir import DataDir
 from podfit.process.options import (
+    ADDRESSES,
     DATA,
     NETWORK,
     ControllersOptions,
+    DnsOptions,
     Gates,
     ProxyOptions,
     SchedulerOptions,
@@ -163,3 +167,28 @@ class ProxyProcessOptions(ControlOptions, frozen=True, kw_only=True):
     ] = ""
     cluster_cidr: Annotated[str, Option("Addresses of all pods.", unit=NETWORK, usual="those of the node's own")] = ""
     services: Annotated[ProxyOptions, Part()] = ProxyOptions()
+
+
+class DnsProcessOptions(ControlOptions, frozen=True, kw_only=True):
+    """`podfit dns`."""
+
+    data: Annotated[DataDir, Option("Data directory of the API server.", unit=DATA)] = msgspec.field(
+        default_factory=lambda: DataDir.at(None)
+    )
+    port: SecurePort = 9153
+    listen: Annotated[
+        tuple[str, ...], Option("IP addresses to answer at, separated by commas.", flag="dns-address", unit=ADDRESSES)
+    ] = ("127.0.0.1",)
+    dns_port: Annotated[int, Option("Port of UDP and TCP; 0 takes a free one.", bound=PORT)] = 53
+    cluster_domain: Annotated[str, Option("Domain of the cluster's names.", unit=DOMAIN_UNIT)] = DOMAIN
+    publish: Annotated[
+        bool,
+        Option(
+            "Keep the Service kube-dns in kube-system and lead it to the first address, unless it is somebody else's."
+        ),
+    ] = False
+    node: Annotated[
+        str,
+        Option("The node, for --publish.", flag="node-name", also=("hostname-override",), usual="this machine's name"),
+    ] = ""
+    names: Annotated[DnsOptions, Part()] = DnsOptions()

@@ -9,7 +9,7 @@ DIR/
   pki/          the authority and what it issued; in front-proxy/ the one that other API servers believe
   store.db      the API server's objects
   admin.kubeconfig
-  controllers.kubeconfig, scheduler.kubeconfig    written by `podfit apiserver`
+  controllers.kubeconfig, scheduler.kubeconfig, proxy.kubeconfig, dns.kubeconfig    written by `podfit apiserver`
   kubelet/NAME/ a node's checkpoints, volumes and container logs
   containerd/   the private runtime: images, containers, their addresses
   pod-range     of which network the pods' addresses are
