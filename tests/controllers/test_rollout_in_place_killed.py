@@ -83,8 +83,9 @@ class GrantingNode(Node):
 class Course:
     """Changes of the size of pods, and of their number, with controllers that are killed at random writes."""
 
-    def __init__(self, server: Server, clock: FakeClock, kind: type[Any], seed: int) -> None:
+    def __init__(self, server: Server, clock: FakeClock, kind: type[Any], seed: int, *, foreign: bool) -> None:
         self._server, self._clock, self._kind, self._random = server, clock, kind, Random(seed)
+        self._foreign = foreign
         self._node, self._size, self._cpu = GrantingNode(server, clock, Random(seed + 1)), SIZE, "1"
         self.kills = self.kept = 0
 
@@ -127,12 +128,12 @@ class Course:
 
     async def _through(self) -> None:
         for _ in range(80):
-            async with controllers(self._server, self._clock):
+            async with controllers(self._server, self._clock, foreign=self._foreign):
                 revision = self._server.context.store.revision + self._random.randint(1, 5)
                 self.kills += 1
                 if not await until(self._server, self._clock, revision):
                     break
-        async with controllers(self._server, self._clock):
+        async with controllers(self._server, self._clock, foreign=self._foreign):
             await self._clock.advance(400)
             await self._clock.settle()
         await self._settled()
@@ -171,10 +172,10 @@ def asking(made: Any) -> Any:
     return replace(made, metadata=meta, spec=replace(made.spec, template=template))
 
 
-async def course(tmp_path: Path, kind: type[Any], seed: int, rounds: int) -> tuple[int, int]:
+async def course(tmp_path: Path, kind: type[Any], seed: int, rounds: int, *, foreign: bool = False) -> tuple[int, int]:
     clock = FakeClock()
     async with running_server(tmp_path, clock=clock) as server:
-        played = Course(server, clock, kind, seed)
+        played = Course(server, clock, kind, seed, foreign=foreign)
         await played.play(rounds)
         return played.kills, played.kept
 
@@ -182,6 +183,15 @@ async def course(tmp_path: Path, kind: type[Any], seed: int, rounds: int) -> tup
 @pytest.mark.parametrize("kind", KINDS)
 async def test_rollouts_in_place_survive_kills_at_random(tmp_path: Path, kind: type[Any]) -> None:
     kills, kept = await course(tmp_path, kind, 1, 3)
+    assert kills > 10
+    assert kept > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_rollouts_under_controllers_that_know_nothing_of_them_survive_kills(
+    tmp_path: Path, kind: type[Any]
+) -> None:
+    kills, kept = await course(tmp_path, kind, 1, 3, foreign=True)
     assert kills > 10
     assert kept > 0
 
@@ -196,5 +206,18 @@ async def test_rollouts_in_place_survive_kills_a_thousand_times(
     the node grants, defers or refuses each resize by chance. Only pods that cannot be resized are replaced, within what
     may be unavailable; each has exactly one owner in every state that was stored; all end with their size."""
     played = [await course(tmp_path / str(seed), kind, seed, 1) for seed in range(1000, 2000)]
+    figure("kills", sum(kills for kills, _ in played))
+    figure("pods kept", sum(kept for _, kept in played))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_rollouts_under_foreign_controllers_survive_kills_many_times(
+    tmp_path: Path, kind: type[Any], figure: Callable[[str, object], None]
+) -> None:
+    """200 seeds of the same, where controllers act as upstream's, and the controller in-place-rollout beside them
+    resizes and relabels; both are killed together."""
+    played = [await course(tmp_path / str(seed), kind, seed, 1, foreign=True) for seed in range(3000, 3200)]
     figure("kills", sum(kills for kills, _ in played))
     figure("pods kept", sum(kept for _, kept in played))

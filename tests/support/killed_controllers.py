@@ -14,6 +14,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.workload.pods import is_ready
 from podfit.net.wire import Identity
+from podfit.process.control.controllers import rollouts_in_place
 from podfit.process.control.workloads import workloads
 from podfit.process.identities import MANAGER
 from support.background import beside
@@ -31,10 +32,13 @@ LABELS = {"app": "x"}
 
 
 @asynccontextmanager
-async def controllers(server: Server, clock: FakeClock) -> AsyncIterator[None]:
+async def controllers(server: Server, clock: FakeClock, *, foreign: bool = False) -> AsyncIterator[None]:
+    """`foreign`: as upstream's, which do not know of rollouts in place, and the controller in-place-rollout beside."""
     informers = Informers(server.as_identity(Identity(MANAGER)), clock)
-    made = workloads(server.as_identity, informers, clock)
+    made = workloads(server.as_identity, informers, clock, in_place=not foreign)
     loops = [loop for name in NAMES for loop in made[name]()]
+    if foreign:
+        loops += rollouts_in_place(lambda _: server.client, clock)
     async with beside(*loops, informers.run()):
         yield
 

@@ -12,18 +12,22 @@ from podfit.net.served_names import names_served
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.process.control.control_process import ClientOf, ControlProcess, Loops, Role, reached
-from podfit.process.control.controllers import Loop, controller_loops
+from podfit.process.control.controllers import Loop, controller_loops, rollouts_in_place
 from podfit.process.control.options import ControllersProcessOptions, ControlOptions, SchedulerProcessOptions
 from podfit.process.control.scheduler import scheduler_loops
 from podfit.process.errors import MachineError
 from podfit.process.foreground import run_until_stopped
 from podfit.process.options import SchedulerOptions
 
+LEASE = "podfit-in-place-rollout"
+
 
 @takes(ControllersProcessOptions, logs.LogOptions)
 def controllers(given: Given) -> int:
     """Run the controllers: namespaces, quotas, garbage, service accounts, certificates. Signs with DATA/pki/ca.key."""
     options, clock = given.options(ControllersProcessOptions), SystemClock()
+    if options.controllers.foreign:
+        return _rollouts_in_place(options, given)
     try:
         authority = Authority.load(options.data.pki, clock=clock, make=False)
     except Damaged as damage:
@@ -46,6 +50,12 @@ def controllers(given: Given) -> int:
         )
 
     return run_process(role, options, loops, given)
+
+
+def _rollouts_in_place(options: ControllersProcessOptions, given: Given) -> int:
+    """Beside any cluster's controllers: it signs nothing, and holds a Lease of its own."""
+    role = Role(name="controllers", lease=LEASE, kubeconfig=None)
+    return run_process(role, options, lambda client_of, _: rollouts_in_place(client_of, SystemClock()), given)
 
 
 @takes(SchedulerProcessOptions, logs.LogOptions)

@@ -5,6 +5,7 @@ set, nodes or pods change ─▶ claim the pods ─▶ which revisions there are
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -44,7 +45,10 @@ _SELECTING_ALL = "This daemon set is selecting all pods. A non-empty selector is
 
 
 class DaemonSetController(Controller[Key]):
-    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock, in_place: bool = True
+    ) -> None:
+        """Without `in_place` rollouts are as upstream's."""
         self._client, self._recorder, self._clock = client, recorder, clock
         self._sets, self._pods = informers.of(DaemonSet), informers.of(Pod)
         self._nodes = informers.of(Node)
@@ -53,7 +57,7 @@ class DaemonSetController(Controller[Key]):
         self._revisions: Revisions[DaemonSet] = Revisions(client, informers)
         self._control = PodControl(client, recorder)
         self._expectations: Expectations[Key] = Expectations(clock)
-        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock, off=not in_place)
         self._failures: dict[str, Mapping[str, NodeFailures]] = {}  # by the set's UID
         followed = self._sets, self._pods, self._nodes, self._revisions.informer, self._in_place.namespaces
         super().__init__(clock, *followed, workers=WORKERS)
@@ -129,21 +133,27 @@ class DaemonSetController(Controller[Key]):
         version = Version(digest, daemons.metadata.annotations.get(TEMPLATE_GENERATION, ""))
         again: float | None = None
         pods = await self._claimed(daemons)
+        observed = self._expectations.satisfied(key)
         try:
-            observed = self._expectations.satisfied(key)
             if observed:
                 again = await self._act(key, daemons, version, (*old, current))
                 in_use = {label for pod in pods if (label := pod.metadata.labels.get(HASH))}
                 limit = daemons.spec.revision_history_limit
                 await self._revisions.delete(superfluous_of_daemons(old, limit, in_use))
-        finally:
-            now = self._clock.now()
-            nodes = self._nodes.list()
-            size = questions(daemons, len(nodes)) + len(pods)
-            status = await beside(size, status_of, daemons, nodes, by_node(pods), version, now, observed=observed)
-            await self._say(daemons, status)
+        except (ApiError, ConnectionError):
+            await self._tell(daemons, pods, version, observed=observed)
+            raise
+        now = await self._tell(daemons, pods, version, observed=observed)
         waits = [wait for wait in (again, next_available(pods, daemons.spec.min_ready_seconds, now)) if wait]
         return min(waits, default=None)
+
+    async def _tell(self, daemons: DaemonSet, pods: list[Pod], version: Version, *, observed: bool) -> datetime:
+        """In its status; the time of which that is."""
+        now, nodes = self._clock.now(), self._nodes.list()
+        size = questions(daemons, len(nodes)) + len(pods)
+        status = await beside(size, status_of, daemons, nodes, by_node(pods), version, now, observed=observed)
+        await self._say(daemons, status)
+        return now
 
     async def _claimed(self, daemons: DaemonSet) -> list[Pod]:
         found = [*self._owned.of(daemons), *self._owned.orphans(daemons.metadata.namespace)]

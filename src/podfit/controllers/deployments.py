@@ -149,7 +149,10 @@ _SELECTING_ALL = "This deployment is selecting all pods. A non-empty selector is
 
 
 class DeploymentController(Controller[Key]):
-    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock, in_place: bool = True
+    ) -> None:
+        """Without `in_place` rollouts are as upstream's."""
         self._client, self._recorder, self._clock = client, recorder, clock
         self._deployments, self._sets = informers.of(Deployment), informers.of(ReplicaSet)
         self._pods = informers.of(Pod)
@@ -157,7 +160,7 @@ class DeploymentController(Controller[Key]):
         self._selecting = Selecting(self._deployments, lambda deployment: requirements(deployment.spec.selector))
         self._owned_pods = Owned(client, Pod, self._pods)
         self._writer = DeploymentSets(client, recorder, clock)
-        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock, off=not in_place)
         followed = self._deployments, self._sets, self._pods, self._in_place.namespaces
         super().__init__(clock, *followed, workers=WORKERS)
         self._deployments.add_handler(

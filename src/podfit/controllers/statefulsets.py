@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from podfit.api.apps.v1.daemonsets import ControllerRevision
-from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.apps.v1.statefulsets import StatefulSet, StatefulSetStatus
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_of
@@ -128,14 +128,17 @@ _HASH = "controller.kubernetes.io/hash"
 
 
 class StatefulSetController(Controller[Key]):
-    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock, in_place: bool = True
+    ) -> None:
+        """Without `in_place` rollouts are as upstream's."""
         self._client, self._clock = client, clock
         self._sets, self._pods = informers.of(StatefulSet), informers.of(Pod)
         self._owned = Owned(client, Pod, self._pods)
         self._selecting = Selecting(self._sets, lambda owner: requirements(owner.spec.selector))
         self._revisions: Revisions[StatefulSet] = Revisions(client, informers)
         self._writer = StatefulPods(client, informers, recorder)
-        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock)
+        self._in_place = InPlaceRollouts(client, informers=informers, recorder=recorder, clock=clock, off=not in_place)
         followed = self._sets, self._pods, self._revisions.informer, self._writer.claims, self._in_place.namespaces
         super().__init__(clock, *followed, workers=WORKERS)
         self._sets.add_handler(
@@ -189,14 +192,19 @@ class StatefulSetController(Controller[Key]):
         try:
             await self._act(owner, step, pods)
             await self._carry_out(owner, resized, update.metadata.name)
-        finally:
-            if told != owner.status:
-                await self._client.update_status(replace(owner, status=told))
+        except (ApiError, ConnectionError):
+            await self._say(owner, told)
+            raise
+        await self._say(owner, told)
         in_use = (*names, *(pod.metadata.labels.get(HASH, "") for pod in pods))
         await self._revisions.delete(superfluous(revisions, owner.spec.revision_history_limit, in_use))
         self.rest(key, len(pods))
         waits = resized.again, next_available(pods, owner.spec.min_ready_seconds, now)
         return min((seconds for seconds in waits if seconds is not None), default=None)
+
+    async def _say(self, owner: StatefulSet, told: StatefulSetStatus) -> None:
+        if told != owner.status:
+            await self._client.update_status(replace(owner, status=told))
 
     async def _resized(
         self, owner: StatefulSet, update: Revision, revisions: list[ControllerRevision], pods: Sequence[Pod]

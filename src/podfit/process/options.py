@@ -32,6 +32,8 @@ from podfit.store.etcd.options import EtcdOptions
 
 HORIZONTAL = "horizontal-pod-autoscaler"
 NODE_IPAM = "node-ipam-controller"
+IN_PLACE_ROLLOUT = "in-place-rollout"
+"""Runs only where it is named: podfit's own controllers do that themselves, and leave it to this one then."""
 CONTROLLERS = (
     "namespace-controller",
     "resourcequota-controller",
@@ -98,8 +100,9 @@ def _wanted_room(given: bool | str) -> MakeRoom:
 
 def _controllers(given: tuple[str, ...]) -> tuple[str, ...]:
     """ValueError for a controller that there is not."""
-    if unknown := sorted({name.removeprefix("-") for name in given} - {"*", *CONTROLLERS}):
-        raise ValueError(f"there is no controller {unknown[0]!r} (known: {', '.join(CONTROLLERS)})")
+    if unknown := sorted({name.removeprefix("-") for name in given} - {"*", *CONTROLLERS, IN_PLACE_ROLLOUT}):
+        known = ", ".join((*CONTROLLERS, IN_PLACE_ROLLOUT))
+        raise ValueError(f"there is no controller {unknown[0]!r} (known: {known})")
     return given or ("*",)
 
 
@@ -110,7 +113,8 @@ _MAKE_ROOM = Unit(
 
 
 class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`controllers` are upstream's names: `*` is all, `-NAME` all but it."""
+    """`controllers` are upstream's names: `*` is all, `-NAME` all but it; `in-place-rollout` is podfit's, and is not of
+    all."""
 
     make_room: Annotated[
         MakeRoom,
@@ -154,7 +158,13 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
     def runs(self, name: str) -> bool:
         """Whether it is wanted. The first word about a name counts, and a name more than `*`."""
         said = (controller for controller in self.controllers if controller.removeprefix("-") == name)
-        return next(said, name if "*" in self.controllers else "") == name
+        every = "*" in self.controllers and name != IN_PLACE_ROLLOUT
+        return next(said, name if every else "") == name
+
+    @property
+    def foreign(self) -> bool:
+        """Whether nothing runs but what works beside somebody else's controllers."""
+        return self.controllers == (IN_PLACE_ROLLOUT,) and self.make_room is MakeRoom.NO
 
 
 class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from podfit.process.control.apiserver import OpenStore
 from podfit.process.control.stores import passing_store
 from podfit.process.data.data_dir import DataDir
 from podfit.process.node.cluster_node import ClusterNode
-from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster as Composed
 from podfit.testing import containers
 from podfit.testing.clock import VirtualClock
@@ -111,6 +111,7 @@ class Cluster:
         nodes: int | Sequence[Mapping[str, str]] = 1,
         vpa: bool = False,
         play_kwok_nodes: bool = False,
+        controllers: tuple[str, ...] = ("*",),
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
@@ -126,6 +127,7 @@ class Cluster:
             sizes=sizes,
             vpa=vpa,
             play_kwok_nodes=play_kwok_nodes,
+            controllers=ControllersOptions(controllers=controllers),
         )
         try:
             self._composed = self._runner.run(self._start(options, store))

@@ -14,7 +14,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
-from podfit.controllers import horizontal, node_ipam
+from podfit.controllers import horizontal, node_ipam, relabelling
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
 from podfit.controllers.certificates import CertificateController, Signing
@@ -36,7 +36,7 @@ from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.control.workloads import workloads
 from podfit.process.identities import ADMIN, MANAGER, account_of, controller
-from podfit.process.options import HORIZONTAL, NODE_IPAM, ControllersOptions, MakeRoom
+from podfit.process.options import HORIZONTAL, IN_PLACE_ROLLOUT, NODE_IPAM, ControllersOptions, MakeRoom
 
 ClientOf = Callable[[Identity], Client]
 Loop = Coroutine[Any, Any, None]
@@ -71,9 +71,12 @@ def controller_loops(
     signing = Signing(authority.ends, authority.sign, served)
     made |= controllers(noted, informers, clock, ca=authority.certificate.decode(), signing=signing)
     yield from (loop.run() for name, loop in made.items() if options.runs(name))
-    for name, loops in workloads(noted, informers, clock).items():
+    relabels = options.runs(IN_PLACE_ROLLOUT)
+    for name, loops in workloads(noted, informers, clock, in_place=not relabels).items():
         if options.runs(name):
             yield from loops()
+    if relabels:
+        yield from _relabelling(noted(controller(relabelling.COMPONENT)), informers, clock)
     if options.runs(NODE_IPAM) and options.allocate_node_cidrs:
         yield from _node_ipam(noted, informers, options.ranges(), clock)
 
@@ -92,6 +95,20 @@ def controller_loops(
         yield from _room(noted, informers, options.make_room, gates, clock)
     yield informers.run()
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
+
+
+def rollouts_in_place(client_of: ClientOf, clock: Clock) -> Iterator[Loop]:
+    """The controller `in-place-rollout` alone, as whoever the kubeconfig names: on a cluster that others control."""
+    client = client_of(Identity(relabelling.COMPONENT))
+    informers = Informers(client, clock)
+    yield from _relabelling(client, informers, clock)
+    yield informers.run()
+
+
+def _relabelling(client: Client, informers: Informers, clock: Clock) -> Iterator[Loop]:
+    recorder = EventRecorder(client, component=relabelling.COMPONENT, clock=clock)
+    yield recorder.run()
+    yield relabelling.RelabellingController(client, informers=informers, recorder=recorder, clock=clock).run()
 
 
 async def default_account(client: Client) -> None:

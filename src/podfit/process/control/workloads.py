@@ -43,8 +43,12 @@ class ControllerFactory(Protocol):
     ) -> Controller[Any]: ...
 
 
-def workloads(client_of: Callable[[Identity], Client], informers: Informers, clock: Clock) -> Mapping[str, Loops]:
-    """By name, what makes the loops of a controller; nothing is followed before."""
+def workloads(
+    client_of: Callable[[Identity], Client], informers: Informers, clock: Clock, *, in_place: bool = True
+) -> Mapping[str, Loops]:
+    """By name, what makes the loops of a controller; nothing is followed before. Without `in_place` the annotation
+    `podfit.dev/rollout` is somebody else's to follow.
+    """
 
     def loops(account: str, component: str, make: ControllerFactory) -> Iterator[Coroutine[Any, Any, None]]:
         client = client_of(controller(account))
@@ -54,19 +58,18 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
 
     replica_sets = partial(replicasets.ReplicaSetController, kind=ReplicaSet)
     replication = partial(replicasets.ReplicaSetController, kind=ReplicationController)
+    deployment = partial(deployments.DeploymentController, in_place=in_place)
+    stateful_set = partial(statefulsets.StatefulSetController, in_place=in_place)
+    daemon_set = partial(daemonsets.DaemonSetController, in_place=in_place)
     made: dict[str, tuple[str, str, ControllerFactory]] = {
-        "deployment-controller": ("deployment-controller", deployments.COMPONENT, deployments.DeploymentController),
+        "deployment-controller": ("deployment-controller", deployments.COMPONENT, deployment),
         "replicaset-controller": ("replicaset-controller", replicasets.COMPONENTS[ReplicaSet], replica_sets),
         "replicationcontroller-controller": (
             "replication-controller",
             replicasets.COMPONENTS[ReplicationController],
             replication,
         ),
-        "statefulset-controller": (
-            "statefulset-controller",
-            statefulsets.COMPONENT,
-            statefulsets.StatefulSetController,
-        ),
+        "statefulset-controller": ("statefulset-controller", statefulsets.COMPONENT, stateful_set),
         "disruption-controller": ("disruption-controller", disruption.COMPONENT, disruption.DisruptionController),
         "pod-garbage-collector-controller": ("pod-garbage-collector", podgc.COMPONENT, podgc.PodGarbageCollector),
         "persistentvolume-binder-controller": (
@@ -99,6 +102,6 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             ephemeral_volumes.COMPONENT,
             ephemeral_volumes.EphemeralVolumeController,
         ),
-        "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
+        "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemon_set),
     }
     return {name: partial(loops, *how) for name, how in made.items()}
