@@ -19,6 +19,7 @@ from podfit.answers.plan.changes import Change, ResourceChange
 from podfit.answers.plan.initial_resources import NOT_FOUND, InitialPlans, plan_initial
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
+from podfit.answers.plan.rollout import RolloutPlan, plan_rollouts
 from podfit.answers.plan.several_targets import NothingSized, plan_selection, plan_several, sized_in
 from podfit.answers.plan.template import TemplatePlan
 from podfit.cli import exits, render
@@ -37,6 +38,7 @@ from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan_fit import plan_fit
 from podfit.cli.plan_hpa import plan_average_value
+from podfit.cli.plan_rollout import show_rollout, with_rollouts
 from podfit.cli.resize_options import (
     AlsoTemplate,
     ContainerName,
@@ -52,6 +54,7 @@ from podfit.cli.resize_options import (
 from podfit.cli.tables import Row
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.net.system import SystemClock
 
 
 def plan(
@@ -190,22 +193,17 @@ async def read_several(client: Client, where: str, several: tuple[Path, list[Any
 def _several(
     several: tuple[Path, list[Any]], *, namespace: str, context: str, kubeconfig: Path | None, output: Output
 ) -> int:
-    async def read(client: Client, where: str) -> Plan:
-        try:
-            plan = (await read_several(client, where, several)).plan
-        except (ApiError, NothingSized) as error:
-            new = isinstance(error, NothingSized) or error.code == NOT_FOUND
-            initial = await _initial(client, where, several) if new else InitialPlans()
-            if not initial.plans:
-                raise
-            plan = Plan(server=(await Reader(client, where).age()).version, namespace=where, pods=())
-        else:
-            initial = await _initial(client, where, several)
-        notes = (*plan.notes, *(f"not known: {text}" for text in initial.unknown))
-        return replace(plan, initial=initial.plans, notes=notes)
+    async def read(client: Client, where: str) -> tuple[Plan, list[RolloutPlan]]:
+        plan = await _of_manifest(client, where, several)
+        return plan, await plan_rollouts(client, several[1], where, SystemClock())
 
-    found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
-    _tell(found, output)
+    found, rollouts = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    if output.for_people:
+        show(found, wide=output is Output.WIDE)
+        for rollout in rollouts:
+            show_rollout(rollout)
+    else:
+        render.document(with_rollouts(found, rollouts), output)
     if output.for_people and found.advisable:
         render.line(f"next: {commands().podfit('resize', '-f', str(several[0]))}")
     if found.initial and not found.pods:
@@ -213,6 +211,22 @@ def _several(
     if not found.pods:
         nothing_runs(several[0])
     return exits.DONE if found.good else exits.REFUSED
+
+
+async def _of_manifest(client: Client, where: str, several: tuple[Path, list[Any]]) -> Plan:
+    """Its pods and workloads that are there, and what new ones get."""
+    try:
+        plan = (await read_several(client, where, several)).plan
+    except (ApiError, NothingSized) as error:
+        new = isinstance(error, NothingSized) or error.code == NOT_FOUND
+        initial = await _initial(client, where, several) if new else InitialPlans()
+        if not initial.plans:
+            raise
+        plan = Plan(server=(await Reader(client, where).age()).version, namespace=where, pods=())
+    else:
+        initial = await _initial(client, where, several)
+    notes = (*plan.notes, *(f"not known: {text}" for text in initial.unknown))
+    return replace(plan, initial=initial.plans, notes=notes)
 
 
 async def _initial(client: Client, where: str, several: tuple[Path, list[Any]]) -> InitialPlans:
