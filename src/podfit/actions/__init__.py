@@ -2,4 +2,5 @@
 
 resize_pods        the pods of a plan, one after the other, each watched if that is asked
 change_template    the sizes in a workload's own template
+in_place           both in one call, for operators written in Python
 """
