@@ -7,7 +7,8 @@
 It never makes a pod, and deletes none but those of a Deployment that cannot be resized, within `maxUnavailable`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet
@@ -70,9 +71,8 @@ class RelabellingController(Controller[Name]):
         super().__init__(clock, *followed, workers=WORKERS)
         for kind, informer in self._workloads.items():
             informer.add_index(BY_NAMESPACE, by_namespace)
-            informer.add_handler(
-                add=lambda new, kind=kind: self._add(kind, new), update=lambda _, new, kind=kind: self._add(kind, new)
-            )
+            add = partial(self._add, kind)
+            informer.add_handler(add=add, update=partial(_newest, add))
         for owned in (self._sets, self._pods, self._revisions):
             owned.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._seen)
         namespaces.add_handler(update=self._namespace_changed)
@@ -214,6 +214,10 @@ class RelabellingController(Controller[Name]):
         known = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         whole = {**patch, "metadata": {**patch.get("metadata", {}), **known}}
         await self._client.patch(type(obj), meta.name, meta.namespace, whole, field_manager=COMPONENT)
+
+
+def _newest(add: Callable[[Any], None], _: Any, new: Any) -> None:
+    add(new)
 
 
 def _candidates(
