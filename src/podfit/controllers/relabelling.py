@@ -30,7 +30,7 @@ from podfit.core.clock import Clock
 from podfit.decide.workload.daemon import in_place as daemon_in_place
 from podfit.decide.workload.daemon.nodes import GENERATION
 from podfit.decide.workload.daemon.steps import Version
-from podfit.decide.workload.deployment.in_place import fits
+from podfit.decide.workload.deployment.in_place import fits, in_turn
 from podfit.decide.workload.deployment.revisions import Sets, sorted_out
 from podfit.decide.workload.deployment.sizes import is_rolling, max_unavailable, wanted
 from podfit.decide.workload.history import HASH, templates_in
@@ -153,7 +153,7 @@ class RelabellingController(Controller[Name]):
         due = standing.stance(deployment, revision, fit=fit, unfit=unfit, at_rest=at_rest)
         if due is not Stance.RESIZE:
             return await self._stand(deployment, due, revision, _more(sets, old))
-        return await self._resize(deployment, old[0], members[old[0].metadata.uid], asked)
+        return await self._resize(deployment, old[0], in_turn(members[old[0].metadata.uid]), asked)
 
     async def _resize(
         self, deployment: Deployment, replica_set: ReplicaSet, pods: Sequence[Pod], asked: Asked

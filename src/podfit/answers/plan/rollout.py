@@ -35,7 +35,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.workload.daemon import in_place as daemon_in_place
 from podfit.decide.workload.daemon.nodes import GENERATION
 from podfit.decide.workload.daemon.steps import Version, replaces, unavailable
-from podfit.decide.workload.deployment.in_place import fits
+from podfit.decide.workload.deployment.in_place import fits, in_turn
 from podfit.decide.workload.deployment.revisions import sorted_out
 from podfit.decide.workload.deployment.sizes import is_rolling, max_unavailable, wanted
 from podfit.decide.workload.history import HASH, templates_in
@@ -211,7 +211,7 @@ def _sorted_out(facts: _Facts) -> tuple[list[Pod], list[Pod]]:
         sets = sorted_out(owner, facts.replica_sets)
         can = {one.metadata.uid for one in sets.old if fits(owner, one)}
         old = [pod for pod in facts.pods if _set_of(pod) in {one.metadata.uid for one in sets.old}]
-        return [pod for pod in old if _set_of(pod) in can], [pod for pod in old if _set_of(pod) not in can]
+        return in_turn(pod for pod in old if _set_of(pod) in can), [pod for pod in old if _set_of(pod) not in can]
     new = _revision(facts, owner)
     if isinstance(owner, StatefulSet):
         update = Revision(new.metadata.name if new else NEW_REVISION, owner.spec.template)
@@ -285,9 +285,8 @@ async def _verdicts(
 ) -> dict[str, PodPlan]:
     """What API and node say to each resize, by the name of the pod."""
     snapshot = await Reader(client, namespace).read(target, usage=True)
-    uids = {pod.metadata.uid for pod in fit}
-    size = from_template(admitted)
-    requests = [PodRequest(pod, size) for pod in snapshot.pods if pod.metadata.uid in uids]
+    there, size = {pod.metadata.uid: pod for pod in snapshot.pods}, from_template(admitted)
+    requests = [PodRequest(there[pod.metadata.uid], size) for pod in fit if pod.metadata.uid in there]
     return {pod.pod: pod for pod in plan_requests(snapshot, requests).pods}
 
 

@@ -14,7 +14,7 @@ A pod that cannot be resized is deleted while they are held, as far as pods may 
 is made from the new template. Where none may be unavailable, the new replica set grows first, as far as a surge goes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -48,6 +48,11 @@ class InPlaceStep(msgspec.Struct, frozen=True):
 def fits(deployment: Deployment, replica_set: ReplicaSet) -> bool:
     """Whether pods of an old replica set can become those of the present template by a resize."""
     return differs_in_resources(deployment.spec.template, replica_set.spec.template, ignored=HASH)
+
+
+def in_turn(pods: Iterable[Pod]) -> list[Pod]:
+    """In the order in which they are resized, so that it can be told who gets room that is not enough for all."""
+    return sorted(pods, key=lambda pod: pod.metadata.name)
 
 
 def is_in_place(deployment: Deployment, sets: Sets) -> bool:
@@ -84,7 +89,7 @@ def in_place(deployment: Deployment, sets: Sets, pods: Pods, fates: Mapping[str,
 
     fewer = max_unavailable(deployment) if is_rolling(deployment) else wanted(deployment)
     spare = sum(available(pod) for some in pods.values() for pod in some) - (wanted(deployment) - fewer)
-    old = [pod for replica_set in sorted(sets.old, key=age) for pod in pods.get(replica_set.metadata.uid, ())]
+    old = [pod for replica_set in sorted(sets.old, key=age) for pod in in_turn(pods.get(replica_set.metadata.uid, ()))]
     steps = pod_steps(old, fates, available, spare=spare, most=fewer)
     well = list(filter(available, steps.replaced))
     deleted = (*(pod for pod in steps.replaced if not available(pod)), *well[: max(0, steps.room)])
