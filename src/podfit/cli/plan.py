@@ -1,7 +1,7 @@
 """`podfit plan`: what would this resize do?"""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from podfit.answers.plan.changes import Change, ResourceChange
 from podfit.answers.plan.initial_resources import NOT_FOUND, InitialPlans, plan_initial
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.result import DEFERRED, FITS, NOT_KNOWN, Plan, PodPlan
-from podfit.answers.plan.rollout import RolloutPlan, plan_rollouts
+from podfit.answers.plan.rollout import HELD, IN_PLACE, ROLLING, UNKNOWN, RolloutPlan, plan_rollouts
 from podfit.answers.plan.several_targets import NothingSized, plan_selection, plan_several, sized_in
 from podfit.answers.plan.template import TemplatePlan
 from podfit.cli import exits, render
@@ -38,7 +38,6 @@ from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan_fit import plan_fit
 from podfit.cli.plan_hpa import plan_average_value
-from podfit.cli.plan_rollout import show_rollout, with_rollouts
 from podfit.cli.resize_options import (
     AlsoTemplate,
     ContainerName,
@@ -236,6 +235,31 @@ async def _initial(client: Client, where: str, several: tuple[Path, list[Any]]) 
         return await plan_initial(client, documents, where)
     except RequestError as error:
         raise RequestError(f"{display_name(filename)}: {error}") from error
+
+
+HOW = {IN_PLACE: "in place", ROLLING: "replaces pods", HELD: "nothing by itself", UNKNOWN: "not known"}
+
+
+class ManifestPlan(Plan, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """And what `kubectl apply` of the manifest would do to the pods of its workloads."""
+
+    rollouts: tuple[RolloutPlan, ...] = ()
+
+
+def with_rollouts(plan: Plan, rollouts: Sequence[RolloutPlan]) -> ManifestPlan:
+    """As one document."""
+    fields = {name: getattr(plan, name) for name in plan.__struct_fields__}
+    return ManifestPlan(**fields, rollouts=tuple(rollouts))
+
+
+def show_rollout(rollout: RolloutPlan) -> None:
+    """A line for the workload, and one for each pod of which there is more to say."""
+    counts = ", ".join(f"{number} {fate}" for fate, number in rollout.counts.items())
+    about = f": {readable_text(rollout.text)}" if rollout.text else ""
+    render.say(f"kubectl apply, {rollout.target}: {HOW[rollout.how]}{about}{f'; {counts}' if counts else ''}")
+    for pod in rollout.pods:
+        if pod.text:
+            render.say(f"  {pod.pod} {pod.fate}: {readable_text(pod.text)}")
 
 
 def nothing_runs(filename: Path) -> None:
