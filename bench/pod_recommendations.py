@@ -1,10 +1,10 @@
 """How soon the recommender answers what a pod would get, at 50 questions a second through the API server.
 
-    python bench/pod_recommendations.py [--seconds 10] [--workloads 50]
+    python bench/pod_recommendations.py [--seconds 10] [--workloads 50] [--standalone]
 
 `podfit up` with a simulated node, a Deployment and a VPA each; the questions come from this process over HTTPS, evenly,
-whatever the answers take. The goal is a p99 of 20 ms; listing VPAs once, in turns with them, is what a client could do
-instead.
+whatever the answers take. With --standalone the recommender is a process of its own behind aggregation. The goal is a
+p99 of 20 ms; listing VPAs once, in turns with them, is what a client could do instead.
 """
 
 import argparse
@@ -12,6 +12,8 @@ import asyncio
 import json
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from measure import PODFIT, data_directory, judge, machine, percentile, table
@@ -23,6 +25,7 @@ from podfit.client.kubeconfig import load
 from podfit.client.rest import APPLY_PATCH, Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
+from podfit.net.addresses import own_address
 
 A_SECOND, GOAL = 50, 20.0
 GROUP_VERSION = "recommender.podfit.dev/v1alpha1"
@@ -104,15 +107,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--workloads", type=int, default=50)
+    parser.add_argument("--standalone", action="store_true")
     options = parser.parse_args()
     print(machine())
     with data_directory() as data:
-        command = [PODFIT, "up", "--data", str(data), "--port", "0", "--kubeconfig", str(data / "bench.kubeconfig")]
+        kubeconfig = data / "bench.kubeconfig"
+        own = ("--no-vpa",) if options.standalone else ()
+        command = [PODFIT, "up", "--data", str(data), "--port", "0", "--kubeconfig", str(kubeconfig), *own]
         subprocess.run([*command, "--node", "simulated", "--detach"], stdout=subprocess.DEVNULL, check=True)
         try:
-            asyncio.run(run(data, options.workloads, options.seconds))
+            with recommender(kubeconfig) if options.standalone else nullcontext():
+                asyncio.run(run(data, options.workloads, options.seconds))
         finally:
             subprocess.run([PODFIT, "down", "--data", str(data)], stdout=subprocess.DEVNULL, check=True)
+
+
+@contextmanager
+def recommender(kubeconfig: Path) -> Iterator[None]:
+    """A process beside the cluster, which has its definitions."""
+    crds = Path(__file__).parents[1] / "deploy" / "vpa" / "crds.yaml"
+    subprocess.run(["kubectl", "--kubeconfig", kubeconfig, "apply", "-f", crds], stdout=subprocess.DEVNULL, check=True)
+    address = own_address()
+    here = ("--api-bind-address", address, "--api-port", "0", "--register-api-as", address)
+    common = ("--kubeconfig", str(kubeconfig), "--secure-port", "0", "--no-leader-elect")
+    process = subprocess.Popen([PODFIT, "vpa", "recommender", *common, *here], stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 if __name__ == "__main__":

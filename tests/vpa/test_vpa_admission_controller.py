@@ -24,7 +24,8 @@ from podfit.net.authority import Authority
 from podfit.net.wire import Request
 from podfit.vpa.admission.controller import BODY_LIMIT, AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import NAME, Registration, register
-from podfit.vpa.admission.webhook import Files, Webhook, WebhookOptions, self_made
+from podfit.vpa.admission.webhook import Webhook, WebhookOptions
+from podfit.vpa.certificates import Files, self_made
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL, LARGE = ("100m", "300Mi"), ("500m", "600Mi")
@@ -292,7 +293,7 @@ async def test_reloads_the_webhook_leaf_and_ca_certificate(world: World, tmp_pat
 
 
 async def test_vpa_makes_a_certificate_of_its_own(world: World) -> None:
-    with self_made(world.clock, ("vpa-webhook.kube-system.svc",)) as certificates:
+    with self_made(world.clock, ("vpa-webhook.kube-system.svc",), "webhook") as certificates:
         first, second = certificates(), certificates()
         assert first.whole
         assert first == second

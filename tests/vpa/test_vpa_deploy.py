@@ -62,9 +62,28 @@ def test_vpa_processes_are_called_with_flags_that_there_are(name: str) -> None:
 
 
 def test_vpa_webhook_is_behind_its_service() -> None:
-    (service,) = (document for document in documents() if document["kind"] == "Service")
-    assert service["metadata"]["name"] == "vpa-webhook"
-    assert service["spec"]["ports"] == [{"name": "webhook", "port": 443, "targetPort": "webhook"}]
+    services = {
+        document["metadata"]["name"]: document["spec"] for document in documents() if document["kind"] == "Service"
+    }
+    assert services["vpa-webhook"]["ports"] == [{"name": "webhook", "port": 443, "targetPort": "webhook"}]
+    assert services["vpa-recommender"]["ports"] == [{"name": "https", "port": 443, "targetPort": "api"}]
+
+
+def test_vpa_recommender_is_asked_by_who_may_and_writes_one_object_more() -> None:
+    """Rights as in the package; the API server checks its certificate; it may write into its own APIService."""
+    found = {
+        (one["kind"], one["metadata"]["name"]): one
+        for one in yaml.safe_load_all((BASE / "recommendations.yaml").read_text())
+    }
+    packaged = list(yaml.safe_load_all((PACKAGE / "podrecommendations.yaml").read_text()))
+    for document in packaged[:2]:
+        assert found[document["kind"], document["metadata"]["name"]] == document
+    served, alike = found["APIService", "v1alpha1.recommender.podfit.dev"], packaged[3]
+    assert served["spec"] == {key: value for key, value in alike["spec"].items() if key != "insecureSkipTLSVerify"}
+    (rule,) = found["ClusterRole", "podfit:podrecommendations-server"]["rules"]
+    assert (rule["verbs"], rule["resourceNames"]) == (["patch"], ["v1alpha1.recommender.podfit.dev"])
+    (port,) = (port for port in deployment("recommender")["containers"][0]["ports"] if port["name"] == "api")
+    assert f"--api-port={port['containerPort']}" in deployment("recommender")["containers"][0]["args"]
 
 
 @pytest.mark.row("V-124")

@@ -21,7 +21,7 @@ def recommender(given: Given) -> int:
     passes = Passes(clock, settings.interval)
 
     def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
-        return recommender_loops(client_of, settings, clock, metrics, passes, past)
+        return recommender_loops(client_of, settings, clock, metrics, passes, past, api=options.api)
 
     role = Role(name="vpa recommender", lease=options.lease, healthy=lambda: passes.healthy)
     return run_process(role, options, loops, given)

@@ -5,6 +5,5 @@ samples   a kubelet's answer, as points
 scraper   asks every kubelet once in each interval
 kubelets  where a kubelet listens, and the HTTPS way to it
 serving   the API: lists and single objects, tables, discovery, health
-authorized_handler  who asks when the API server passes requests on over the network
 objects   what registers it: service, APIService, roles
 """

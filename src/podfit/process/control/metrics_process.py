@@ -10,12 +10,13 @@ from typing import Annotated
 import msgspec
 
 from podfit import __version__
+from podfit.api.metrics.v1beta1.types import GROUP, VERSION
+from podfit.client.authorized_api import AggregatedApi, AuthorizedApi
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.front_proxy import FrontProxyAccess, believed
 from podfit.client.kubeconfig import Access, default_paths, load
 from podfit.core.clock import Clock
 from podfit.core.options import DURATION, PORT, Bound, Option, Part
-from podfit.metrics.authorized_handler import Outside
 from podfit.metrics.kubelets import Kubelets, Reached
 from podfit.metrics.objects import register
 from podfit.metrics.scraper import ScrapeSettings
@@ -113,7 +114,11 @@ class MetricsServerProcess:
             nodes=options.nodes,
         )
         told, delegated = await believed(client), DelegatedAccess(client, self._clock)
-        door = Outside(server, FrontProxyAccess(told, delegated), delegated, self.metrics)
+        dead = "metric collection did not end within its time"
+        alive, ready = (lambda: "" if server.alive else dead), (lambda: "" if server.ready else "no metrics to serve")
+        health = {"/livez": alive, "/healthz": alive, "/readyz": ready}
+        api = AggregatedApi(group=GROUP, version=VERSION, serve=server.api, health=health, metrics=self.metrics)
+        door = AuthorizedApi(api, FrontProxyAccess(told, delegated), delegated)
         tls = server_context(options.tls) if options.tls is not None else self_signed(options.address)
         https = HttpsServer(door, tls, clients=told.everybody, body_limit=SMALL_BODY)
         self._closing.push_async_callback(https.close)

@@ -9,7 +9,8 @@ from podfit.net.wire import Identity
 from podfit.process.control.controllers import ClientOf, Loop
 from podfit.vpa.admission.controller import COMPONENT as ADMISSION
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
-from podfit.vpa.admission.webhook import Certificates, Webhook, WebhookOptions
+from podfit.vpa.admission.webhook import Webhook, WebhookOptions
+from podfit.vpa.certificates import Certificates
 from podfit.vpa.progress import Passes
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
 from podfit.vpa.updater.updater import Updater, UpdaterSettings

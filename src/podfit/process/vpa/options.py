@@ -25,7 +25,8 @@ from podfit.process.control.options import (
 from podfit.process.errors import MachineError, UsageError
 from podfit.vpa.admission.controller import AdmissionSettings
 from podfit.vpa.admission.registration import Registration
-from podfit.vpa.admission.webhook import Certificates, Files, Tls, WebhookOptions, self_made
+from podfit.vpa.admission.webhook import Tls, WebhookOptions
+from podfit.vpa.certificates import Certificates, Files, self_made
 from podfit.vpa.updater.updater import UpdaterSettings
 
 CIPHERS = {
@@ -114,7 +115,7 @@ _USUAL = Registration()
 
 def _of_own_namespace() -> AdmissionSettings:
     usual = AdmissionSettings()
-    return replace(usual, lease=replace(usual.lease, namespace=own_namespace()))
+    return replace(usual, lease=replace(usual.lease, namespace=own_namespace()), asks=True)
 
 
 class AdmissionOptions(ControlOptions, frozen=True, kw_only=True):
@@ -168,7 +169,8 @@ class AdmissionOptions(ControlOptions, frozen=True, kw_only=True):
         certificate, key, authorities = self.tls_cert_file, self.tls_private_key, self.client_ca_file
         if certificate is None and key is None and authorities is None:
             service = f"{self.webhook_service}.{own_namespace()}.svc"
-            return self_made(clock, (service, *filter(None, (self.webhook_address,))))
+            hosts = (service, *filter(None, (self.webhook_address,)))
+            return self_made(clock, hosts, "podfit-vpa-webhook")
         if certificate is None or key is None or authorities is None:
             raise UsageError("--tls-cert-file, --tls-private-key and --client-ca-file: give all three or none")
         for file in (certificate, key, authorities):

@@ -19,14 +19,18 @@ from podfit.process.control.controllers import ClientOf, Loop
 from podfit.process.control.options import ElectedOptions, SecurePort
 from podfit.process.errors import UsageError
 from podfit.process.vpa.history import HistoryOptions
-from podfit.process.vpa.options import VpaConnection, check_scope
+from podfit.process.vpa.options import VpaConnection, check_scope, own_namespace
+from podfit.vpa.certificates import self_made
 from podfit.vpa.history.prometheus import History, HistorySettings, read_history
 from podfit.vpa.history.promql import PromQL
 from podfit.vpa.progress import Passes
 from podfit.vpa.recommender.external_usage import ExternalMetrics
+from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender, RecommenderSettings
+from podfit.vpa.recommender.serving import NAME, NAMESPACE, ApiOptions, RecommendationsServer
 
 LEASE = "vpa-recommender-lease"
+NOT_SERVED = ApiOptions()
 
 
 class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
@@ -40,6 +44,7 @@ class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
     ] = False
     external: Annotated[ExternalMetrics, Part()] = ExternalMetrics()
     history: Annotated[HistoryOptions, Part()] = HistoryOptions()
+    api: Annotated[ApiOptions, Part()] = ApiOptions()
 
     @property
     def lease(self) -> str:
@@ -71,6 +76,8 @@ def recommender_loops(
     metrics: Metrics,
     passes: Passes,
     past: tuple[PromQL, HistorySettings] | None = None,
+    *,
+    api: ApiOptions = NOT_SERVED,
 ) -> Iterator[Loop]:
     """`past` is where history comes from, instead of checkpoints."""
     client, history = client_of(Identity(COMPONENT)), None
@@ -83,9 +90,19 @@ def recommender_loops(
             finally:
                 await server.close()
 
-    yield Recommender(
+    recommender = Recommender(
         client, clock=clock, settings=settings, metrics=metrics, passed=passes.done, history=history
-    ).run()
+    )
+    yield recommender.run()
+    if api.served:
+        yield _served(PodRecommendationApi(recommender.recommend_to), client_of(Identity(COMPONENT)), clock, api)
+
+
+async def _served(api: PodRecommendationApi, client: Client, clock: Clock, options: ApiOptions) -> None:
+    """`client` has a rate of its own, so that what is written for VPAs keeps nobody from an answer."""
+    hosts = tuple(f"{NAME}.{namespace}.svc" for namespace in dict.fromkeys((own_namespace(), NAMESPACE)))
+    with self_made(clock, hosts, "podfit-vpa-recommender") as certificates:
+        await RecommendationsServer(api, client, clock, options, certificates).run()
 
 
 def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates, usages: PodUsages) -> Recommender:

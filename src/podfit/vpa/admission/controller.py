@@ -88,7 +88,9 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     namespace: VpaNamespace = ""
     ignored: IgnoredNamespaces = frozenset()
     lease: Annotated[StatusLease, Part()] = StatusLease()
-    asks: bool = False
+    asks: Annotated[bool, Option("Ask podfit's recommender about each new pod of a VPA.", flag="ask-recommender")] = (
+        False
+    )
 
 
 class _Answer(msgspec.Struct, frozen=True):

@@ -3,10 +3,6 @@
 import asyncio
 import logging
 import ssl
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
@@ -14,55 +10,14 @@ from podfit.client.rest import Client
 from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.tls import server_context, show
 from podfit.net.wire import Handler
 from podfit.vpa.admission.controller import BODY_LIMIT
 from podfit.vpa.admission.registration import Registration, register, trust
+from podfit.vpa.certificates import LOOK_SECONDS, Certificates, Shown
 
 log = logging.getLogger(__name__)
-LOOK_SECONDS = 10.0
-"""How often certificates are looked at."""
-
-
-class Shown(msgspec.Struct, frozen=True):
-    """PEM: what clients are shown, its key, and who signed it."""
-
-    certificate: bytes
-    key: bytes
-    authorities: bytes
-
-    @property
-    def whole(self) -> bool:
-        """An empty file is being written."""
-        return bool(self.certificate and self.key and self.authorities)
-
-
-Certificates = Callable[[], Shown]
-"""Raises OSError."""
-
-
-class Files(msgspec.Struct, frozen=True):
-    certificate: Path
-    key: Path
-    authorities: Path
-
-    def read(self) -> Shown:
-        return Shown(self.certificate.read_bytes(), self.key.read_bytes(), self.authorities.read_bytes())
-
-
-@contextmanager
-def self_made(clock: Clock, hosts: tuple[str, ...]) -> Iterator[Certificates]:
-    """Of an authority that lives as long as this process; a certificate near its end is issued anew."""
-    with tempfile.TemporaryDirectory(prefix="podfit-vpa-webhook-") as directory:
-
-        def issued() -> Shown:
-            authority = Authority.load(Path(directory), clock=clock, name="podfit-vpa-webhook")
-            pair = authority.server("webhook", hosts=hosts)
-            return Shown(pair.certificate, pair.key, authority.certificate)
-
-        yield issued
 
 
 class Tls(msgspec.Struct, frozen=True):
