@@ -116,10 +116,20 @@ ADMISSION: dict[str, object] = {
 ALONE: dict[str, object] = {"kubeconfig": "", "bind-address": "127.0.0.1"}
 LEASE: dict[str, object] = {"leader-elect": True, "leader-elect-resource-name": ""}
 OURS: dict[type, dict[str, object]] = {
-    RecommenderOptions: {**ALONE, **LEASE, "upstream-compatible": False, "fine-buckets": False, "secure-port": 8942},
+    RecommenderOptions: {
+        **ALONE,
+        **LEASE,
+        "upstream-compatible": False,
+        "fine-buckets": False,
+        "secure-port": 8942,
+        "api-port": -1,
+        "api-bind-address": "127.0.0.1",
+        "register-api-as": "",
+    },
     UpdaterOptions: {**ALONE, **LEASE, "upstream-compatible": False, "max-allowed-cpu-boost": "", "secure-port": 8943},
     AdmissionOptions: {
         **ALONE,
+        "ask-recommender": True,
         "client-ca-file": "",
         "tls-cert-file": "",
         "tls-private-key": "",

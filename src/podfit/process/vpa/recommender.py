@@ -3,6 +3,7 @@ imported when it is needed.
 """
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Annotated
 
 from msgspec.structs import replace
@@ -55,6 +56,7 @@ class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
         """Raises UsageError."""
         check_scope(self.settings.namespace, self.settings.ignored)
         self.history.check()
+        _check(self.api)
         if self.settings.flags.fine_buckets and self.settings.upstream_compatible:
             raise UsageError("--fine-buckets and --upstream-compatible: give one of them")
         if self.use_external_metrics and not self.external.named:
@@ -67,6 +69,16 @@ class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
         """Where history comes from, instead of checkpoints."""
         history = self.history
         return (history.server(clock), history.settings(self.settings.namespace)) if history.wanted else None
+
+
+def _check(api: ApiOptions) -> None:
+    """Raises UsageError."""
+    if api.register_as and not api.served:
+        raise UsageError("--register-api-as: say where it is served with --api-port")
+    try:
+        ip_address(api.register_as or "::")
+    except ValueError:
+        raise UsageError(f"--register-api-as {api.register_as}: it has to be an IP address") from None
 
 
 def recommender_loops(
