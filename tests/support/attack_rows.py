@@ -80,6 +80,9 @@ BY_ITSELF = {
     "connections that ask for names": (
         "dns/test_server.py::test_connections_of_one_client_are_bounded_and_idle_ones_end"
     ),
+    "SRV records of one EndpointSlice": (
+        "decide/dns/test_specification.py::test_a_slice_of_many_endpoints_and_ports_has_a_bounded_number_of_names"
+    ),
     "CNAMEs and SRV targets": "decide/dns/test_zone.py::test_a_chain_of_external_names_is_bounded",
     "requests through `pods/proxy`": "apiserver/test_proxy.py::test_pods_that_do_not_answer_take_few_seats",
     "answers through them": "apiserver/test_proxy.py::test_who_leaves_ends_the_connection",

@@ -189,6 +189,10 @@ class _Packer:
         self.ends: list[int] = []
         self.ttls: list[tuple[int, int]] = []
 
+    @property
+    def size(self) -> int:
+        return len(self._body)
+
     def add(self, owner: bytes, kind: int, ttl: int, data: bytes) -> None:
         self._body += self._name(owner)
         self.ttls.append((len(self._body) + 4, ttl))
@@ -219,11 +223,9 @@ def pack(question: bytes, answer: Answer, *, limit: int, turn: int = 0, given: S
     records is the first, for answers that may begin with any. `given` are those of the name that the answer leads to.
     """
     packer, most = _Packer(question), limit // SMALLEST_RECORD + 1
-    records = _turned(answer.records, turn, most)
-    _add(packer, records)
+    records = _add(packer, _turned(answer.records, turn, most), limit)
     _add_given(packer, given)
-    _add(packer, (*answer.authority, *answer.additional))
-    counts = (len(records) + len(given), len(answer.authority), len(answer.additional))
+    counts = (records + len(given), _add(packer, answer.authority, limit), _add(packer, answer.additional, limit))
     return packer.packed(AUTHORITATIVE | answer.code, counts)
 
 
@@ -239,9 +241,15 @@ def _add_given(packer: _Packer, records: Iterable[Given]) -> None:
         packer.add(record.owner, record.type, record.ttl, record.data)
 
 
-def _add(packer: _Packer, records: Iterable[Record]) -> None:
+def _add(packer: _Packer, records: Iterable[Record], limit: int) -> int:
+    """How many: the last of them is beyond `limit` where there are more than fit."""
+    count = 0
     for record in records:
+        if packer.size > limit:
+            break
         packer.add(name_wire(record.name), record.type, record.ttl, data_of(record))
+        count += 1
+    return count
 
 
 def _turned(records: Sequence[Record], turn: int, most: int) -> Sequence[Record]:

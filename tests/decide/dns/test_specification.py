@@ -217,3 +217,14 @@ def test_every_zone_is_told_alike(domain: str) -> None:
     assert lines(asked(names, f"kubernetes.default.svc.{domain}. IN A")) == [
         f"kubernetes.default.svc.{domain}. 5 IN A 10.3.0.1"
     ]
+
+
+def test_a_slice_of_many_endpoints_and_ports_has_a_bounded_number_of_names() -> None:
+    """A thousand endpoints with a hundred ports each are what the API takes."""
+    ports = [{"name": f"p{number}", "port": number + 1} for number in range(100)]
+    found = service("many", clusterIP="None", ports=ports)
+    hosts = [endpoint(f"10.3.{number // 250}.{number % 250}") for number in range(1000)]
+    whole = part(*hosts, ports=tuple((f"p{number}", number + 1) for number in range(100)))
+    records = slice_records(found, whole, "cluster.local")
+    assert sum(record.type is RecordType.SRV for record in records) == 10_000
+    assert sum(record.type is RecordType.A for record in records) == 2000

@@ -22,6 +22,8 @@ TTL = 5
 """Seconds; CoreDNS' own default."""
 HEADLESS = "None"
 MOST_LABEL, MOST_NAME = 63, 253
+MOST_SRV = 10_000
+"""Of one slice: as many as 100 endpoints have with 100 ports. Ports beyond have no names."""
 WEIGHT = 100
 """Of every SRV record; the priority is 0."""
 
@@ -78,14 +80,14 @@ def service_records(service: Service, domain: str) -> tuple[Record, ...]:
     if spec.type == "ExternalName":
         target = spec.external_name.rstrip(".").lower()
         return (Record(name, RecordType.CNAME, target),) if is_name(target) else ()
-    return () if _is_headless(service) else tuple(sorted(set(_of_addresses(name, service))))
+    return () if _is_headless(service) else tuple(dict.fromkeys(_of_addresses(name, service)))
 
 
 def slice_records(service: Service, part: EndpointSlice, domain: str) -> tuple[Record, ...]:
     """What a headless Service has by one of its own slices; any other has nothing by them."""
     if service.spec.type == "ExternalName" or not _is_headless(service) or part.address_type not in ("IPv4", "IPv6"):
         return ()
-    return tuple(sorted(set(_of_slice(_name(service, domain), service, part))))
+    return tuple(dict.fromkeys(_of_slice(_name(service, domain), service, part)))
 
 
 def _is_headless(service: Service) -> bool:
@@ -109,6 +111,7 @@ def _of_addresses(name: str, service: Service) -> Iterator[Record]:
 
 def _of_slice(name: str, service: Service, part: EndpointSlice) -> Iterator[Record]:
     ports = list(_ports(part, {port.name for port in service.spec.ports}))
+    del ports[MOST_SRV // max(len(part.endpoints or ()), 1) :]
     for endpoint in part.endpoints or ():
         for host in _hosts(endpoint, unready=service.spec.publish_not_ready_addresses):
             full = f"{host.name}.{name}"

@@ -1,6 +1,7 @@
 """The name server of `podfit up` and of `podfit dns`."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -24,6 +25,8 @@ from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
 from podfit.process.errors import MachineError
 from podfit.process.options import DnsOptions
+
+log = logging.getLogger(__name__)
 
 NUMBER = 9
 """Of kube-dns, of the addresses of the Services' range, whose first is the Service `kubernetes`: 10.96.0.10."""
@@ -126,6 +129,7 @@ class DnsNode:
             except OSError as error:
                 if not settings.any_port:
                     raise _taken(address, port, error) from error
+                log.warning("another port is taken for names address=%s error=%s", address, plainly(error))
                 port = await self.server.listen(address, 0)
         return port
 
