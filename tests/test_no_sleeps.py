@@ -40,6 +40,7 @@ CLOCKS = {
     "e2e/test_spoofed_backends.py": "a webhook that trickles is given up after its timeout, in real time",
     "e2e/test_vpa_on_a_node.py": "a figure that it tells",
     "e2e/test_vpa_workloads_on_a_node.py": "so long a workload is watched",
+    "kubelet/test_bursts_on_containerd.py": "figures that it tells, and so long a load is watched",
     "kubelet/test_containment_on_containerd.py": "so long pods come and go",
     "kubelet/volumes/test_sub_paths.py": "so long a link is swapped, against the kernel",
     "support/bounded.py": "until when memory has to be given back",

@@ -52,6 +52,7 @@ from podfit.decide.aggregated_roles import aggregated_rules, comparisons
 from podfit.decide.limits import quota as quotas
 from podfit.decide.placement import default_spread, node_filters
 from podfit.decide.placement.terms import Term
+from podfit.decide.pod.burst_ceiling import read_ranges
 from podfit.decide.workload.job import indexes, policies
 from podfit.decide.workload.services import pods as services
 from podfit.kubelet.runtime import logs
@@ -202,6 +203,12 @@ def _quota(size: int) -> Work:
     quota = codec.convert({"metadata": {"name": "a"}, "spec": {"hard": dict.fromkeys(_keys(size), "1")}}, ResourceQuota)
     pod = _pod()
     return lambda: quotas.matches(quota, pod)
+
+
+def _ranges(size: int) -> Work:
+    sides = {"floor": {"cpu": "1"}, "ceiling": {"cpu": "2"}}
+    text = json.dumps({f"c{number}": sides for number in range(size)}, separators=(",", ":"))
+    return lambda: read_ranges(text)
 
 
 def _service(size: int) -> Work:
@@ -406,6 +413,7 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
     "core.selectors:FieldSelector.matches": (Shape("terms", selectors.MOST_TERMS, _field_terms),),
     "core.times:parse_time": texts(times.parse_time, MOST_BODY, "2020-01-01T00:00:00.…1…Z", "…1…", "2020-01-01T…0…"),
     "decide.aggregated_roles:aggregated_rules": (Shape("selectors of 500 roles", 1000, _aggregated),),
+    "decide.pod.burst_ceiling:read_ranges": (Shape("containers", 250, _ranges),),
     "decide.limits.quota:matches": (Shape("resources", MOST_BUILT_IN, _quota),),
     "decide.placement.default_spread:selects": (Shape("labels", MOST_RULES, _spread),),
     "decide.placement.node_filters:matches_node": (Shape("terms", MOST_RULES, _node_affinity),),

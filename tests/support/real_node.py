@@ -123,7 +123,7 @@ class RealNode:
     def new_kubelet(self) -> Kubelet:
         size = capacity(self.root)
         config = KubeletConfig(
-            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size
+            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size, bursts=True
         )
         runtime: Any = _Runtime(self.runtime, self.calls, self.faults)
         cgroups: Any = _Cgroups(self.cgroups, self.calls)

@@ -36,6 +36,7 @@ from podfit.cli.cluster_questions import (
 )
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
+from podfit.cli.plan_burst import plan_burst
 from podfit.cli.plan_fit import plan_fit
 from podfit.cli.plan_hpa import plan_average_value
 from podfit.cli.resize_options import (
@@ -54,6 +55,9 @@ from podfit.cli.tables import Row
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.net.system import SystemClock
+
+ONLY_FIT = "--fit finds the size itself: give a target, and -c where there are several containers"
+ONLY_BURST = "--burst is about the ceilings that a VPA asks for: give a target alone"
 
 
 def plan(
@@ -74,6 +78,9 @@ def plan(
     to_average_value: Annotated[
         bool, Parameter(negative="", help="Of an HPA: what its shares of requests are as amounts, at today's requests.")
     ] = False,
+    burst: Annotated[
+        bool, Parameter(negative="", help="Which burst ceilings the pods would be granted, and what nodes have moved.")
+    ] = False,
     fit: Annotated[
         bool, Parameter(negative="", help="The largest size that the pods can have now, and who stands in the way.")
     ] = False,
@@ -88,19 +95,21 @@ def plan(
     words = [word for word in (target, name, *more) if word]
     selection = None if to_average_value else parse_selection(words, selector, everywhere=everywhere)
     if selection is not None:
-        if fit:
-            raise TargetError(f"--fit is about one target, not about {selection}")
+        if fit or burst:
+            raise TargetError(f"{'--burst' if burst else '--fit'} is about one target, not about {selection}")
         given = request_of_several(
             cpu, memory, container, filename, undo=undo, from_vpa=from_vpa, also_template=also_template
         )
         typed = typed_options(cpu, memory, container, None, undo=undo, from_vpa=from_vpa)
         question = partial(plan_selection, selection=selection, request=given)
         return _of_a_selection(question, [*selection.words, *typed], namespace, context, kubeconfig, output)
-    if fit:
-        if cpu or memory or filename or undo or from_vpa or also_template or to_average_value:
-            raise TargetError("--fit finds the size itself: give a target, and -c where there are several containers")
+    if fit or burst:
+        both = burst and (fit or container)
+        if cpu or memory or filename or undo or from_vpa or also_template or to_average_value or both:
+            raise TargetError(ONLY_BURST if burst else ONLY_FIT)
         about = parse_target(target, POD, *WORKLOADS, name=name)
-        return plan_fit(about, container, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
+        answer = partial(plan_burst, about) if burst else partial(plan_fit, about, container)
+        return answer(output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if to_average_value:
         if cpu or memory or container or filename or undo or from_vpa or also_template:
             raise TargetError("--to-average-value is about hpa/NAME alone, without a size")

@@ -20,6 +20,8 @@ from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.bursts.record import BurstRecord
+from podfit.kubelet.bursts.rule import BurstRule
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.checkpoints.entries import Entries
@@ -137,6 +139,8 @@ class AllocationParts:
             metrics=base.metrics,
             managers=self.managers,
         )
+        moved = config.root / "burst_limits_state" if config.files and config.bursts else None
+        self.bursts = BurstRecord(moved, node.writer, clock, base.machine.gates)
         self.pods = AllocatedPods(self.known, self.allocation)
         self.guard = Guard(base.cgroups, clock, config.root / "guarded_shrinks")
         self.actuator = Actuator(
@@ -198,6 +202,17 @@ class PodParts:
         )
         attempts = Attempts(config.root / "unfinished_pods", node.writer, synced=config.files)
         self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
+        self.burst_rule = BurstRule(
+            share.bursts,
+            self.informer,
+            share.known,
+            share.allocation,
+            base.cgroups,
+            clock=clock,
+            gates=base.machine.gates,
+            emit=node.events.pod,
+            changed=self.manager.changed,
+        )
 
     def _context(self, base: Base, node: NodeParts, share: AllocationParts) -> WorkerContext:
         options = base.config.options
@@ -242,6 +257,8 @@ class PodParts:
             resize_turns=Slots(max(LEAST, 2 * base.config.capacity["cpu"].value()), base.clock),
             tell=node.events.node,
             active=share.pods.active,
+            desired=share.bursts.desired,
+            burst_conditions=share.bursts.conditions,
         )
 
 

@@ -39,6 +39,8 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     options: KubeletOptions = msgspec.field(default_factory=lambda: KubeletOptions(eviction_hard=""))
     """What it was told; of that, what the machine decides is in the other fields."""
     managers: ManagersConfig = ManagersConfig()
+    bursts: bool = False
+    """Whether limits move inside burst ceilings: only where the API server judges those."""
 
     @property
     def manifests(self) -> Path | None:

@@ -103,7 +103,14 @@ class Kubelet:
         node, share, pods, upkeep = self._node, self._share, self._pods, self._upkeep
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._config.root.chmod(0o750)
-        for component in (pods.manager, pods.probes, share.allocation, pods.puller, *share.checkpoints):
+        for component in (
+            pods.manager,
+            pods.burst_rule,
+            pods.probes,
+            share.allocation,
+            pods.puller,
+            *share.checkpoints,
+        ):
             self._supervisor.watch(component.supervisor)
         node.events.node("Normal", "Starting", "Starting kubelet.")
         self._enforce_allocatable()
@@ -123,6 +130,8 @@ class Kubelet:
         self._supervisor.run(node.agent.run())
         await pods.manager.ready.wait()
         self._supervisor.run(pods.watch.look())
+        if self._config.bursts:
+            self._supervisor.run(pods.burst_rule.run())
         for later in (upkeep.housekeeper, node.pressure, upkeep.evictor, upkeep.images, pods.mirrors):
             self._supervisor.run(later.run())
         for optional in (pods.watch.listen(), share.pool.run(), pods.manifests.run(), upkeep.logs.run()):

@@ -286,6 +286,7 @@ class Cluster:
                 api_server=api.in_cluster,
                 size=options.sizes.get(name),
                 network=pod_network(options, backend, clock, api_port=port_of(api.server)),
+                bursts=True,
             )
             for name, backend in zip(names, backends, strict=True)
         )

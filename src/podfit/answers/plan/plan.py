@@ -228,8 +228,8 @@ class _Planner:
             old=default_pod(pod, gates),
             node=snapshot.nodes.get(node),
             gates=gates,
-            limit_ranges=_of(namespace, snapshot.limit_ranges),
-            quotas=_of(namespace, self.quotas),
+            limit_ranges=of_namespace(namespace, snapshot.limit_ranges),
+            quotas=of_namespace(namespace, self.quotas),
         )
         knows_node = node in snapshot.nodes or node not in snapshot.unknown_nodes
         outcome = judge(resize, checks_of(snapshot.age, knows_node=knows_node))
@@ -254,5 +254,5 @@ class _Planner:
         return CheckedPod(pod, wanted, outcome)
 
 
-def _of(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:
+def of_namespace(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:
     return tuple(obj for obj in objects if obj.metadata.namespace == namespace)

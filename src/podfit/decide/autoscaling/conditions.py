@@ -33,8 +33,15 @@ TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"
 """Pods wait since a workload has fewer than `minReplicas`."""
 MEMORY_IN_USE = "podfit.dev/MemoryInUse"
 """A memory limit is to come down, and the node does not lower it below what is used."""
-REASONS = {IN_PLACE_BY_DEFAULT: "PodResized", TOO_FEW_REPLICAS: "MinReplicas", MEMORY_IN_USE: "LimitBelowUsage"}
-PASSING = (TOO_FEW_REPLICAS, MEMORY_IN_USE)
+BURST_REFUSED = "podfit.dev/BurstRefused"
+"""The API grants pods no burst ceiling, or not what their node has moved."""
+REASONS = {
+    IN_PLACE_BY_DEFAULT: "PodResized",
+    TOO_FEW_REPLICAS: "MinReplicas",
+    MEMORY_IN_USE: "LimitBelowUsage",
+    BURST_REFUSED: "CeilingRefused",
+}
+PASSING = (TOO_FEW_REPLICAS, MEMORY_IN_USE, BURST_REFUSED)
 IN_PLACE_TEXT = (
     "Its mode is Recreate or Auto; pods are resized in place where that works, and evicted where it does not. The "
     "annotation podfit.dev/update-mode: upstream makes the updater evict as the mode says."
@@ -57,6 +64,11 @@ def memory_in_use(pods: Sequence[str]) -> str:
         f"Memory limits of {_some(pods)} stay: more is used than they are to be. The node tries again; pods are not "
         "evicted for it, since they would start with that limit."
     )
+
+
+def burst_refused(said: Sequence[str]) -> Mapping[str, str]:
+    """The condition, where pods are named with what was said of them."""
+    return {BURST_REFUSED: f"These pods have no burst ceiling: {_some(said)}"} if said else {}
 
 
 def _by_name(counted: tuple[ObjectIdentity, int]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.update import View
+from podfit.decide.pod.burst_ceiling import at_floor
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
 NOTHING_REMEMBERED: Mapping[str, RecommendedPodResources] = {}
@@ -32,8 +33,10 @@ def view_of(
     infeasible: Mapping[str, RecommendedPodResources] = NOTHING_REMEMBERED,
     disturbs: bool = True,
 ) -> View:
-    """`pods` are those that the VPA controls, `wanted` says how many a controller is to have, None when it does not."""
-    pods = concerned(pods)
+    """`pods` are those that the VPA controls, `wanted` says how many a controller is to have, None when it does not.
+    One that bursts counts as it was sized: what it was raised to for a while says nothing about its proportions.
+    """
+    pods = tuple(map(at_floor, concerned(pods)))
     owners = {owner for pod in pods if (owner := owner_of(pod)) is not None}
     numbers = {owner: wanted(owner) for owner in owners}
     return View(

@@ -1,7 +1,7 @@
 """The pod's standard conditions, and their order in the list.
 
 conditions of others · DisruptionTarget, when the node ends the pod · PodResizePending · PodResizeInProgress ·
-PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
+podfit.dev/Burst · PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.phase import ENDED
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.lifecycle.facts import StatusInput
+from podfit.decide.pod.resize_state import BURST
 from podfit.decide.pod.resize_state import CONDITIONS as RESIZE
 
 BY_KUBELET = "TerminationByKubelet"
@@ -34,10 +35,10 @@ def conditions(
 ) -> tuple[PodCondition, ...]:
     """`phase` is what the containers amount to, which the reported one may still lag behind."""
     disrupted = (DISRUPTION,) if facts.failure is not None and facts.failure.disruption else ()
-    spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, *STANDARD)
+    spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, BURST, *STANDARD)
     foreign = tuple(condition for condition in facts.pod.status.conditions if condition.type not in ours)
     over = facts.ended and not facts.observed.anything_runs
-    resizes = () if over or phase in ENDED else facts.resize_conditions
+    resizes = () if over or phase in ENDED else (*facts.resize_conditions, *facts.burst_conditions)
     containers = _containers_ready(spec, phase, init, regular)
     findings = (
         _Finding(facts.observed.sandbox_ready),
@@ -53,7 +54,7 @@ def conditions(
 
 def keeping_foreign(status: PodStatus, known: PodStatus) -> PodStatus:
     """`status` with the conditions that others have written meanwhile, as `known` has them, and without those gone."""
-    ours = (*RESIZE, *STANDARD)
+    ours = (*RESIZE, BURST, *STANDARD)
     own = tuple(condition for condition in status.conditions if condition.type in ours or _is_ours(condition))
     taken = {condition.type for condition in own}
     foreign = tuple(condition for condition in known.conditions if condition.type not in (*ours, *taken))

@@ -240,6 +240,7 @@ class StatusInput(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     runtime_name: str = "containerd"
     resize_conditions: tuple[PodCondition, ...] = ()
+    burst_conditions: tuple[PodCondition, ...] = ()
     waiting: Mapping[str, ContainerStateWaiting] = msgspec.field(default_factory=dict)
     actuated: PodResources = PodResources()
     pod_values: PodValues | None = None

@@ -19,8 +19,9 @@ from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
-from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native
+from podfit.core.resources import CPU, HUGEPAGES, MEMORY, is_extended, is_native, maximum
 from podfit.core.times import parse_time, seconds_later
+from podfit.decide.pod.burst_ceiling import at_ceiling
 from podfit.decide.pod.requests import pod_limits, pod_requests
 
 ONE = Quantity.of(1)
@@ -75,13 +76,17 @@ def of_name(name: str) -> tuple[str, str] | None:
 def pod_usage(pod: Pod, gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None) -> dict[str, Quantity]:
     """What a pod is charged, under every name that a quota may limit.
 
-    A finished pod is charged as an object only, and so is one whose grace ran out (with `now`).
+    A finished pod is charged as an object only, and so is one whose grace ran out (with `now`). One with a burst
+    ceiling is charged for that: it may have it at any moment.
     """
     usage = {"count/pods": ONE}
     if has_ended(pod) or _overdue(pod, now):
         return usage
     gates = FeatureGates({**gates.overrides, "InPlacePodLevelResourcesVerticalScaling": False})
     requests, limits = pod_requests(pod, gates=gates, use_status=True), pod_limits(pod, gates=gates, use_status=True)
+    if (raised := at_ceiling(pod, gates)) is not pod:
+        requests = maximum(requests, pod_requests(raised, gates=gates))
+        limits = maximum(limits, pod_limits(raised, gates=gates))
     return usage | {"pods": ONE} | compute_usage(requests, limits)
 
 

@@ -211,6 +211,13 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
             usual="kernel-first with podfit's own containerd, runtime with another's",
         ),
     ] = None
+    bursts: Annotated[
+        bool | None,
+        Option(
+            "Move limits inside burst ceilings; only for an API server of podfit, which judges them (docs/burst.md).",
+            usual="on under podfit up, off for podfit kubelet",
+        ),
+    ] = None
     shutdown_grace_period: Annotated[
         float,
         Option(

@@ -64,6 +64,15 @@ def verdict_of(state: NodeState, uid: str) -> Fits | Deferred | Infeasible:
     return fit.resize(pod, allocated, state.view, state.others(uid, reserved=increases(pod, allocated)))
 
 
+def would_fit(state: NodeState, pod: Pod) -> bool:
+    """Whether this version of a pod of the node would be granted now: what moves a burst asks before it does."""
+    uid = pod.metadata.uid
+    allocated = state.allocated_pod(pod)
+    if uid not in state.pods or not state.sources_ready:
+        return False
+    return allocated is pod or isinstance(fit.resize(pod, allocated, state.view, state.others(uid)), Fits)
+
+
 def shrank(old: Neighbour, new: Neighbour) -> bool:
     """Whether a pod gave up room that another may take (R-101)."""
     return any(new.requests.get(name, ZERO) < old.requests.get(name, ZERO) for name in ("cpu", "memory"))

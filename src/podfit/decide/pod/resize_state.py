@@ -20,6 +20,8 @@ from podfit.core.times import parse_time
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 DEFERRED, INFEASIBLE, ERROR = "Deferred", "Infeasible", "Error"
 CONDITIONS = (PENDING, IN_PROGRESS)
+BURST = "podfit.dev/Burst"
+"""True while the node has moved a limit away from the spec (docs/burst.md)."""
 
 FIELD = {DEFERRED: (PENDING, DEFERRED), INFEASIBLE: (PENDING, INFEASIBLE), "InProgress": (IN_PROGRESS, "")}
 """What nodes up to 1.32 write into `status.resize`: type and reason of the condition that says the same today."""

@@ -4,6 +4,8 @@ The API server runs it, and so does `plan`, with what it has read of the cluster
 (`decide.write_stages`): the order of the list is the order of the stages of a PATCH of `pods/resize`, and in a stage
 that of the plugins. A check without a function is made by a plugin that only the request itself can ask, such as a
 webhook; `plan` names those that may still refuse.
+
+A pod with a burst ceiling is judged at it as well: the ceiling is a size that it may have at any moment.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +23,8 @@ from podfit.core.fields import FieldError, refusal
 from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 from podfit.decide.limits.quota import charge
+from podfit.decide.pod.burst_ceiling import at_ceiling
+from podfit.decide.resize.burst import ceiling_errors, check_ceiling
 from podfit.decide.resize.node_support import check_capacity, check_features
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.decide.write_stages import Stage
@@ -68,7 +72,11 @@ def _prepared(resize: Resize) -> Resize:
 
 
 def _errors(resize: Resize) -> list[FieldError]:
-    return validate_resize(resize.new, resize.old, resize.gates)
+    """With a burst ceiling, also of the pod at it."""
+    errors = validate_resize(resize.new, resize.old, resize.gates)
+    errors = errors or ceiling_errors(resize.new, resize.old, resize.gates)
+    raised = at_ceiling(resize.new, resize.gates)
+    return errors if errors or raised is resize.new else validate_resize(raised, resize.old, resize.gates)
 
 
 def _leaves(resize: Resize) -> bool:
@@ -77,7 +85,8 @@ def _leaves(resize: Resize) -> bool:
 
 
 def _limits(resize: Resize) -> Resize | ApiError:
-    return resize if _leaves(resize) else _unless(check_limits(resize.new, resize.limit_ranges, resize.gates), resize)
+    raised = at_ceiling(resize.new, resize.gates)
+    return resize if _leaves(resize) else _unless(check_limits(raised, resize.limit_ranges, resize.gates), resize)
 
 
 def _features(resize: Resize) -> Resize | ApiError:
@@ -85,7 +94,9 @@ def _features(resize: Resize) -> Resize | ApiError:
 
 
 def _capacity(resize: Resize) -> Resize | ApiError:
-    return _unless(check_capacity(resize.new, resize.old, resize.node, resize.gates), resize)
+    raised = at_ceiling(resize.new, resize.gates)
+    refused = check_capacity(raised, resize.old, resize.node, resize.gates)
+    return _unless(refused or check_ceiling(resize.new, resize.old, resize.node, resize.gates), resize)
 
 
 def _quota(resize: Resize) -> Resize | ApiError:
@@ -125,7 +136,7 @@ RESIZE_CHECKS = (
     Check(
         name="PodResizeStrategy",
         stage=Stage.PREPARE,
-        text="all but resources and resize policies is dropped",
+        text="all but resources, resize policies and the burst ceiling is dropped",
         make=_prepared,
     ),
     Check(

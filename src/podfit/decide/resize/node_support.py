@@ -1,11 +1,12 @@
 """Whether a bound pod's node could ever carry out a resize: its declared features and its capacity.
 
-Both checks ask only about pods that are bound, and only when the spec really changed (R-074). They keep hopeless
-requests from becoming stored desires: what is merely too much for now is the kubelet's to defer.
+Both checks ask only about pods that are bound, and only when the spec or the burst ceiling really changed (R-074).
+They keep hopeless requests from becoming stored desires: what is merely too much for now is the kubelet's to defer.
 """
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
@@ -17,8 +18,13 @@ LEVEL_FEATURE = "InPlacePodLevelResourcesVerticalScaling"
 INIT_FEATURE = "InPlacePodVerticalScalingInitContainers"
 
 
+def changes_ceiling(new: Pod, old: Pod) -> bool:
+    return new.metadata.annotations.get(CEILING) != old.metadata.annotations.get(CEILING)
+
+
 def concerns_node(new: Pod, old: Pod) -> bool:
-    return bool(new.spec.node_name) and new.metadata.generation != old.metadata.generation
+    changed = new.metadata.generation != old.metadata.generation or changes_ceiling(new, old)
+    return bool(new.spec.node_name) and changed
 
 
 def check_features(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Forbidden | None:

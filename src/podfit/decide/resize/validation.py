@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.burst import with_ceiling_of
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod, PodSpec
@@ -33,12 +34,12 @@ def prepare_resize(new: Pod, old: Pod, gates: FeatureGates) -> Pod:
     """The stored pod with the resources and resize policies of `new`; its generation one more if that changes anything.
 
     A list of containers that cannot be matched is kept as sent, for validation to name what is wrong with it. Labels,
-    annotations, images, status and the rest of `new` are dropped silently (R-008); managedFields are kept as sent, and
-    so is what says which object is meant.
+    annotations, images, status and the rest of `new` are dropped silently (R-008), but for the burst ceiling, which is
+    set here and nowhere else; managedFields are kept as sent, and so is what says which object is meant.
     """
     spec = _prepared(new.spec, old.spec, gates)
     metadata = msgspec.structs.replace(
-        old.metadata,
+        with_ceiling_of(new.metadata, old.metadata),
         name=new.metadata.name,
         uid=new.metadata.uid or old.metadata.uid,
         generation=old.metadata.generation + (spec != old.spec),

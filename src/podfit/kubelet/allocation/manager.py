@@ -26,6 +26,7 @@ from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Answer, Effect
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
+from podfit.decide.node.resizes import would_fit
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize.verdict import NodeView
@@ -99,6 +100,10 @@ class AllocationManager:
     def has_room(self, uid: str) -> bool:
         """Whether the pod of this UID was admitted before."""
         return uid in self._state.allocated
+
+    def has_room_for(self, pod: Pod) -> bool:
+        """Whether the pod would be granted this size now, were it asked for."""
+        return would_fit(self._state, pod)
 
     def conditions(self, uid: str) -> tuple[PodCondition, ...]:
         return self._state.conditions.of(uid)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from podfit.decide.cgroup.conversion import MIN_SHARES, weight_from_shares_linear
 from podfit.kubelet.cgroup.common import TIERS
+from podfit.kubelet.cgroup.counters import Counters, Files
 from podfit.kubelet.cgroup.protocol import (
     Busy,
     CgroupConfig,
@@ -121,6 +122,11 @@ class MemoryCgroups:
 
     def throttling(self, path: str) -> Throttling | None:
         return None
+
+    def counters(self, path: str) -> Counters:
+        """Nothing is counted of containers that do not run."""
+        self._group(path)
+        return Counters(Files(), cpu=lambda _found: None, idle=b"")
 
     def read_container(self, path: str) -> ContainerValues:
         return ContainerValues(

@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from podfit.decide.autoscaling.burst import Sample
+
 QOS = Literal["Guaranteed", "Burstable", "BestEffort"]
 Version = Literal["v1", "v2"]
 
@@ -84,6 +86,15 @@ class Throttling(msgspec.Struct, frozen=True, kw_only=True):
     periods: int
     throttled: int
     seconds: float
+
+
+class Counting(Protocol):
+    """Counters of one cgroup, to be read often, until `close`."""
+
+    def read(self, limit: int | None) -> Sample:
+        """`limit` is that of memory in bytes, near which idle cache is told apart. Raises Missing when it is gone."""
+
+    def close(self) -> None: ...
 
 
 class PodCgroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,6 +189,9 @@ class Cgroups(Protocol):
 
     def throttling(self, path: str) -> Throttling | None:
         """None when nothing is counted, because there is no quota or no kernel."""
+
+    def counters(self, path: str) -> Counting:
+        """Of a container, to be read often; to be closed."""
 
     def read_container(self, path: str) -> ContainerValues: ...
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.common import Tree, below, counted, inside, without_idle_cache
+from podfit.kubelet.cgroup.counters import Counters, Files, opened, text, whole
 from podfit.kubelet.cgroup.protocol import (
     UNLIMITED,
     CgroupConfig,
@@ -132,6 +133,18 @@ class CgroupsV1(Tree):
     def throttling(self, path: str) -> Throttling | None:
         return counted(files.read(self._at("cpu", path) / "cpu.stat"))
 
+    def counters(self, path: str) -> Counters:
+        unified = self._mounts.get("unified")
+        paths = {"cpu.stat": self._at("cpu", path) / "cpu.stat"}
+        if "cpuacct" in self._mounts:
+            paths["cpu"] = inside(self._mounts["cpuacct"], path) / "cpuacct.usage"
+        if "memory" in self._mounts:
+            memory = inside(self._mounts["memory"], path)
+            paths |= {"memory": memory / "memory.usage_in_bytes", "memory.stat": memory / "memory.stat"}
+        if unified is not None:
+            paths["pressure"] = inside(unified, path) / "memory.pressure"
+        return Counters(opened(paths, needed="cpu.stat"), cpu=_used, idle=b"total_inactive_file")
+
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._mounts
         return ContainerValues(
@@ -157,6 +170,11 @@ class CgroupsV1(Tree):
         if not directory.is_dir():
             raise Missing(f"no cgroup {directory}")
         return directory
+
+
+def _used(found: Files) -> float | None:
+    nanoseconds = whole(text(found, "cpu"))
+    return None if nanoseconds is None else nanoseconds / 1e9
 
 
 def _inherit_cpuset(parent: Path, directory: Path) -> None:

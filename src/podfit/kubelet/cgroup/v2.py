@@ -10,6 +10,7 @@ from typing import Literal
 from podfit.decide.cgroup.conversion import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.common import Tree, below, counted, inside, without_idle_cache
+from podfit.kubelet.cgroup.counters import Counters, Files, named, opened, text
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
     CgroupError,
@@ -137,6 +138,16 @@ class CgroupsV2(Tree):
     def throttling(self, path: str) -> Throttling | None:
         return counted(files.read(self._at("cpu", path) / "cpu.stat"))
 
+    def counters(self, path: str) -> Counters:
+        directory = self._at("cpu", path)
+        paths = {
+            "cpu.stat": directory / "cpu.stat",
+            "memory": directory / "memory.current",
+            "memory.stat": directory / "memory.stat",
+            "pressure": directory / "memory.pressure",
+        }
+        return Counters(opened(paths, needed="cpu.stat"), cpu=_used, idle=b"inactive_file")
+
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._controllers
         return ContainerValues(
@@ -159,3 +170,8 @@ class CgroupsV2(Tree):
         if not directory.is_dir():
             raise Missing(f"no cgroup {directory}")
         return directory
+
+
+def _used(found: Files) -> float | None:
+    microseconds = named(text(found, "cpu.stat"), b"usage_usec")
+    return None if microseconds is None else microseconds / 1e6

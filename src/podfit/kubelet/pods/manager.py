@@ -71,7 +71,11 @@ class PodManager:
     def _hear(self, change: FromApi) -> None:
         """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
         if not is_mirror(change.pod):
-            self._known.changes.put_nowait(replace(change, pod=from_api(change.pod)))
+            self._known.changes.put_nowait(replace(change, pod=self._context.desired(from_api(change.pod))))
+
+    def changed(self, pod: Pod) -> None:
+        """What the node desires for this pod of the API is something else than before."""
+        self._hear(Changed(pod))
 
     async def run(self) -> None:
         context = self._context

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.randomness import fraction
@@ -32,8 +32,9 @@ NO_IDS = frozenset[str]()
 
 class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     """`emit` records an event about a pod: pod, type, reason, message, field path; `tell` one about the node: type,
-    reason, message. `active` are the allocated pods that count for the QoS tiers. `runtime_name` is the scheme of
-    container ids.
+    reason, message. `active` are the allocated pods that count for the QoS tiers. `desired` is a pod of the API
+    with the limits that the node has moved, and `burst_conditions` what the status says of them. `runtime_name` is the
+    scheme of container ids.
     """
 
     client: Client
@@ -57,6 +58,8 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     event_delay: EventDelay
     resize_turns: Slots
     active: Callable[[], Iterable[Pod]]
+    desired: Callable[[Pod], Pod]
+    burst_conditions: Callable[[Pod], tuple[PodCondition, ...]]
 
     async def look(self, pod: Pod, before: PodFacts | None = None, *, resized: bool = False) -> PodFacts:
         """What the runtime shows of a pod, and its probes say; `before` and `resized` as in `observe`. Raises

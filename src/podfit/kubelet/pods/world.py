@@ -186,6 +186,7 @@ class PodWorld:
                 now=context.clock.now(),
                 runtime_name=context.runtime_name,
                 resize_conditions=seen.conditions,
+                burst_conditions=context.burst_conditions(seen.desired),
                 actuated=context.actuator.actuated(self._uid) or PodResources(),
                 pod_values=values,
             ),

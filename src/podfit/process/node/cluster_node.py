@@ -88,7 +88,7 @@ class ClusterNode:
     """One node, whose containers find the API server at `api_server`. `handler` is its kubelet's server, which listens
     at `port` of `address` where there is one. `client` speaks as the node; `size` is what a
     simulated one has otherwise than others, `played` is set for a Node that somebody else has made. Without a `network`
-    all pods are on the host's.
+    all pods are on the host's. `bursts` is whether limits move inside burst ceilings where the options do not say.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class ClusterNode:
         size: ResourceList | None = None,
         played: PlayedNode | None = None,
         network: PodNetwork | None = None,
+        bursts: bool = False,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -126,6 +127,7 @@ class ClusterNode:
             api_server=api_server,
             address=address,
             port=port,
+            bursts=bursts,
         )
         self._new_kubelet = partial(
             Kubelet,

@@ -73,13 +73,14 @@ def kubelet_config(
     api_server: str = "",
     address: str = "",
     port: int = 0,
+    bursts: bool = False,
 ) -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
 
     `passing_seconds` is how long a state of a start has to last to be told, on a simulated node.
     `memory` is the limit of the cgroup that all pods are in, None without one. `size` is what a
     simulated node has otherwise than others. `address` is the node's own, by default
-    this machine's for others; `port` is where its server listens there.
+    this machine's for others; `port` is where its server listens there. `bursts` is for options that do not say.
     """
     root = options.data.kubelet(name) if played is None else options.data.played(name)
     capacity = machine_facts.capacity(root)
@@ -106,6 +107,7 @@ def kubelet_config(
         managers=managers,
         options=replace(options.kubelet, eviction_hard="") if simulated else options.kubelet,
         api_server=api_server,
+        bursts=(bursts if options.kubelet.bursts is None else options.kubelet.bursts) and not simulated,
     )
 
 

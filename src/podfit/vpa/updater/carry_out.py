@@ -1,11 +1,12 @@
 """Carries out the updater's actions through the API: resizes, evictions, events (V-087, V-090)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.rest import JSON_PATCH, Client
@@ -15,6 +16,7 @@ from podfit.core.times import format_time
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
 from podfit.decide.autoscaling.conditions import IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.in_place import restarts_nothing
+from podfit.decide.autoscaling.patches import Operation
 from podfit.vpa.statuses import write_status
 
 log = logging.getLogger(__name__)
@@ -64,7 +66,7 @@ class Writer:
             log.info("pod not resized, since it was not marked pod=%s/%s error=%s", meta.namespace, meta.name, error)
             return ActionOutcome.UNKNOWN
         try:
-            patch = list(action.resources)
+            patch = [*action.resources, *(without_ceiling(pod))]
             await self._client.patch(
                 Pod, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="resize"
             )
@@ -93,6 +95,12 @@ class Writer:
         except (ApiError, ConnectionError) as error:
             text = "condition not written, the next pass tries again vpa=%s/%s error=%s"
             log.info(text, vpa.metadata.namespace, vpa.metadata.name, error)
+
+
+def without_ceiling(pod: Pod) -> Iterator[Operation]:
+    """Another size has another ceiling: the one of the old size goes in the same write."""
+    if CEILING in pod.metadata.annotations:
+        yield {"op": "add", "path": f"/metadata/annotations/{CEILING.replace('/', '~1')}", "value": "{}"}
 
 
 class _Cause(msgspec.Struct, frozen=True):

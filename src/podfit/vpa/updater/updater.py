@@ -32,7 +32,7 @@ from podfit.core.options import DURATION, POSITIVE, Option, Part
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import boost, update, wake
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
-from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, with_conditions
+from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, burst_refused, with_conditions
 from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
 from podfit.decide.autoscaling.published import AdmissionLease, Published
@@ -44,6 +44,7 @@ from podfit.vpa.controlling import Controlling
 from podfit.vpa.progress import repeat
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import admits
+from podfit.vpa.updater.bursts import BurstLoop
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
 from podfit.vpa.wakes import Concerned, Wakes
@@ -127,6 +128,7 @@ class Updater:
         self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
         asks_first = not settings.rules.upstream_compatible
         self._writer = Writer(client, clock, self._recorder, asks_first=asks_first)
+        self._bursts = BurstLoop(client, clock, self._vpas, self._pods, self._targets, self._kept)
         self._evictions, self._resizes = (EvictionRate(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
@@ -159,6 +161,7 @@ class Updater:
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             if not self._settings.rules.upstream_compatible:
                 self._follow()
+                group.create_task(self._bursts.run())
             await repeat(
                 self._measured_pass,
                 every=self._settings.interval,
@@ -314,7 +317,8 @@ class Updater:
             tally = end.value
         finally:
             told.end(tally.evictable, tally.resizable)
-        await self._say(vpa, tally.conditions, moved=told.moved)
+        refused = burst_refused(self._bursts.refusals(vpa))
+        await self._say(vpa, {**tally.conditions, **refused}, moved=told.moved)
 
     def _note_ends(self, vpa: VerticalPodAutoscaler, pods: Sequence[Pod]) -> None:
         """Boosts that last for a while after Ready end when that is over."""

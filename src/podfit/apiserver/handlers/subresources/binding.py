@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.burst import with_ceiling_of
 from podfit.api.core.v1.pods.types import Binding, Pod, PodCondition
 from podfit.api.meta.v1.types import Preconditions
 from podfit.api.registry import info_for
@@ -87,7 +88,7 @@ def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
     labels = pod.metadata.labels | binding.metadata.labels
     return replace(
         pod,
-        metadata=replace(pod.metadata, annotations=annotations, labels=labels),
+        metadata=with_ceiling_of(pod.metadata, replace(pod.metadata, annotations=annotations, labels=labels)),
         spec=replace(pod.spec, node_name=binding.target.name),
         status=replace(pod.status, conditions=(*others, condition), nominated_node_name=""),
     )

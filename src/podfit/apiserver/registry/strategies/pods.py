@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.burst import with_ceiling_of
 from podfit.api.core.v1.pods.disabled import without_disabled
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import GATED, Pod, PodCondition, PodStatus
@@ -30,7 +31,7 @@ LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a tim
 
 def _new(_info: ResourceInfo, obj: Pod, gates: FeatureGates) -> Pod:
     pending = PodStatus(phase="Pending", qos_class=qos_class(obj, gates), conditions=_gated(obj))
-    return replace(obj, metadata=replace(obj.metadata, generation=1), status=pending)
+    return replace(obj, metadata=replace(with_ceiling_of(None, obj.metadata), generation=1), status=pending)
 
 
 def _gated(pod: Pod) -> tuple[PodCondition, ...]:

@@ -12,6 +12,7 @@ from podfit.api.core.v1.pods.affinity import (
     NodeSelectorTerm,
     Toleration,
 )
+from podfit.api.core.v1.pods.burst import with_ceiling_of
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod, PodIP, PodSpec
@@ -90,15 +91,15 @@ IMMUTABLE = (
 
 
 def prepare_pod_update(new: Pod, old: Pod) -> Pod:
-    """Status is another endpoint's; the generation counts changes of the spec."""
+    """Status is another endpoint's, and so is the burst ceiling; the generation counts changes of the spec."""
     generation = old.metadata.generation + (new.spec != old.spec)
-    metadata = msgspec.structs.replace(new.metadata, generation=generation)
+    metadata = msgspec.structs.replace(with_ceiling_of(old.metadata, new.metadata), generation=generation)
     return msgspec.structs.replace(new, metadata=metadata, status=old.status)
 
 
 def prepare_status_update(new: Pod, old: Pod) -> Pod:
-    """Only status, and metadata but its generation and owners; what the writer does not say about generations stays
-    known, and the address is the first of the addresses."""
+    """Only status, and metadata but its generation, owners and burst ceiling; what the writer does not say about
+    generations stays known, and the address is the first of the addresses."""
     status = new.status
     before = {condition.type: condition.observed_generation for condition in old.status.conditions}
     conditions = tuple(
@@ -119,7 +120,9 @@ def prepare_status_update(new: Pod, old: Pod) -> Pod:
         qos_class=status.qos_class or old.status.qos_class,
     )
     kept = old.metadata
-    metadata = msgspec.structs.replace(new.metadata, generation=kept.generation, owner_references=kept.owner_references)
+    metadata = msgspec.structs.replace(
+        with_ceiling_of(kept, new.metadata), generation=kept.generation, owner_references=kept.owner_references
+    )
     return msgspec.structs.replace(new, metadata=metadata, spec=old.spec, status=status)
 
 
