@@ -19,6 +19,8 @@ from support.bursts import LITTLE, STEP, bursting, ceiling, grant, ramp
 from support.eventually import eventually_async
 from support.real_node import MI, STAY, RealNode, condition, container, identity, needs, real_node, settled, status
 
+CORES = str(min(2, os.cpu_count() or 1))
+"""The guest has one, and no ceiling is above what a node has."""
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
@@ -78,7 +80,7 @@ async def step_up(node: RealNode, pod: Pod) -> float:
 
 async def step_of_cpu(node: RealNode, name: str) -> float:
     """Seconds from the load's step to the first raise in the kernel."""
-    pod = await bursting(node, name, STEP, cpu=("200m", "2"), memory=("64Mi", "64Mi"))
+    pod = await bursting(node, name, STEP, cpu=("200m", CORES), memory=("64Mi", "64Mi"))
     began = await step_up(node, pod)
 
     async def quota() -> int:
@@ -97,7 +99,7 @@ async def test_cpu_that_is_wanted_is_given(node: RealNode) -> None:
 
 async def test_the_spec_follows_and_a_kubelet_that_died_keeps_what_was_moved(node: RealNode) -> None:
     """SIGKILL leaves the checkpoints, and the next kubelet starts from them."""
-    pod = await bursting(node, "died", STEP, cpu=("200m", "2"), memory=("64Mi", "64Mi"))
+    pod = await bursting(node, "died", STEP, cpu=("200m", CORES), memory=("64Mi", "64Mi"))
     await step_up(node, pod)
     await node.until(lambda now: bursts(now) and settled(now), "died")
     await node.kubelet.stop(stop_pods=False)
