@@ -22,6 +22,7 @@ SLEEPING = {
     "support/bounded_neighbour.py": "the pace of a client",
     "support/bounded_server.py": "a thread that looks where a loop stands still, and a disk that does",
     "support/hostile_connections.py": "until nothing more is taken of what a thread sends on thousands of connections",
+    "support/latency.py": "a server that is asked at fixed moments",
     "support/spoofed_answers.py": "a server that sends a byte now and then",
     "testing/test_loop.py": "a timer of real time, which the loop's rest does not wait for",
 }
@@ -48,6 +49,7 @@ CLOCKS = {
     "support/bounded_server.py": "where a loop stands still",
     "support/eventually.py": "how long it waits at most",
     "support/hostile_connections.py": "until nothing more is taken",
+    "support/latency.py": "latencies and shares of a CPU, which a campaign is about",
     "support/slow_clients.py": "how long a server lets a connection be, in its own real time",
     "support/turns.py": "CPU of a thread, at the machine's pace",
 }

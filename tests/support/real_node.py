@@ -24,16 +24,19 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
+from podfit.core.quantity import Quantity
 from podfit.decide.cgroup import conversion as decide
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, tier
 from podfit.decide.lifecycle.facts import LinuxResources
+from podfit.decide.node.pressure import Observation
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import capacity, memory_bytes
+from podfit.kubelet.node.pressure import MemoryShare, observe_nothing
 from podfit.kubelet.probes.node_network import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
@@ -113,17 +116,35 @@ class _Cgroups:
 
 class RealNode:
     def __init__(
-        self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups, *, gates: FeatureGates, **machine: Any
+        self,
+        root: Path,
+        server: Server,
+        runtime: CRIRuntime,
+        cgroups: Cgroups,
+        *,
+        gates: FeatureGates,
+        lends: int = 0,
+        **machine: Any,
     ) -> None:
+        """With `lends` it has so many bytes of memory, and lends what is requested and unused."""
         self.root, self.server, self.runtime, self.cgroups = root, server, runtime, cgroups
         self.calls, self.faults = Calls(), Faults()
+        self._lends = lends
         self._machine = Machine(memory=memory_bytes(), cgroup=cgroups.version, gates=gates, **machine)
         self.kubelet = self.new_kubelet()
 
     def new_kubelet(self) -> Kubelet:
         size = capacity(self.root)
+        if self._lends:
+            size |= {"memory": Quantity.of_bytes(self._lends)}
         config = KubeletConfig(
-            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size, bursts=True
+            name="n1",
+            root=self.root / "kubelet",
+            host_ip="127.0.0.1",
+            capacity=size,
+            allocatable=size,
+            lends=bool(self._lends),
+            bursts=True,
         )
         runtime: Any = _Runtime(self.runtime, self.calls, self.faults)
         cgroups: Any = _Cgroups(self.cgroups, self.calls)
@@ -136,7 +157,11 @@ class RealNode:
             mounter=TmpfsMounter(),
             clock=SystemClock(),
             reach=NodeReach(check_health),
+            observe=self._left if self._lends else observe_nothing,
         )
+
+    def _left(self) -> dict[str, Observation]:
+        return {"memory.available": MemoryShare(self.cgroups, self.cgroups.layout.root, self._lends).left()}
 
     # ------------------------------------------------------------------ the API
 
@@ -289,7 +314,8 @@ def container(
 
 
 def qos(pod: Pod) -> Any:
-    return pod.status.qos_class
+    """The tier of its cgroup."""
+    return tier(pod)
 
 
 def status(pod: Pod, name: str) -> ContainerStatus:

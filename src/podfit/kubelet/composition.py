@@ -31,6 +31,7 @@ from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.eviction.evictor import Evictor
 from podfit.kubelet.eviction.local_storage import StorageMeter
 from podfit.kubelet.eviction.reclaim import Reclaimer
+from podfit.kubelet.eviction.spare import Lender
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.collector import ImageCollector
 from podfit.kubelet.images.image_volumes import ImageVolumes
@@ -287,6 +288,17 @@ class Maintenance:
             clock,
             node.events.pod,
             node.events.node,
+            lambda signal: evictions.labels(signal).inc(),
+        )
+        self.lender = Lender(
+            runtime,
+            config,
+            node.agent,
+            known,
+            share.pods,
+            base.observe,
+            clock,
+            node.events.pod,
             lambda signal: evictions.labels(signal).inc(),
         )
         self.shutdown = GracefulShutdown(known, clock, config.options.shutdown)

@@ -18,9 +18,9 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     container logs, unless `files` is False: then none of them is, as nothing runs that could read or write it, and what
     the checkpoints would hold is in the status of the pods. `port` is where the server part listens (0 = nowhere).
     `simulated` is said on the node object. Where the Node is not its own to make, `lease_holder` is who it is in the
-    Lease: it keeps what the Node says, and does not register again when that is deleted. `api_server` is the URL that
-    containers are told; empty for none. A passing status is told when it lasts `passing_seconds`: a start or a resize
-    that takes less costs one write of the status.
+    Lease: it keeps what the Node says, and does not register again when that is deleted. It `lends` spare capacity
+    (docs/spare.md). `api_server` is the URL that containers are told; empty for none. A passing status is told when it
+    lasts `passing_seconds`: a start or a resize that takes less costs one write of the status.
     """
 
     name: str
@@ -33,6 +33,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     simulated: bool = False
     lease_holder: str = ""
+    lends: bool = False
     files: bool = True
     passing_seconds: Mapping[Passing, float] = msgspec.field(default_factory=dict)
     api_server: str = ""

@@ -134,6 +134,8 @@ class Kubelet:
             self._supervisor.run(pods.burst_rule.run())
         for later in (upkeep.housekeeper, node.pressure, upkeep.evictor, upkeep.images, pods.mirrors):
             self._supervisor.run(later.run())
+        if self._config.lends:
+            self._supervisor.run(upkeep.lender.run())
         for optional in (pods.watch.listen(), share.pool.run(), pods.manifests.run(), upkeep.logs.run()):
             self._supervisor.begin(optional)  # it ends where there is nothing to do
         log.info("kubelet started node=%s pods=%d", self._config.name, len(share.known.uids()))

@@ -22,6 +22,7 @@ from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, load
 from podfit.client.rest import Client
 from podfit.core.quantity import Quantity
+from podfit.decide.node.options import KubeletOptions
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
 from podfit.net.files import write_atomic
@@ -112,6 +113,7 @@ class Cluster:
         vpa: bool = False,
         play_kwok_nodes: bool = False,
         controllers: tuple[str, ...] = ("*",),
+        lend_spare: bool = False,
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
@@ -128,6 +130,7 @@ class Cluster:
             vpa=vpa,
             play_kwok_nodes=play_kwok_nodes,
             controllers=ControllersOptions(controllers=controllers),
+            kubelet=KubeletOptions(lend_spare=lend_spare),
         )
         try:
             self._composed = self._runner.run(self._start(options, store))

@@ -59,6 +59,7 @@ from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_
 from podfit.decide.autoscaling.priority import Priority, Thresholds, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
+from podfit.decide.pod.spare import is_spare
 
 UPDATED = "vpaInPlaceUpdated"
 
@@ -111,7 +112,9 @@ class _Run:
     def __init__(self, view: View, settings: UpdateSettings) -> None:
         self.view, self.settings, self.tally = view, settings, Tally()
         self.mode = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
-        self.pods = tuple(pod for pod in view.pods if is_active(pod) and owner_of(pod) is not None)
+        self.pods = tuple(
+            pod for pod in view.pods if is_active(pod) and owner_of(pod) is not None and not is_spare(pod)
+        )
         policy = view.vpa.spec.update_policy
         own = policy.min_replicas if policy else None
         self.minimum = settings.min_replicas if own is None else own
@@ -316,6 +319,8 @@ class _Run:
             return "it has ended, or is being deleted"
         if owner_of(pod) is None:
             return "nothing controls it"
+        if is_spare(pod):
+            return "it runs on spare capacity, and has no requests"
         return f"mode {self.mode} changes no pods that run" + (" without the gate" if self.mode == IN_PLACE else "")
 
     def _decide(self, pod: Pod) -> Judgement:

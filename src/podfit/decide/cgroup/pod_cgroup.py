@@ -15,6 +15,7 @@ from podfit.decide.cgroup.container_resources import UNLIMITED, ContainerResourc
 from podfit.decide.cgroup.memory_qos import Kept
 from podfit.decide.pod.allocated import NOTHING
 from podfit.decide.pod.requests import pod_limits, pod_requests
+from podfit.decide.pod.spare import is_spare, memory_limit
 
 PAGE = 4096
 """The kernel keeps memory limits in whole pages, so nothing finer is compared."""
@@ -34,7 +35,8 @@ class PodConfig(msgspec.Struct, frozen=True, kw_only=True):
 def pod_config(pod: Pod, machine: Machine) -> PodConfig:
     """For the allocated `pod`; its status is not looked at."""
     if pod.status.qos_class == "BestEffort":
-        return PodConfig(shares=cgroups.MIN_SHARES, period=machine.cfs_period)
+        lent = memory_limit(pod) if is_spare(pod) else None
+        return PodConfig(shares=cgroups.MIN_SHARES, period=machine.cfs_period, memory=lent)
     requests, limits = pod_requests(pod, gates=machine.gates), pod_limits(pod, gates=machine.gates)
     quota = cgroups.quota_from_milli(cpu(limits), machine.cfs_period) if machine.cfs_quota else 0
     if quota and any(unthrottled(pod, container, machine) for container in all_containers(pod.spec)):
@@ -70,6 +72,11 @@ def _declared(pod: Pod, name: str) -> bool:
         if is_sidecar(container):
             sidecars = candidate
     return all(container.resources.limits.get(name) for container in pod.spec.containers)
+
+
+def tier(pod: Pod) -> str:
+    """Below which cgroup the pod's is: of its QoS class, or of those that run on spare capacity."""
+    return "Spare" if pod.status.qos_class == "BestEffort" and is_spare(pod) else pod.status.qos_class
 
 
 def burstable_cpu(pod: Pod) -> int:

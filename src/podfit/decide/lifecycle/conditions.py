@@ -1,7 +1,8 @@
 """The pod's standard conditions, and their order in the list.
 
-conditions of others · DisruptionTarget, when the node ends the pod · PodResizePending · PodResizeInProgress ·
-podfit.dev/Burst · PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
+conditions of others · podfit.dev/Spare, of pods on spare capacity · DisruptionTarget, when the node ends the pod ·
+PodResizePending · PodResizeInProgress · podfit.dev/Burst · PodReadyToStartContainers · Initialized · Ready ·
+ContainersReady · PodScheduled
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,8 @@ from podfit.core.times import format_time
 from podfit.decide.lifecycle.facts import StatusInput
 from podfit.decide.pod.resize_state import BURST
 from podfit.decide.pod.resize_state import CONDITIONS as RESIZE
+from podfit.decide.pod.spare import CONDITION as SPARE
+from podfit.decide.pod.spare import REASON, is_spare, refusal, told
 
 BY_KUBELET = "TerminationByKubelet"
 DISRUPTION = "DisruptionTarget"
@@ -47,9 +50,13 @@ def conditions(
         containers,
         _Finding(True),
     )
+    lent: tuple[PodCondition, ...] = ()
+    if is_spare(facts.allocated) and not refusal(facts.allocated):
+        foreign = tuple(condition for condition in foreign if condition.type != SPARE)
+        lent = (_dated(facts, SPARE, _Finding(True, REASON, told(facts.allocated))),)
     standard = (_dated(facts, kind, finding) for kind, finding in zip(STANDARD, findings, strict=True))
     target = (_dated(facts, DISRUPTION, _disruption(facts)) for _ in disrupted)
-    return (*foreign, *target, *resizes, *standard)
+    return (*foreign, *lent, *target, *resizes, *standard)
 
 
 def keeping_foreign(status: PodStatus, known: PodStatus) -> PodStatus:
@@ -63,7 +70,7 @@ def keeping_foreign(status: PodStatus, known: PodStatus) -> PodStatus:
 
 
 def _is_ours(condition: PodCondition) -> bool:
-    return condition.type == DISRUPTION and condition.reason == BY_KUBELET
+    return (condition.type, condition.reason) in ((DISRUPTION, BY_KUBELET), (SPARE, REASON))
 
 
 def _disruption(facts: StatusInput) -> _Finding:

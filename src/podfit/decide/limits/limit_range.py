@@ -12,12 +12,16 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import Quantity
 from podfit.decide.forbidden import Forbidden
 from podfit.decide.pod.requests import pod_limits, pod_requests
+from podfit.decide.pod.spare import is_spare, refusal
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 def add_defaults(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
-    """The pod with `default` and `defaultRequest` where a container names none, and an annotation that says so."""
+    """The pod with `default` and `defaultRequest` where a container names none, and an annotation that says so. A pod
+    on spare capacity stays without: with requests of its own it would not be one."""
+    if is_spare(pod) and not refusal(pod):
+        return pod
     for limits in limit_ranges:
         pod = _add(pod, limits)
     return pod

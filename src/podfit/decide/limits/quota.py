@@ -22,6 +22,7 @@ from podfit.core.resources import CPU, MEMORY, add, only, positive, subtract
 from podfit.decide.forbidden import Forbidden
 from podfit.decide.limits.quota_scopes import takes_in, terminates
 from podfit.decide.limits.quota_usage import PODS, Evaluator, compute_usage, evaluator, pod_usage
+from podfit.decide.pod.spare import is_spare, refusal
 
 __all__ = ["Charged", "Present", "charge", "concerned", "count", "matches", "pod_usage", "recount", "uncounted"]
 
@@ -150,8 +151,9 @@ def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
 
 
 def _unspecified(pod: Pod, quota: ResourceQuota) -> str:
-    """Which containers do not say what the quota limits; a pod that speaks as a whole need not say it for each."""
-    if pod.spec.resources is not None:
+    """Which containers do not say what the quota limits; a pod that speaks as a whole need not say it for each, and one
+    on spare capacity has none of it."""
+    if pod.spec.resources is not None or (is_spare(pod) and not refusal(pod)):
         return ""
     missing: dict[str, list[str]] = {}
     for container in all_containers(pod.spec):

@@ -4,6 +4,8 @@
     disk       the same, by what is on the disk that is short; nobody can request inodes
     processes  the lower priority
 
+Before all of them go pods on spare capacity, which were lent memory and processes; a disk is not lent.
+
 Static, mirror and system-critical pods are not evicted. One pod ends at a time: what it gives back is seen first.
 """
 
@@ -17,6 +19,7 @@ from podfit.core.quantity import Quantity
 from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node.pod_load import EPHEMERAL, EVERYTHING, INODES, Load, Part, Used
 from podfit.decide.node.pressure import Observation, Threshold
+from podfit.decide.pod.spare import is_spare
 
 EVICTED = "Evicted"
 RESOURCES = {
@@ -82,13 +85,16 @@ def ranked(loads: Iterable[Load], short: Shortage, *, split: bool = False) -> li
     """Who goes first comes first."""
     may_go = [load for load in loads if not is_critical(load.pod)]
     if short.resource == "pids":
-        return sorted(may_go, key=lambda load: load.priority)
+        return sorted(may_go, key=lambda load: (not is_spare(load.pod), load.priority))
     parts = measured(short, split=split)
 
     def over(load: Load) -> int:
         return load.storage_over(parts, short.resource) if short.of_disk else load.memory_over
 
-    return sorted(may_go, key=lambda load: (over(load) <= 0, load.priority, -over(load)))
+    def lent(load: Load) -> bool:
+        return short.resource == "memory" and is_spare(load.pod)
+
+    return sorted(may_go, key=lambda load: (not lent(load), over(load) <= 0, load.priority, -over(load)))
 
 
 def eviction(short: Sequence[Shortage], loads: Iterable[Load], *, split: bool = False) -> Eviction | None:

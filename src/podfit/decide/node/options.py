@@ -218,6 +218,13 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
             usual="on under podfit up, off for podfit kubelet",
         ),
     ] = None
+    lend_spare: Annotated[
+        bool | None,
+        Option(
+            "Lend what is requested and unused, as podfit.dev/spare-cpu and podfit.dev/spare-memory (docs/spare.md).",
+            usual="on a real node; a simulated one lends when it is told to",
+        ),
+    ] = None
     shutdown_grace_period: Annotated[
         float,
         Option(

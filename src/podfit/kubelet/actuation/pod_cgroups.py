@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.cgroup.conversion import shares_from_milli
-from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, burstable_cpu, pod_config, pod_kept, tier_shares
+from podfit.decide.cgroup.conversion import MIN_SHARES, shares_from_milli
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, burstable_cpu, pod_config, pod_kept, tier, tier_shares
 from podfit.decide.resize.steps import GrowContainer, SetPod
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, CPUValues, Missing
 
@@ -33,9 +33,19 @@ class PodCgroups:
         total = sum(milli for _, milli in self._burstable.values())
         for qos, shares in tier_shares(total).items():
             self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
+        if any(tier(pod) == "Spare" for pod in pods):
+            self._ensure_spare_tier()
         for qos, kept in self._machine.memory_qos.tiers(pods).items() if self._machine.memory_qos else ():
             config = CgroupConfig(memory_min=kept.min, memory_low=kept.low)
             self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), config)
+
+    def _ensure_spare_tier(self) -> None:
+        """Once it is idle its weight cannot be written. Without a CPU controller it has neither."""
+        path = self._cgroups.layout.qos("Spare")
+        if not self._cgroups.exists(path):
+            self._cgroups.create(path, CgroupConfig(cpu_shares=MIN_SHARES))
+        if self._cgroups.enforced.cpu:
+            self._cgroups.set_idle(path)
 
     def create(self, pod: Pod) -> None:
         """Raises CgroupError."""
@@ -86,7 +96,7 @@ class PodCgroups:
 
     def path(self, pod: Pod) -> str:
         """Also the sandbox's `cgroup_parent`."""
-        return self._cgroups.layout.pod(pod.metadata.uid, _qos(pod.status.qos_class))
+        return self._cgroups.layout.pod(pod.metadata.uid, _qos(tier(pod)))
 
     def values(self, pod: Pod) -> PodValues | None:
         """What the pod's cgroup holds, for the status; None when it cannot be read."""
@@ -124,7 +134,7 @@ def _values(cpu: CPUValues, memory: int | None) -> PodValues:
 
 def _qos(name: str) -> QOS:
     match name:
-        case "Guaranteed" | "Burstable" | "BestEffort":
+        case "Guaranteed" | "Burstable" | "BestEffort" | "Spare":
             return name
         case _:
             raise ValueError(f"a pod on a node has a QoS class, not {name!r}")

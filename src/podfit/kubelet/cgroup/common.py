@@ -6,7 +6,7 @@ from typing import Literal
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.protocol import QOS, Layout, PodCgroup, Throttling
 
-TIERS: tuple[QOS, ...] = ("Guaranteed", "Burstable", "BestEffort")
+TIERS: tuple[QOS, ...] = ("Guaranteed", "Burstable", "BestEffort", "Spare")
 
 
 class Tree:

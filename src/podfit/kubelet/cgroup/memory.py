@@ -83,6 +83,10 @@ class MemoryCgroups:
     def set_cpu_shares(self, path: str, shares: int) -> None:
         self._groups[path] = replace(self._group(path), cpu_shares=shares)
 
+    def set_idle(self, path: str) -> bool:
+        self._group(path)
+        return False
+
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         if self._version == "v1" and quota > 0:
             larger = [child for child in self._children(path) if (self.read_cpu(child).quota or 0) > quota]

@@ -17,7 +17,8 @@ import msgspec
 
 from podfit.decide.autoscaling.burst import Sample
 
-QOS = Literal["Guaranteed", "Burstable", "BestEffort"]
+QOS = Literal["Guaranteed", "Burstable", "BestEffort", "Spare"]
+"""The tiers: QoS classes, and pods on spare capacity, which are BestEffort ones."""
 Version = Literal["v1", "v2"]
 
 UNLIMITED = -1
@@ -104,7 +105,7 @@ class PodCgroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where things are (cgroupfs driver): `<prefix>/kubepods[/burstable|/besteffort]/pod<uid>`.
+    """Where things are (cgroupfs driver): `<prefix>/kubepods[/burstable|/besteffort|/spare]/pod<uid>`.
 
     A `prefix` such as `/podfit-1a2b3c` keeps two nodes on one machine apart. Guaranteed pods sit directly in kubepods.
     """
@@ -162,6 +163,10 @@ class Cgroups(Protocol):
 
     def set_cpu_shares(self, path: str, shares: int) -> None:
         """v2 gets the linear weight of 6.1."""
+
+    def set_idle(self, path: str) -> bool:
+        """Its processes run when no other wants the CPU (cpu.idle, since Linux 5.15), whatever its weight, which cannot
+        be written any more. False where the kernel has nothing like it."""
 
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         """Microseconds; quota -1 = no limit. v1 raises `Invalid` when a child has more."""

@@ -90,6 +90,13 @@ class CgroupsV1(Tree):
     def set_cpu_shares(self, path: str, shares: int) -> None:
         files.write(self._at("cpu", path) / "cpu.shares", shares)
 
+    def set_idle(self, path: str) -> bool:
+        directory = self._at("cpu", path)
+        if not (directory / "cpu.idle").exists():
+            return False
+        files.write(directory / "cpu.idle", 1)
+        return True
+
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         directory = self._at("cpu", path)
         if files.read_int(directory / "cpu.cfs_period_us") != period:

@@ -98,6 +98,13 @@ class CgroupsV2(Tree):
     def set_cpu_shares(self, path: str, shares: int) -> None:
         files.write(self._at("cpu", path) / "cpu.weight", weight_from_shares_linear(shares))
 
+    def set_idle(self, path: str) -> bool:
+        directory = self._at("cpu", path)
+        if not (directory / "cpu.idle").exists():
+            return False
+        files.write(directory / "cpu.idle", 1)
+        return True
+
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         files.write(self._at("cpu", path) / "cpu.max", f"{'max' if quota < 0 else quota} {period}")
 

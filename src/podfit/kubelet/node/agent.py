@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from podfit.api.coordination.v1.types import Lease, LeaseSpec
 from podfit.api.core.v1.nodes.types import Node, NodeCondition, NodeStatus
 from podfit.api.meta import codec
+from podfit.api.meta.base import ResourceList
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.client.informer import Informer
 from podfit.client.resource import resource_of
@@ -27,6 +28,7 @@ from podfit.core.times import format_micro, format_time
 from podfit.decide.node import node_events
 from podfit.decide.node.node_events import NodeEvent
 from podfit.decide.node.simulated import SIMULATED
+from podfit.decide.pod.spare import SPARE
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.network.network import PodNetwork
@@ -79,6 +81,8 @@ class NodeAgent:
         self.node: Node | None = None
         """As the API last showed it; None before registration."""
         self.shutting_down = False
+        self.lent: ResourceList = {}
+        """Spare capacity, as told from now on; empty where nothing is lent."""
 
     async def register(self) -> Node:
         """Create the node object, or take over the one that is there. Tries until the API accepts it."""
@@ -112,6 +116,12 @@ class NodeAgent:
         uid = self.node.metadata.uid if self.node is not None else ""
         return OwnerReference(api_version="v1", kind="Node", name=self._config.name, uid=uid, controller=True)
 
+    def lend(self, lent: ResourceList) -> None:
+        """Tell so much spare capacity."""
+        if lent != self.lent:
+            self.lent = lent
+            self.changed()
+
     def changed(self) -> None:
         """Something that the status tells is not what it was: report it now."""
         self._look.set()
@@ -124,7 +134,7 @@ class NodeAgent:
         if node.spec.pod_cidr != self.node.spec.pod_cidr:
             self._ranged.set()
         self.node = node
-        if self._is_foreign() or outdated(node) or self._unmarked(node):
+        if self._is_foreign() or outdated(node, self.lent) or self._unmarked(node):
             self.changed()
 
     def _gone(self, node: Node) -> None:
@@ -193,7 +203,8 @@ class NodeAgent:
         if self.node is not None and self._unmarked(self.node):
             self.node = await self._marked(self.node)
         status = await self._status()
-        due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS or self._is_foreign()
+        foreign = self._is_foreign() or (self.node is not None and outdated(self.node, self.lent))
+        due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS or foreign
         if (
             not due
             and self._reported is not None
@@ -213,6 +224,8 @@ class NodeAgent:
         told = self.node.status.allocatable if self.node is not None else {}
         gone = [name for name in told if is_extended(name) and name not in status.allocatable]
         patch["allocatable"] |= dict.fromkeys(gone)
+        shown = self.node.status.capacity if self.node is not None else {}
+        patch["capacity"] |= dict.fromkeys(name for name in shown if name in SPARE and name not in status.capacity)
         patch["addresses"] = [{"$patch": "replace"}, *patch["addresses"]]
         written = await self._client.patch(
             Node, self._config.name, "", {"status": patch}, content_type=STRATEGIC_PATCH, subresource="status"
@@ -244,6 +257,7 @@ class NodeAgent:
             now=format_time(self._clock.now()),
             previous=previous,
             extended=extended(self.node),
+            lent=self.lent,
             recursive_read_only=recursive,
         )
 

@@ -1,11 +1,12 @@
 """Extended resources such as `example.com/dongle`, which somebody writes into the node's status.
 
 They are written to `status.capacity`, by hand or by an operator; the kubelet makes them allocatable and admits pods by
-them.
+them. Those of spare capacity are this kubelet's own to tell, whoever writes them (docs/spare.md).
 """
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.base import ResourceList
+from podfit.decide.pod.spare import SPARE
 
 _OURS = "kubernetes.io/"
 
@@ -14,7 +15,7 @@ def extended(node: Node | None) -> ResourceList:
     """Names with a domain that is not Kubernetes' own."""
     if node is None:
         return {}
-    return {name: amount for name, amount in node.status.capacity.items() if is_extended(name)}
+    return {name: amount for name, amount in node.status.capacity.items() if is_extended(name) and name not in SPARE}
 
 
 def is_extended(name: str) -> bool:
@@ -22,7 +23,8 @@ def is_extended(name: str) -> bool:
     return bool(slash) and not f"{domain}/".endswith(_OURS)
 
 
-def outdated(node: Node) -> bool:
-    """Whether something else is allocatable than there is."""
+def outdated(node: Node, lent: ResourceList) -> bool:
+    """Whether something else is allocatable than there is, with what is `lent`."""
     told = {name: amount for name, amount in node.status.allocatable.items() if is_extended(name)}
-    return told != extended(node)
+    spare = {name: amount for name, amount in node.status.capacity.items() if name in SPARE}
+    return told != {**extended(node), **lent} or spare != lent

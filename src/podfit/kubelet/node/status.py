@@ -90,14 +90,15 @@ def node_status(
     now: str,
     previous: Mapping[str, NodeCondition],
     extended: ResourceList,
+    lent: ResourceList,
     recursive_read_only: bool,
 ) -> NodeStatus:
     """`now` is RFC 3339; `previous` conditions by type keep their transition times. `version` None = not known now."""
     name = f"{version.runtime_name}://{version.runtime_version}" if version is not None else ""
     handler = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=recursive_read_only, user_namespaces=False)
     return NodeStatus(
-        capacity=dict(config.capacity),
-        allocatable={**extended, **config.allocatable},
+        capacity={**config.capacity, **lent},
+        allocatable={**extended, **config.allocatable, **lent},
         conditions=tuple(_conditions(health, now, previous)),
         addresses=(
             NodeAddress(type="InternalIP", address=config.host_ip),

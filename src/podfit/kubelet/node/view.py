@@ -23,7 +23,7 @@ class NodeViews(msgspec.Struct, frozen=True):
     def __call__(self) -> NodeView:
         policies = self.config.managers
         return NodeView(
-            allocatable={**extended(self.agent.node), **self.config.allocatable},
+            allocatable={**extended(self.agent.node), **self.config.allocatable, **self.agent.lent},
             machine=self.machine,
             node=self.agent.node,
             cpu_manager=policies.cpu_policy,

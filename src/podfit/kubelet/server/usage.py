@@ -17,6 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
+from podfit.decide.cgroup.pod_cgroup import tier
 from podfit.decide.lifecycle.facts import ContainerState
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
 from podfit.kubelet.node import machine
@@ -69,7 +70,12 @@ log = logging.getLogger(__name__)
 
 NANO = 1_000_000_000
 PERIOD = 100_000  # microseconds of the CPU quota
-QOS_TIERS: dict[str, QOS] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
+QOS_TIERS: dict[str, QOS] = {
+    "Guaranteed": "Guaranteed",
+    "Burstable": "Burstable",
+    "BestEffort": "BestEffort",
+    "Spare": "Spare",
+}
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -142,7 +148,7 @@ class UsageMetrics:
         return [Running(pod, stats_of) for pod, stats_of in owned if pod is not None]
 
     def _throttling(self, container: Running) -> Throttling | None:
-        uid, qos = container.pod.metadata.uid, QOS_TIERS.get(container.pod.status.qos_class, "Burstable")
+        uid, qos = container.pod.metadata.uid, QOS_TIERS.get(tier(container.pod), "Burstable")
         try:
             return self._cgroups.throttling(self._cgroups.layout.container(uid, qos, container.stats.id))
         except CgroupError as error:

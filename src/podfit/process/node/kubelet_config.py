@@ -105,6 +105,7 @@ def kubelet_config(
         allocatable=_allocatable(capacity, managers, thresholds)
         | (played.size.allocatable if played is not None else {}),
         managers=managers,
+        lends=not simulated if options.kubelet.lend_spare is None else options.kubelet.lend_spare,
         options=replace(options.kubelet, eviction_hard="") if simulated else options.kubelet,
         api_server=api_server,
         bursts=(bursts if options.kubelet.bursts is None else options.kubelet.bursts) and not simulated,

@@ -35,6 +35,7 @@ from podfit.decide.autoscaling.patches import Operation, admission_patches
 from podfit.decide.autoscaling.pod_recommendation import with_answer
 from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
+from podfit.decide.pod.spare import is_spare
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Request, Response
 from podfit.vpa.admission.fresh import FreshRecommendations
@@ -168,6 +169,8 @@ class AdmissionController:
         if asked.resource.version != "v1" or asked.namespace in self._settings.ignored:
             return _Answer()
         pod = codec.convert(asked.object, Pod)
+        if is_spare(pod):  # with requests of its own no node would run it
+            return _Answer()
         namespace = asked.namespace
         vpa = await self._controlling(pod, namespace)
         wants = self._asking_namespaces.get(namespace) is not None and wants_initial(pod)

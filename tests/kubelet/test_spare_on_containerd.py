@@ -1,0 +1,242 @@
+"""Spare capacity with real containers: what the kernel holds, who has the CPU, who keeps the memory."""
+
+import json
+import statistics
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import support.latency
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.kubelet.eviction.spare import Lender
+from support.eventually import eventually_async
+from support.real_node import MI, STAY, RealNode, condition, container, identity, needs, real_node
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node"), pytest.mark.asyncio(loop_scope="module")]
+
+MEMORY = 256 * MI
+"""Of the node."""
+Figure = Callable[[str, object], None]
+OWN = needs("500m", "200Mi", limit_memory="240Mi")
+SPIN = "for n in $(seq $(nproc)); do while :; do :; done & done"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RealNode]:
+    async with real_node(tmp_path_factory.mktemp("node"), lends=MEMORY) as real:
+        yield real
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Path:
+    (tmp_path / "load").mkdir()
+    return tmp_path / "load"
+
+
+def spare(cpu: int, memory: int) -> dict[str, Any]:
+    amounts = {"podfit.dev/spare-memory": str(memory)} | ({"podfit.dev/spare-cpu": str(cpu)} if cpu else {})
+    return {"requests": amounts, "limits": amounts}
+
+
+def volumes(load: Path) -> dict[str, Any]:
+    return {
+        "volumes": [
+            {"name": "load", "hostPath": {"path": str(load)}},
+            {"name": "memory", "emptyDir": {"medium": "Memory"}},
+            {"name": "machine", "hostPath": {"path": "/"}},
+        ]
+    }
+
+
+def mounts() -> list[dict[str, str]]:
+    return [{"name": name, "mountPath": f"/{name}"} for name in ("load", "memory", "machine")]
+
+
+async def owner(node: RealNode, load: Path) -> Pod:
+    """It spins while /load/spin is there, and has taken so much memory once /load/memory says how much (MiB)."""
+    script = (
+        "trap 'exit 0' TERM; while :; do "
+        "if [ -e /load/memory ]; then dd if=/dev/zero of=/memory/f bs=1M count=$(cat /load/memory); "
+        "mv /load/memory /load/taken; fi; "
+        f"if [ -e /load/spin ] && [ ! -e /spinning ]; then touch /spinning; {SPIN}; fi; sleep 0.1; done"
+    )
+    return await node.runs("owner", container("c1", OWN, script=script, volumeMounts=mounts()), **volumes(load))
+
+
+async def borrower(node: RealNode, load: Path, memory: int = 40) -> Pod:
+    """It takes each CPU, and so many MiB."""
+    script = f"{SPIN}; dd if=/dev/zero of=/memory/f bs=1M count={memory}; touch /load/ready; {STAY}"
+    made = container("c1", spare(0, 64), script=script, volumeMounts=mounts())
+    pod = await node.runs("borrower", made, **volumes(load))
+    await there(load / "ready")
+    return pod
+
+
+async def there(file: Path) -> str:
+    async def read() -> str | None:
+        return text_of(file)
+
+    text = await eventually_async(read, lambda text: text is not None, within=60, what=f"{file} is there", every=0.1)
+    assert text is not None
+    return text
+
+
+def text_of(file: Path) -> str | None:
+    return file.read_text() if file.exists() else None
+
+
+async def lent(node: RealNode) -> dict[str, int]:
+    """What the node tells after a look of its own."""
+    lender: Lender = node.kubelet._upkeep.lender
+    await lender.estimate()
+
+    async def told() -> Node:
+        return await node.server.client.get(Node, "n1")
+
+    found = await eventually_async(
+        told, lambda node: "podfit.dev/spare-cpu" in node.status.allocatable, within=30, what="it lends", every=0.1
+    )
+    return {name: found.status.allocatable[f"podfit.dev/spare-{name}"].value() for name in ("cpu", "memory")}
+
+
+async def cpu_of(node: RealNode, pod: Pod) -> int:
+    """Nanoseconds."""
+    stats = await node.runtime.list_container_stats()
+    uid = pod.metadata.uid
+    return sum(one.cpu_usage or 0 for one in stats if one.labels.get("io.kubernetes.pod.uid") == uid)
+
+
+def controller_file(node: RealNode, controller: str, path: str, name: str) -> str:
+    root = Path("/sys/fs/cgroup") if node.cgroups.version == "v2" else Path("/sys/fs/cgroup", controller)
+    return Path(f"{root}{path}/{name}").read_text().strip()
+
+
+@pytest.mark.timeout(240)
+async def test_owners_have_cpu_and_memory_back(node: RealNode, load: Path) -> None:
+    """A borrower that spins on each CPU has next to nothing of them when the owner wants them; its memory is taken when
+    the owner fills its request; the owner is not restarted."""
+    pod = await owner(node, load)
+    told = await lent(node)
+    assert told["cpu"] <= 450, "less where the machine has other work"
+    assert 150 <= told["memory"] <= 180
+    guest = await borrower(node, load)
+    path = node.pod_path(guest)
+    assert path == f"{node.cgroups.layout.root}/spare/pod{guest.metadata.uid}"
+    held = node.pod_holds(guest)
+    assert (held.memory, held.weight or held.shares) == (64 * MI, 1 if node.cgroups.version == "v2" else 2)
+    assert controller_file(node, "cpu", node.cgroups.layout.qos("Spare"), "cpu.idle") == "1"
+    said = condition(guest, "podfit.dev/Spare")
+    assert said is not None
+    assert said.status == "True"
+    assert await cpu_of(node, guest) > 0
+
+    (load / "spin").touch()
+
+    async def spent() -> tuple[int, int]:
+        return await cpu_of(node, pod), await cpu_of(node, guest)
+
+    begins = await eventually_async(spent, lambda cpu: cpu[0] > 10**8, within=60, what="the owner spins", every=0.2)
+    ends = await eventually_async(
+        spent, lambda cpu: cpu[0] > begins[0] + 10**9, within=60, what="it had a second", every=0.2
+    )
+    owners, guests = (after - before for before, after in zip(begins, ends, strict=True))
+    assert guests < owners / 20, (owners, guests)
+
+    (load / "memory").write_text("205")
+    ended = await node.until(lambda pod: pod.status.phase == "Failed", "borrower")
+    assert ended.status.reason == "Evicted"
+    assert "needs the memory that it had lent" in ended.status.message
+    await there(load / "taken")
+    after = await node.pod("owner")
+    assert after is not None
+    assert identity(after, "c1") == identity(pod, "c1")
+    for name in ("borrower", "owner"):
+        await node.delete(name)
+
+
+# ---------------------------------------------------------------- campaign: five paired runs
+
+PAIRS, SECONDS = 5, 8.0
+LATENCY = str(Path(support.latency.__file__).resolve())
+Measured = tuple[list[float], float]
+
+
+async def commanded(node: RealNode, load: Path) -> Pod:
+    """An owner that runs what the file /load/run says, on the machine's own files."""
+    script = (
+        "trap 'exit 0' TERM; while :; do if [ -e /load/run ]; then mv /load/run /load/running; "
+        f"chroot /machine /bin/sh {load}/running; fi; sleep 0.05; done"
+    )
+    return await node.runs("owner", container("c1", OWN, script=script, volumeMounts=mounts()), **volumes(load))
+
+
+async def measured(node: RealNode, load: Path, what: str, guest: Pod | None) -> Measured:
+    """What `support.latency` found, and which part the borrower had of the CPU that nobody else used meanwhile."""
+    out = load / f"{what}.json"
+    out.unlink(missing_ok=True)
+    before, idle = await cpu_of(node, guest) if guest else 0, idle_seconds()
+    (load / "new").write_text(f"exec {sys.executable} {LATENCY} {what} {SECONDS} {out}\n")
+    (load / "new").rename(load / "run")
+    found: list[float] = json.loads(await there(out))
+    lent_cpu = (await cpu_of(node, guest) - before) / 1e9 if guest else 0.0
+    return found, lent_cpu / (lent_cpu + idle_seconds() - idle)
+
+
+def idle_seconds() -> float:
+    idle, waiting = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[4:6])
+    return (idle + waiting) / 100
+
+
+async def pairs(node: RealNode, load: Path, what: str) -> list[tuple[Measured, Measured]]:
+    """Without and with a borrower that spins on each CPU, in turns."""
+    await commanded(node, load)
+    await lent(node)
+    found = []
+    for number in range(PAIRS):
+        runs: dict[bool, Measured] = {}
+        for borrowed in (True, False) if number % 2 else (False, True):
+            (load / "ready").unlink(missing_ok=True)
+            guest = await borrower(node, load, 10) if borrowed else None
+            runs[borrowed] = await measured(node, load, what, guest)
+            if guest is not None:
+                await node.delete("borrower")
+        found.append((runs[False], runs[True]))
+    await node.delete("owner")
+    return found
+
+
+def p99(took: list[float]) -> float:
+    return sorted(took)[int(len(took) * 0.99)]
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+async def test_a_server_keeps_its_latency_beside_borrowers(node: RealNode, load: Path, figure: Figure) -> None:
+    """Five pairs of 8 s: p99 of a request each 10 ms that takes 2 ms of CPU, without and with a pod on spare capacity
+    that spins on each CPU; and which part that pod has of the CPU that nobody else uses."""
+    found = await pairs(node, load, "server")
+    ratio = statistics.median(p99(beside) / p99(alone) for (alone, _), (beside, _) in found)
+    part = statistics.median(part for _, (_, part) in found)
+    figure("p99 alone, ms", ", ".join(f"{p99(alone):.2f}" for (alone, _), _ in found))
+    figure("p99 beside a borrower, ms", ", ".join(f"{p99(beside):.2f}" for _, (beside, _) in found))
+    figure("median of the ratios, at most 1.3", f"{ratio:.2f}")
+    figure("of the idle CPU the borrower had, at least 60 %", f"{100 * part:.0f} %")
+    assert ratio <= 1.3
+    assert part >= 0.6
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+async def test_a_spike_has_its_cpu_back(node: RealNode, load: Path, figure: Figure) -> None:
+    """Five pairs: an owner that begins to work has nine tenths of the CPU that it has alone, after how many ms."""
+    back = []
+    for (alone, _), (beside, _) in await pairs(node, load, "spike"):
+        usual = statistics.median(alone)
+        back.append(50 * next((n for n, part in enumerate(beside) if part >= 0.9 * usual), len(beside)))
+    figure("ms until it has its CPU, at most 500", ", ".join(map(str, back)))
+    assert statistics.median(back) <= 500

@@ -1,0 +1,47 @@
+"""Run inside of a container, by the python of the machine: a server that is sensitive to latency, and a spike.
+
+latency.py server SECONDS FILE    a request each 10 ms, which takes 2 ms of CPU; FILE: milliseconds of each
+latency.py spike SECONDS FILE     nothing but work; FILE: of each 50 ms which part of a CPU it had
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+EVERY, WORK, WINDOW = 0.010, 0.002, 0.050
+
+
+def work(seconds: float) -> None:
+    """So much CPU, whatever else runs."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def server(seconds: float) -> list[float]:
+    began, took = time.perf_counter(), []
+    for number in range(int(seconds / EVERY)):
+        due = began + number * EVERY
+        if (early := due - time.perf_counter()) > 0:
+            time.sleep(early)
+        work(WORK)
+        took.append(1000 * (time.perf_counter() - due))
+    return took
+
+
+def spike(seconds: float) -> list[float]:
+    parts = []
+    for _ in range(int(seconds / WINDOW)):
+        began, cpu = time.perf_counter(), time.thread_time()
+        while time.perf_counter() - began < WINDOW:
+            pass
+        parts.append((time.thread_time() - cpu) / (time.perf_counter() - began))
+    return parts
+
+
+if __name__ == "__main__":
+    what, lasting, file = sys.argv[1:]
+    found = {"server": server, "spike": spike}[what](float(lasting))
+    Path(f"{file}.new").write_text(json.dumps(found))
+    Path(f"{file}.new").rename(file)
