@@ -13,6 +13,7 @@ from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalP
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
+from podfit.client.controlling import Controlling
 from podfit.client.rest import Client
 from podfit.client.targets import Targets, Unsupported
 from podfit.client.workloads import Selecting
@@ -20,7 +21,6 @@ from podfit.controllers.garbage import collector
 from podfit.controllers.garbage.graph import Graph, Item
 from podfit.controllers.served_kinds import Served
 from podfit.decide.workload.ownership import Owner, blocks, judge, owners_of, without
-from podfit.vpa.controlling import Controlling
 from support.clock import FakeClock
 from support.turns import worst_ms
 

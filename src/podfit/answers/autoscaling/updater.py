@@ -12,10 +12,10 @@ from podfit.answers.facts.workloads import WorkloadReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.controlling import Controlling
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
 from podfit.decide.autoscaling.update import UpdateSettings, View, run
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
-from podfit.vpa.controlling import Controlling
 
 
 async def read_views(

@@ -8,12 +8,12 @@ import msgspec
 from podfit.answers.facts.workloads import WorkloadReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.controlling import Controlling
 from podfit.client.rest import Client
 from podfit.client.targets import Targets, Unsupported
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Selector
-from podfit.vpa.controlling import Controlling
 
 NOT_FOUND = 404
 

@@ -15,12 +15,12 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity, controller_named
+from podfit.client.controlling import Controlling
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.vpa.controlling import Controlling
 
 NOT_FOUND = 404
 T = TypeVar("T")

@@ -18,6 +18,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
+from podfit.client.controlling import Controlling
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
@@ -40,7 +41,6 @@ from podfit.net.metrics import Metrics
 from podfit.net.wire import Request, Response
 from podfit.vpa.admission.fresh import FreshRecommendations
 from podfit.vpa.admission.status import StatusLease, keep_renewed
-from podfit.vpa.controlling import Controlling
 from podfit.vpa.step_latency import StepLatency
 
 APPLIED, SKIPPED, FAILED = "applied", "skipped", "error"

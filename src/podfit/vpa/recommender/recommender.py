@@ -29,6 +29,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
+from podfit.client.controlling import Controlling
 from podfit.client.informer import Informer
 from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
@@ -53,7 +54,6 @@ from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.loop_turns import in_turns
 from podfit.net.metrics import Metrics
-from podfit.vpa.controlling import Controlling
 from podfit.vpa.history.prometheus import History
 from podfit.vpa.history.replay import steps
 from podfit.vpa.progress import repeat

@@ -19,6 +19,7 @@ import msgspec
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.controlling import Controlling
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rate_limit import Rate, TokenBucket
@@ -40,7 +41,6 @@ from podfit.decide.autoscaling.view import concerned as concerned_pods
 from podfit.decide.autoscaling.view import view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.metrics import Metrics
-from podfit.vpa.controlling import Controlling
 from podfit.vpa.progress import repeat
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import admits
