@@ -27,7 +27,7 @@ from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
 from podfit.decide.capacity.drain import DrainContext, looked_up
 from podfit.decide.capacity.removal import Obstacle, Removal, Surroundings, Templates, removal
-from podfit.decide.capacity.utilization import THRESHOLD
+from podfit.decide.capacity.settings import THRESHOLD
 
 ControllerKey = tuple[str, str, str]
 """Kind, namespace and name."""

@@ -14,6 +14,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.resources import add
+from podfit.decide.capacity.settings import LEAST_NODES, LEAST_WASTE, MOST_PODS
 from podfit.decide.pod.requests import pod_requests
 
 T = TypeVar("T", float, int)
@@ -52,7 +53,7 @@ def least_nodes(options: Options) -> list[Option]:
     return _smallest(options, lambda option: option.nodes)
 
 
-FILTERS: Mapping[str, Filter] = {"least-waste": least_waste, "most-pods": most_pods, "least-nodes": least_nodes}
+FILTERS: Mapping[str, Filter] = {LEAST_WASTE: least_waste, MOST_PODS: most_pods, LEAST_NODES: least_nodes}
 """By upstream's names; `priority` also needs its map."""
 
 

@@ -34,6 +34,7 @@ class HypotheticalCluster:
         self._choosy = [resident for view in self.views for resident in view.choosy]
         self._refused: dict[bytes, dict[int, Refusal]] = {}
         self._spoken_of: dict[tuple[str, frozenset[tuple[str, str]]], tuple[int, bool]] = {}
+        self._refused_up_to: dict[bytes, int] = {}
 
     def copy(self) -> "HypotheticalCluster":
         """The same nodes and pods, to be changed apart from these."""
@@ -58,6 +59,17 @@ class HypotheticalCluster:
         if there.is_choosy:
             self._choosy.append(there)
         self.views[index] = self.views[index].plus(there)
+
+    def first_fit(self, newcomer: Resident) -> int | None:
+        """The first node that takes the pod. Nodes that refused one like it are not asked again, nor looked through."""
+        ask = self.asker(newcomer)
+        if not self._is_judged_alone(newcomer):
+            return next((index for index in range(len(self.views)) if ask(index) is None), None)
+        kind = kind_of(newcomer)
+        start = self._refused_up_to.get(kind, 0)
+        index = next((index for index in range(start, len(self.views)) if ask(index) is None), None)
+        self._refused_up_to[kind] = len(self.views) if index is None else index
+        return index
 
     def asker(self, newcomer: Resident) -> Callable[[int], Refusal | None]:
         """Asks nodes by index, as the cluster stands now, why they refuse the pod."""

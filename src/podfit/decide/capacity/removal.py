@@ -15,7 +15,8 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.resources import maximum
 from podfit.decide.capacity.drain import DrainContext, DrainPlan, check_budgets, drain_plan
 from podfit.decide.capacity.estimator import score
-from podfit.decide.capacity.utilization import THRESHOLD, Utilization, UtilizationError, utilization
+from podfit.decide.capacity.settings import THRESHOLD
+from podfit.decide.capacity.utilization import Utilization, UtilizationError, utilization
 from podfit.decide.placement.default_spread import DefaultSpread
 from podfit.decide.placement.place import NO_NAMESPACES, Placed, place, replaced
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
@@ -67,12 +68,28 @@ Templates = Mapping[tuple[str, str], PodSpec]
 """What the controller of a pod makes its successor of, by the pod's namespace and name, where that is known."""
 
 
+class Underused(msgspec.Struct, frozen=True, kw_only=True):
+    """When a node is used so little that it may go: its pods' share, and whose pods do not count in it."""
+
+    threshold: float = THRESHOLD
+    ignore_daemon_sets: bool = False
+    ignore_mirror_pods: bool = False
+
+
+DEFAULT_UNDERUSED = Underused()
+
+
 def removal(
-    node: Node, pods: Sequence[Pod], context: DrainContext, around: Surroundings | None, templates: Templates
+    node: Node,
+    pods: Sequence[Pod],
+    context: DrainContext,
+    around: Surroundings | None,
+    templates: Templates,
+    underused: Underused = DEFAULT_UNDERUSED,
 ) -> Removal:
     """`pods` are those of the node that have not ended. Without surroundings no place is looked for."""
     plan = drain_plan(pods, context, judge_all=True)
-    share, used = _utilization(node, pods, context)
+    share, used = _utilization(node, pods, context, underused)
     check = check_budgets(plan.move, context.budgets)
     moves, homeless = _moved(node, plan.move, around, templates) if around is not None else ((), ())
     obstacles = (
@@ -93,15 +110,23 @@ def _of_node(node: Node) -> Iterable[Obstacle]:
 
 
 def _utilization(
-    node: Node, pods: Sequence[Pod], context: DrainContext
+    node: Node, pods: Sequence[Pod], context: DrainContext, underused: Underused
 ) -> tuple[Utilization | None, tuple[Obstacle, ...]]:
+    """A share that is no number is above no threshold (C-099)."""
     try:
-        share = utilization(node, pods, context.now)
+        share = utilization(
+            node,
+            pods,
+            context.now,
+            ignore_daemon_sets=underused.ignore_daemon_sets,
+            ignore_mirror_pods=underused.ignore_mirror_pods,
+        )
     except UtilizationError as error:
         return None, (Obstacle("UnexpectedError", str(error)),)
-    if share.share <= THRESHOLD:
+    if not share.share > underused.threshold:
         return share, ()
-    text = f"its pods ask for {share.share:.1%} of its {share.resource}, above the threshold of {THRESHOLD:.0%}"
+    limit = f"{underused.threshold:.0%}"
+    text = f"its pods ask for {share.share:.1%} of its {share.resource}, above the threshold of {limit}"
     return share, (Obstacle("NotUnderutilized", text),)
 
 

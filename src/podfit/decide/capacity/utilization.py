@@ -17,9 +17,6 @@ from podfit.core.quantity import ZERO
 from podfit.decide.capacity.drain import is_daemon_set_pod, is_long_terminating
 from podfit.decide.pod.requests import pod_requests
 
-THRESHOLD = 0.5
-"""Upstream's scale-down-utilization-threshold: a node that is used more stays; one that is used as much may go."""
-
 
 class UtilizationError(ValueError):
     """The node does not say how much of a resource pods may have."""
