@@ -454,6 +454,7 @@ ELSEWHERE: Mapping[str, str] = {
     "apiserver.request.bodies:read_options": "as read_object, of options",
     "apiserver.request.protobuf.wire:read": MEASURED + "apiserver/test_protobuf_bounds.py",
     "client.rest:decoded": "codec:decode of an answer",
+    "autoscaler.kwok:read_groups": OPERATOR,
     "client.kubeconfig:parsed": OPERATOR,
     "client.kubeconfig:read_document": OPERATOR,
     "controllers.served_kinds:Served.decoded_as": "codec:decode of an object that the API server has taken",

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from podfit.cli.app import program
-from podfit.process.vpa.objects import MANIFESTS
+from podfit.process.vpa.objects import VPA
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "deploy" / "vpa"
@@ -31,7 +31,7 @@ def deployment(name: str) -> dict[str, Any]:
     return pod
 
 
-@pytest.mark.parametrize(("ours", "packaged"), list(zip(("crds.yaml", "roles.yaml"), MANIFESTS, strict=False)))
+@pytest.mark.parametrize(("ours", "packaged"), list(zip(("crds.yaml", "roles.yaml"), VPA.manifests, strict=False)))
 def test_vpa_base_has_what_the_package_has(ours: str, packaged: str) -> None:
     assert (BASE / ours).read_text() == (PACKAGE / packaged).read_text()
 

@@ -30,6 +30,10 @@ VERBS = {
         "podfit.cli.metrics_server:metrics_server",
         "Serve metrics.k8s.io, for kubectl top (any cluster).",
     ),
+    "cluster-autoscaler": (
+        "podfit.cli.cluster_autoscaler:cluster_autoscaler",
+        "Add nodes that pods and resizes wait for, remove those that nobody needs (any cluster).",
+    ),
     "kubelet": ("podfit.cli.kubelet:kubelet", "Run this machine as a node of an API server somewhere else."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),

@@ -76,6 +76,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Sizes of a pod, and what keeps a resize from being done.", "podfit why pod/web"),
         Example("Who holds a node.", "podfit why node/simulated-1"),
         Example("Could a node go, and what keeps it?", "podfit why node/simulated-1 --removable"),
+        Example("What comes and goes in a node group.", "podfit why node-group/small"),
     ),
     "top": (
         Example("The pods of the namespace.", "podfit top"),
@@ -108,6 +109,16 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Beside the cluster of a kubeconfig, found by its API server.", "podfit metrics-server --register"),
         Example("Kubelets with certificates of their own.", "podfit metrics-server --kubelet-insecure-tls"),
     ),
+    "cluster-autoscaler": (
+        Example(
+            "Node groups by KWOK's contract, from templates.",
+            "podfit cluster-autoscaler --node-groups examples/node-groups.yaml",
+        ),
+        Example(
+            "Node groups of another program.",
+            "podfit cluster-autoscaler --cloud-provider externalgrpc --cloud-config cloud.yaml",
+        ),
+    ),
     "vpa recommender": (
         Example("Beside the cluster of a kubeconfig.", "podfit vpa recommender --kubeconfig ~/.kube/config"),
     ),
@@ -139,6 +150,7 @@ _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
     **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "proxy", "dns"), _PROCESS),
+    "cluster-autoscaler": _PROCESS,
     "metrics-server": (*_PROCESS, "4 the API answered with an error, or not at all"),
     **dict.fromkeys(("vpa recommender", "vpa updater", "vpa admission-controller"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),

@@ -27,6 +27,10 @@ def up(given: Given) -> int:
     """
     options = replace(given.options(UpOptions), programs_end=True, passing_seconds=0.25)
     options.check()
+    if options.node_groups is not None:
+        from podfit.process.autoscaler.options import groups_of  # only where there are any
+
+        groups_of(options.node_groups)
     logs.configure(given.options(logs.LogOptions))
     if given.options(DetachOptions).detach:
         start_detached(options.data, given.arguments(data=options.data.root, detach=None), announce=render.line)

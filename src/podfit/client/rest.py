@@ -272,17 +272,21 @@ class Client:
         )
         await self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", codec.encode(binding))
 
-    async def evict(self, pod: Pod, *, unchanged: bool = False, dry_run: bool = False) -> None:
+    async def evict(
+        self, pod: Pod, *, unchanged: bool = False, dry_run: bool = False, grace: int | None = None
+    ) -> None:
         """End this very pod, as far as disruption budgets let it go (429 otherwise); 409 when another bears its name.
 
-        `unchanged`: only in the version that is given.
+        `unchanged`: only in the version that is given. `grace` in seconds, where it is not to be the pod's own.
         """
         meta = pod.metadata
         version = meta.resource_version if unchanged else None
         eviction = Eviction(
             metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
             delete_options=DeleteOptions(
-                preconditions=Preconditions(uid=meta.uid, resource_version=version), dry_run=("All",) if dry_run else ()
+                grace_period_seconds=grace,
+                preconditions=Preconditions(uid=meta.uid, resource_version=version),
+                dry_run=("All",) if dry_run else (),
             ),
         )
         path = resource_of(Pod).info.path(meta.namespace, meta.name, "eviction")

@@ -18,6 +18,7 @@ from podfit.client.kubeconfig import default_paths
 from podfit.core.features import FeatureGates
 from podfit.core.options import LIST, PORT, Option, Part, Unit
 from podfit.decide.autoscaling.horizontal.model import Settings
+from podfit.decide.capacity.settings import AutoscalerSettings
 from podfit.decide.node.options import KubeletOptions
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
@@ -310,6 +311,9 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
 
 
+NODE_GROUPS = Option("Templates of node groups by KWOK's contract, Nodes in YAML (docs/cluster-autoscaler.md).")
+
+
 class DnsOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Of the name server, in `up` and alone."""
 
@@ -349,6 +353,9 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
             negative=False,
         ),
     ] = False
+    node_groups: Annotated[Path | None, NODE_GROUPS] = None
+    """With it the cluster autoscaler runs, and such nodes are played."""
+    autoscaler: AutoscalerSettings = AutoscalerSettings()
     metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
     vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
     proxy: Annotated[ProxyOptions, Part()] = ProxyOptions()

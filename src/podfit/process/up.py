@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -236,6 +237,8 @@ class Cluster:
             await self._api.ask_backends()
         if options.vpa:
             await self._autoscale(usages)
+        if options.node_groups is not None:
+            await self._scale_nodes(options.node_groups)
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
@@ -251,6 +254,18 @@ class Cluster:
         vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages)
         await vpa.install()
         self._supervisor.run(vpa.run(), name="vertical pod autoscaler")
+
+    async def _scale_nodes(self, file: Path) -> None:
+        """Returns when headroom can be asked for; nodes come and go from then on."""
+        await self._imports.need("podfit.process.autoscaler.loops")
+        from podfit.process.autoscaler.loops import ACCOUNT, autoscaler_in_up, install_in_up
+        from podfit.process.autoscaler.options import groups_of
+
+        groups = await asyncio.to_thread(groups_of, file)
+        await install_in_up(self._client(ADMIN))
+        client, metrics = self._client(controller(ACCOUNT)), self._api.metrics
+        loop = autoscaler_in_up(client, groups, self.options.autoscaler, self._clock, metrics)
+        self._supervisor.run(loop, name="cluster autoscaler")
 
     async def _made(self, choice: NodeChoice, prepared: "PreparedRuntime | None") -> "list[NodeBackend]":
         """What the kubelets drive, once the API serves."""
@@ -300,7 +315,7 @@ class Cluster:
 
     def _play(self, own: Collection[str], announce: Announce) -> None:
         """Nodes that others make by KWOK's contract are played from now on."""
-        if not self.options.play_kwok_nodes:
+        if not self.options.play_kwok_nodes and self.options.node_groups is None:
             return
         from podfit.process.node.player import NodePlayer
 

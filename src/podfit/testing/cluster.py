@@ -114,6 +114,7 @@ class Cluster:
         play_kwok_nodes: bool = False,
         controllers: tuple[str, ...] = ("*",),
         lend_spare: bool = False,
+        node_groups: Path | None = None,
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
@@ -131,6 +132,7 @@ class Cluster:
             play_kwok_nodes=play_kwok_nodes,
             controllers=ControllersOptions(controllers=controllers),
             kubelet=KubeletOptions(lend_spare=lend_spare),
+            node_groups=node_groups,
         )
         try:
             self._composed = self._runner.run(self._start(options, store))

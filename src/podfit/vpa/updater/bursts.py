@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.controlling import Controlling
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
@@ -21,7 +22,6 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
 from podfit.decide.autoscaling.ceilings import BurstWrite, burst_write, bursts, patch_of
 from podfit.decide.autoscaling.view import concerned
-from podfit.vpa.controlling import Controlling
 
 log = logging.getLogger(__name__)
 CONFLICT = 409

@@ -1,0 +1,1 @@
+"""Node groups of another program, by upstream's external gRPC protocol (cloudprovider/externalgrpc)."""
