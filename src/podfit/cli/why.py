@@ -12,7 +12,7 @@ from podfit.answers.facts.pod_state import ENDED, SETTLED, UNSCHEDULED
 from podfit.answers.facts.readable import readable_amount, readable_text, why_the_class_stays
 from podfit.answers.facts.rights import by_rights
 from podfit.answers.facts.snapshot import Reader, Snapshot
-from podfit.answers.facts.target import HPA, NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
+from podfit.answers.facts.target import HPA, NODE, NODE_GROUP, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why.node import NodeWhy, why_node
 from podfit.answers.why.pods import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.answers.why.removable import RemovableWhy, RemovalFacts, read_removal_facts, why_removable
@@ -31,6 +31,7 @@ from podfit.cli.cluster_questions import (
 )
 from podfit.cli.output import Output
 from podfit.cli.why_hpa import why_of_an_hpa
+from podfit.cli.why_node_group import why_of_a_node_group
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 
@@ -143,7 +144,8 @@ def why(
     target: Annotated[
         str,
         Parameter(
-            help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME, hpa/NAME; without it what waits in the namespace"
+            help="pod/NAME, deployment/NAME, ..., node/NAME, node-group/NAME, vpa/NAME, hpa/NAME; without it what "
+            "waits in the namespace"
         ),
     ] = "",
     name: Name = "",
@@ -172,7 +174,7 @@ def why(
     Of an HPA: what each metric wants, what holds it back, and who acts next.
 
     Exit code 1 when something waits or fails, a VPA's pods are outside its bounds, an HPA's wish is bounded or unknown,
-    or a node could not go.
+    or a node could not go, or a node group failed or waits for nodes.
     """
 
     def once() -> int:
@@ -203,7 +205,9 @@ def _once(
         return _all(output, "", context, kubeconfig, everywhere=True)
     if not target:
         return _all(output, namespace, context, kubeconfig)
-    about = parse_target(target, POD, *WORKLOADS, NODE, VPA, HPA, name=name)
+    about = parse_target(target, POD, *WORKLOADS, NODE, VPA, HPA, NODE_GROUP, name=name)
+    if about.kind is NODE_GROUP:
+        return why_of_a_node_group(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if about.kind is HPA:
         return why_of_an_hpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if about.kind is VPA:
@@ -371,6 +375,7 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         ("since", pod.since if wide else ""),
         ("ends", ", ".join(pod.ends)),
         *(("room", text) for text in pod.room),
+        ("nodes", pod.nodes),
         ("shrunk", pod.gave),
         ("retried", pod.next),
         *(("trouble", text) for text in pod.troubles),

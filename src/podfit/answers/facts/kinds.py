@@ -9,6 +9,7 @@ from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.apps.v1.statefulsets import StatefulSet
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
@@ -25,6 +26,7 @@ PODS = known(Pod, "pods")
 NODES = known(Node, "nodes", namespaced=False)
 LIMIT_RANGES = known(LimitRange, "limitranges")
 QUOTAS = known(ResourceQuota, "resourcequotas")
+CONFIG_MAPS = known(ConfigMap, "configmaps")
 NAMESPACES = known(Namespace, "namespaces", namespaced=False)
 LEASES = known(Lease, "leases", group="coordination.k8s.io")
 CLAIMS = known(PersistentVolumeClaim, "persistentvolumeclaims")

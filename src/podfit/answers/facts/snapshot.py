@@ -15,6 +15,7 @@ from podfit.answers.facts.ages import Age, age_of
 from podfit.answers.facts.autoscalers import Autoscalers, read_autoscalers
 from podfit.answers.facts.budgets import Budgets, read_budgets
 from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
+from podfit.answers.facts.node_scaling import NO_SCALING, NodeScaling, read_node_scaling
 from podfit.answers.facts.rights import why_unread
 from podfit.answers.facts.scheduling import ClusterState, read_cluster, waits_for_a_node
 from podfit.answers.facts.settings import PREEMPT, Policies, Room, read_policies, read_room
@@ -31,6 +32,7 @@ from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, not_found
+from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.net.system import SystemClock
 
 NOT_FOUND = 404
@@ -50,7 +52,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room.
     `budgets` are those of the pods' namespaces, for a plan, and of the neighbours', where it may evict.
     `foreign_checks` are what others than the API server check of a resize, and `autoscalers` who may take it back, for
-    a plan.
+    a plan. `scaling` is what the cluster autoscaler is about to do, for a plan and where a pod waits.
     """
 
     age: Age
@@ -73,6 +75,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     budgets: Budgets = Budgets()
     foreign_checks: ForeignChecks = ForeignChecks()
     autoscalers: Autoscalers = Autoscalers()
+    scaling: NodeScaling = NO_SCALING
 
 
 class _Workload(msgspec.Struct, rename="camel"):
@@ -143,6 +146,7 @@ class Reader:
             foreign_checks=foreign,
             autoscalers=await self._autoscalers(pods) if usage else Autoscalers(),
             budgets=await self._budgets(pods if usage else (), on_nodes if room.mode == PREEMPT else ()),
+            scaling=await self._scaling() if usage or any(map(_waits, pods)) else NO_SCALING,
             unread=tuple(self._unread),
         )
 
@@ -277,10 +281,19 @@ class Reader:
     async def _autoscalers(self, pods: tuple[Pod, ...]) -> Autoscalers:
         return await read_autoscalers(self._client, self._namespace, pods, self._clock, self._unread.append)
 
+    async def _scaling(self) -> NodeScaling:
+        return await read_node_scaling(self._client, self._clock.now())
+
     async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}
         known = {pod: node for pod, node in placed.items() if node}
         return await UsageReader(self._client, self._clock).memory(self._namespace, known)
+
+
+def _waits(pod: Pod) -> bool:
+    """For a node, or for more room on its own."""
+    stage = ResizeState.of(pod).stage
+    return waits_for_a_node(pod) or stage in (ResizeStage.DEFERRED, ResizeStage.INFEASIBLE)
 
 
 def _with_own(neighbours: tuple[Pod, ...], pods: tuple[Pod, ...]) -> tuple[Pod, ...]:

@@ -51,6 +51,8 @@ HPA = Kind(
     "HorizontalPodAutoscaler",
     ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"),
 )
+NODE_GROUP = Kind("", "nodegroups", "NodeGroup", ("node-group", "nodegroup", "nodegroups"))
+"""No object of the API: the cluster autoscaler tells of them."""
 WORKLOADS = tuple(
     Kind(
         f"/{'apis' if known.group else 'api'}/{known.api_version}",

@@ -55,7 +55,22 @@ def notes(
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if any(pod.verdict == DEFERRED for pod in pods) and snapshot.room.problem:
         yield f"whether this cluster makes room is not known: {snapshot.room.problem}"
+    if any(pod.verdict == DEFERRED for pod in pods):
+        yield from _nodes_on_their_way(snapshot)
     yield from (f"not read: {line}" for line in snapshot.unread)
+
+
+def _nodes_on_their_way(snapshot: Snapshot) -> Iterator[str]:
+    """Where a resize that has to wait would get its room from, if a cluster autoscaler looks at such."""
+    outlook = snapshot.scaling.outlook
+    if outlook is None or snapshot.scaling.problem or not outlook.resizes:
+        return
+    coming = [group for group in outlook.groups if group.coming]
+    for group in coming:
+        nodes = "1 node is" if group.coming == 1 else f"{group.coming} nodes are"
+        yield f"{nodes} on the way in group {group.name}, due by {group.due}: a neighbour can move there"
+    if not coming:
+        yield "the cluster autoscaler makes a place for a resize that waits: a neighbour moves, or a node comes"
 
 
 def _left(request: ResizeRequest, pod: Pod) -> Iterator[str]:

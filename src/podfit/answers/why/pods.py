@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from podfit.answers.facts.node_scaling import next_for
 from podfit.answers.facts.pod_state import (
     DEFERRED,
     ENDED,
@@ -52,7 +53,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     `holders` have what is short, largest first; `frees` are those of them with a lower priority.
     `ends` are pods that the node ends for this one, because it is critical. `troubles` are containers that do not run
     as they should, whatever their sizes. `gave` says for whom the pod was shrunk, `room` what is done to make room
-    for it, and what is in the way.
+    for it, and what is in the way, `nodes` what the cluster autoscaler does next for it.
     """
 
     namespace: str = ""
@@ -76,6 +77,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     troubles: tuple[str, ...] = ()
     gave: str = ""
     room: tuple[str, ...] = ()
+    nodes: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -106,6 +108,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
             state=UNSCHEDULED,
             sizes=sizes,
             message=_not_scheduled(pod, snapshot),
+            nodes=_nodes_for(pod, snapshot),
             troubles=bad,
             notes=notes,
         )
@@ -125,7 +128,8 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
         troubles=bad,
         notes=notes,
     )
-    about = msgspec.structs.replace(about, next=_NEXT.get(state, ""), gave=gift_of(pod))
+    nodes = _nodes_for(pod, snapshot) if state in (DEFERRED, INFEASIBLE) else ""
+    about = msgspec.structs.replace(about, next=_NEXT.get(state, ""), gave=gift_of(pod), nodes=nodes)
     if node is None or state not in (DEFERRED, INFEASIBLE) or pod.spec.node_name in snapshot.unknown_nodes:
         return about
     model = live_node(node.metadata.name, snapshot)
@@ -133,6 +137,15 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
         return about
     told = _explained(about, model, pod, snapshot.age.gates)
     return msgspec.structs.replace(told, room=_room_for(pod, node.metadata.name, snapshot)) if told.short_by else told
+
+
+def _nodes_for(pod: Pod, snapshot: Snapshot) -> str:
+    """What the cluster autoscaler does next; empty where there is none."""
+    told = snapshot.scaling.of(pod)
+    if told is not None:
+        return next_for(told)
+    problem = snapshot.scaling.problem
+    return f"what the cluster autoscaler does next is not known: {problem}" if problem else ""
 
 
 def _room_for(pod: Pod, node: str, snapshot: Snapshot) -> tuple[str, ...]:
