@@ -76,7 +76,6 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Sizes of a pod, and what keeps a resize from being done.", "podfit why pod/web"),
         Example("Who holds a node.", "podfit why node/simulated-1"),
         Example("Could a node go, and what keeps it?", "podfit why node/simulated-1 --removable"),
-        Example("What comes and goes in a node group.", "podfit why node-group/small"),
     ),
     "top": (
         Example("The pods of the namespace.", "podfit top"),
@@ -116,8 +115,9 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ),
         Example(
             "Node groups of another program.",
-            "podfit cluster-autoscaler --cloud-provider externalgrpc --cloud-config cloud.yaml",
+            "podfit cluster-autoscaler --cloud-provider externalgrpc --cloud-config c.yaml",
         ),
+        Example("What it does next in a group, and why.", "podfit why node-group/small"),
     ),
     "vpa recommender": (
         Example("Beside the cluster of a kubeconfig.", "podfit vpa recommender --kubeconfig ~/.kube/config"),
