@@ -33,9 +33,10 @@ from podfit.core.features import DEFAULT_GATES
 from podfit.decide.autoscaling.initial import ENABLED, LABEL, initial_requests, wants_initial
 from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.pod_recommendation import with_answer
-from podfit.decide.autoscaling.policies import OFF, update_mode
+from podfit.decide.autoscaling.policies import OFF, observes, update_mode
 from podfit.decide.limits.limit_range import add_defaults
 from podfit.decide.workload.kinds import WORKLOADS
+from podfit.net.system import SystemClock
 
 AT_ONCE = 8
 """Workloads that are asked for at the same time."""
@@ -118,7 +119,11 @@ async def _of(client: Client, new: _NewPod) -> tuple[InitialPlan, ...] | str:
 
 def _sized(pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Sequence[LimitRange]) -> Sequence[str]:
     """The containers that a VPA gives their size."""
-    return () if update_mode(vpa) == OFF else tuple(recommended_resources(pod, vpa, limit_ranges))
+    return (
+        ()
+        if update_mode(vpa) == OFF or observes(vpa, SystemClock().now())
+        else tuple(recommended_resources(pod, vpa, limit_ranges))
+    )
 
 
 async def _asked(client: Client, pod: Pod) -> PodRecommendationStatus:

@@ -1,11 +1,18 @@
 """Conditions of a VPA that are there while they are true: those of the updater, and the helper that sets one."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition, VerticalPodAutoscalerStatus
+from podfit.api.autoscaling_k8s.v1 import (
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerCondition,
+    VerticalPodAutoscalerStatus,
+)
 from podfit.api.meta.owners import ObjectIdentity
+from podfit.core.times import format_time
+from podfit.decide.autoscaling.policies import observes, observing_text
 
 
 def with_condition(
@@ -27,6 +34,8 @@ CAPPED = "podfit.dev/CappedToNode"
 """The recommender's: no node is as large as what would be recommended."""
 ASKED_FOR = "podfit.dev/VerticalFirst"
 """The recommender's: an HPA asks for the size, which it lets grow before it adds replicas."""
+OBSERVING, WINDOW = "podfit.dev/Observing", "ObservationWindow"
+"""The recommender's: the VPA is new, and only observes yet."""
 IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
 """Its mode says Recreate and its pods are resized in place; once said it stays."""
 TOO_FEW_REPLICAS = "podfit.dev/TooFewReplicas"
@@ -48,6 +57,14 @@ IN_PLACE_TEXT = (
 )
 NAMED = 5
 """How many are named; the others are counted."""
+
+
+def said_while_observing(
+    status: VerticalPodAutoscalerStatus, vpa: VerticalPodAutoscaler, now: datetime
+) -> VerticalPodAutoscalerStatus:
+    """With a condition that says until when pods are left as they are, and new ones made as they are written."""
+    text = observing_text(vpa) if observes(vpa, now) else ""
+    return with_condition(status, OBSERVING, WINDOW, text[:1].upper() + text[1:], format_time(now))
 
 
 def too_few(live: Mapping[ObjectIdentity, int], minimum: int) -> str:

@@ -1,5 +1,7 @@
 """Policies of a VPA and of its containers, with their defaults."""
 
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import NamedTuple
 
@@ -11,7 +13,9 @@ from podfit.api.autoscaling_k8s.v1 import (
     RecommendedPodResources,
     VerticalPodAutoscaler,
 )
+from podfit.core.durations import parse_duration
 from podfit.core.resources import CPU, MEMORY
+from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.flags import MemoryFlags, OomFlags, RecommenderFlags
 
 OFF, INITIAL, RECREATE, AUTO = "Off", "Initial", "Recreate", "Auto"
@@ -26,8 +30,45 @@ RESOURCES = (CPU, MEMORY)
 """What is recommended, in this order."""
 LARGEST_SIZE = 20
 DEFAULT_RECOMMENDER = "default"
+LONGEST_WINDOW = 90 * 86_400.0
+FOR_EVER = datetime.max.replace(tzinfo=UTC)
 UPDATE_MODE, AS_UPSTREAM = "podfit.dev/update-mode", "upstream"
 """The annotation of a VPA, and its value, that keep mode Recreate from resizing in place."""
+OBSERVATION_WINDOW = "podfit.dev/observation-window"
+"""The annotation of a VPA that has it only observe for so long after it was made (AEP 9962)."""
+
+
+def observes_until(vpa: VerticalPodAutoscaler) -> datetime | None:
+    """When a new VPA begins to act; None for one that acts from the start. A window that cannot be read is none, which
+    the webhook refuses; a VPA that was not stored yet does not act either.
+    """
+    window = observation_window(vpa.metadata.annotations)
+    created = vpa.metadata.creation_timestamp
+    if window is None or not window:
+        return None
+    return parse_time(created) + timedelta(seconds=window) if created else FOR_EVER
+
+
+def observation_window(annotations: Mapping[str, str]) -> float | None:
+    """Seconds, at most LONGEST_WINDOW; None where nothing is said, or nothing that can be read."""
+    try:
+        window = parse_duration(annotations[OBSERVATION_WINDOW])
+    except (KeyError, ValueError):
+        return None
+    return window if 0 <= window <= LONGEST_WINDOW else None
+
+
+def observes(vpa: VerticalPodAutoscaler, now: datetime) -> bool:
+    """Whether nothing is done by it yet: no pod is evicted, resized, or made with another size."""
+    until = observes_until(vpa)
+    return until is not None and now < until
+
+
+def observing_text(vpa: VerticalPodAutoscaler) -> str:
+    """Until when, in words."""
+    until = observes_until(vpa)
+    when = "it is stored" if until is None or until is FOR_EVER else format_time(until)
+    return f"the VPA only observes until {when} ({OBSERVATION_WINDOW})"
 
 
 def update_mode(vpa: VerticalPodAutoscaler) -> str:

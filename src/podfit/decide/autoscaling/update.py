@@ -55,7 +55,16 @@ from podfit.decide.autoscaling.patches import (
     recommended_resources,
     resource_patches,
 )
-from podfit.decide.autoscaling.policies import ACTIVE_MODES, IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
+from podfit.decide.autoscaling.policies import (
+    ACTIVE_MODES,
+    IN_PLACE,
+    IN_PLACE_OR_RECREATE,
+    OFF,
+    RECREATE,
+    acting_mode,
+    observes,
+    observing_text,
+)
 from podfit.decide.autoscaling.priority import Priority, Thresholds, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
@@ -111,7 +120,9 @@ def run(view: View, settings: UpdateSettings) -> Run:
 class _Run:
     def __init__(self, view: View, settings: UpdateSettings) -> None:
         self.view, self.settings, self.tally = view, settings, Tally()
-        self.mode = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
+        self.observes = observes(view.vpa, view.now)
+        acting = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
+        self.mode = OFF if self.observes else acting
         self.pods = tuple(
             pod for pod in view.pods if is_active(pod) and owner_of(pod) is not None and not is_spare(pod)
         )
@@ -197,7 +208,9 @@ class _Run:
     def _starting_again(self, pod: Pod) -> tuple[str, ...]:
         """The containers whose boost is to come back."""
         settings = self.settings
-        if settings.upstream_compatible or not settings.gates.cpu_startup_boost or not restarts_nothing(pod):
+        if self.observes or settings.upstream_compatible or not settings.gates.cpu_startup_boost:
+            return ()
+        if not restarts_nothing(pod):
             return ()
         if ResizeState.of(pod).stage is not ResizeStage.NONE or self._group_of(pod) is None:
             return ()
@@ -321,6 +334,8 @@ class _Run:
             return "nothing controls it"
         if is_spare(pod):
             return "it runs on spare capacity, and has no requests"
+        if self.observes:
+            return observing_text(self.view.vpa)
         return f"mode {self.mode} changes no pods that run" + (" without the gate" if self.mode == IN_PLACE else "")
 
     def _decide(self, pod: Pod) -> Judgement:

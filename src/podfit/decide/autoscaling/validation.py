@@ -17,11 +17,13 @@ from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import (
     AUTO,
     IN_PLACE,
+    OBSERVATION_WINDOW,
     OFF,
     RECREATE,
     REQUESTS_AND_LIMITS,
     RESOURCES,
     UPDATE_MODES,
+    observation_window,
 )
 
 MOST_POLICIES = 1000
@@ -94,6 +96,10 @@ def _errors(vpa: VerticalPodAutoscaler, allowed: Allowed, *, creates: bool) -> I
     spec = vpa.spec
     if spec.target_ref is None and creates:
         yield required("spec.targetRef", "the workload whose pods are scaled")
+    window = vpa.metadata.annotations.get(OBSERVATION_WINDOW)
+    if window is not None and observation_window(vpa.metadata.annotations) is None:
+        where = f"metadata.annotations[{OBSERVATION_WINDOW}]"
+        yield invalid(where, window, "must be a duration of at most 2160h, such as 24h")
     if spec.update_policy is not None:
         yield from _update_errors(spec.update_policy, allowed)
     if len(_policies(vpa)) > MOST_POLICIES:

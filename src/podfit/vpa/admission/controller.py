@@ -34,7 +34,7 @@ from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.initial import SELECTOR, initial_patches, initial_requests, wants_initial
 from podfit.decide.autoscaling.patches import Operation, admission_patches
 from podfit.decide.autoscaling.pod_recommendation import with_answer
-from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
+from podfit.decide.autoscaling.policies import OFF, boosts, observes, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
 from podfit.decide.pod.spare import is_spare
 from podfit.net.metrics import Metrics
@@ -191,7 +191,8 @@ class AdmissionController:
 
     async def _controlling(self, pod: Pod, namespace: str) -> VerticalPodAutoscaler | None:
         """The VPA that gives the pod something."""
-        vpas = self._vpas.by_index(BY_NAMESPACE, namespace)
+        now = self._clock.now()
+        vpas = [vpa for vpa in self._vpas.by_index(BY_NAMESPACE, namespace) if not observes(vpa, now)]
         boosting = self._settings.gates.cpu_startup_boost
         kept = [vpa for vpa in vpas if update_mode(vpa) != OFF or (boosting and boosts(vpa))]
         return await Controlling(self._targets, kept).vpa_of(pod, namespace)

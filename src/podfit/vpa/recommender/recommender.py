@@ -44,6 +44,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.conditions import said_while_observing
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, IgnoredNamespaces, RecommenderFlags, VpaNamespace
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.initial_usage import InitialUsage
@@ -353,7 +354,8 @@ class Recommender:
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
             text = format_time(now)
             bounded = capped_to_nodes(status(newest, seen, text, bounds), beside.most, text)
-            return beside_autoscalers(bounded, newest, beside, bounds, text)
+            told = beside_autoscalers(bounded, newest, beside, bounds, text)
+            return said_while_observing(told, newest, now)
 
         return made
 
