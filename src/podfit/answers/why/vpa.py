@@ -40,8 +40,11 @@ from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.nodes_and_autoscalers import largest
 from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import (
+    CONTROLLED_VALUES,
+    EVERY_CONTAINER,
     REQUESTS_ONLY,
     controlled_resources,
+    controlled_values,
     is_off,
     policy_of,
     recommended,
@@ -290,7 +293,8 @@ def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resourc
         return "its topmost controller is not what this VPA names, or an older VPA names it too"
     policy = policy_of(facts.vpa.spec.resource_policy, container)
     reasons = [coming.reason(pod.metadata.uid)]
-    processed = for_pod(pod, facts.vpa.status.recommendation, facts.vpa.spec.resource_policy, facts.limit_ranges)
+    vpa, annotations = facts.vpa, facts.vpa.metadata.annotations
+    processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, facts.limit_ranges, annotations)
     reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
     if policy is not None and is_off(policy):
         reasons.append(f'containerPolicies has mode Off for "{policy.container_name}"')
@@ -333,6 +337,10 @@ def notes(vpa: VerticalPodAutoscaler, pods: Sequence[Pod] | None, age: Age) -> I
     only = sorted({policy.container_name for policy in policies if policy.controlled_values == REQUESTS_ONLY})
     if only:
         yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
+    for (container, resource), value in (controlled_values(vpa.metadata.annotations) or {}).items():
+        does = "stay as they are" if value == REQUESTS_ONLY else "follow the requests"
+        whose = "every container" if container == EVERY_CONTAINER else container
+        yield f"{resource} limits of {whose} {does} ({CONTROLLED_VALUES})"
     for pod in pods or ():
         names = [status.name for status in pod.status.container_statuses if ran_out_of_memory(status)]
         if names:

@@ -20,7 +20,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.autoscaling.capping import at_least, at_most
 from podfit.decide.autoscaling.container_view import amount_of, every_container, units
 from podfit.decide.autoscaling.limit_ranges import effective, proportional_limit, request_bounds
-from podfit.decide.autoscaling.policies import RESOURCES, policy_of, recommended, scales_limits
+from podfit.decide.autoscaling.policies import NO_ANNOTATIONS, RESOURCES, policy_of, recommended, scaled_limits
 
 _LISTS = ("upper_bound", "target", "lower_bound")
 
@@ -37,8 +37,9 @@ def for_pod(
     recommendation: RecommendedPodResources | None,
     policy: PodResourcePolicy | None,
     limit_ranges: Iterable[LimitRange],
+    annotations: Mapping[str, str] = NO_ANNOTATIONS,
 ) -> Processed:
-    """V-061, V-062. Containers that the pod does not have are dropped."""
+    """V-061, V-062. Containers that the pod does not have are dropped; `annotations` are the VPA's."""
     if recommendation is None:
         return Processed(None if policy is None else RecommendedPodResources())
     limit_ranges = tuple(limit_ranges)
@@ -50,7 +51,7 @@ def for_pod(
     for resources in recommendation.container_recommendations:
         own = containers.get(resources.container_name)
         if own is not None:
-            capped, said = _within_container(resources, own, policy, each_one)
+            capped, said = _within_container(resources, own, policy, each_one, annotations)
             found.append(capped)
             if said:
                 notes[resources.container_name] = said
@@ -62,14 +63,17 @@ def _within_container(
     own: ResourceRequirements,
     policy: PodResourcePolicy | None,
     item: LimitRangeItem | None,
+    annotations: Mapping[str, str],
 ) -> tuple[RecommendedContainerResources, tuple[str, ...]]:
     mine = policy_of(policy, resources.container_name)
     least, most = request_bounds(own, item) if item else ({}, {})
     steps = [(at_least, least, "fit Min in container LimitRange"), (at_most, most, "fit Max in container LimitRange")]
     if mine is not None:
         steps += [(at_least, mine.min_allowed, "minAllowed"), (at_most, mine.max_allowed, "maxAllowed")]
-    if not scales_limits(mine):
-        steps.append((at_most, own.limits, "container limit"))
+    follow = scaled_limits(mine, resources.container_name, annotations)
+    fixed = {name: limit for name, limit in own.limits.items() if name not in follow}
+    if fixed:
+        steps.append((at_most, fixed, "container limit"))
     notes: list[str] = []
     for cap, bounds, reason in steps:
         capped = cap(resources.target, bounds)

@@ -20,7 +20,7 @@ from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.limit_ranges import NOTHING, effective, proportional_limits
-from podfit.decide.autoscaling.policies import OFF, boost_of, is_off, policy_of, recommended, scales_limits, update_mode
+from podfit.decide.autoscaling.policies import OFF, boost_of, is_off, policy_of, recommended, scaled_limits, update_mode
 
 OBSERVED, UPDATES = "vpaObservedContainers", "vpaUpdates"
 Operation = dict[str, Any]
@@ -39,7 +39,8 @@ def recommended_resources(
 ) -> Mapping[str, Resources]:
     """By container; those without a recommendation are left out."""
     limit_ranges, policy = tuple(limit_ranges), vpa.spec.resource_policy
-    processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges)
+    annotations = vpa.metadata.annotations
+    processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges, annotations)
     item, found = effective(limit_ranges, "Container"), {}
     for container, own, *_ in every_container(pod):
         resources = recommended(processed.recommendation, container.name)
@@ -47,9 +48,12 @@ def recommended_resources(
             continue
         requests = {name: amount for name, amount in resources.target.items() if name}
         notes, limits = processed.notes.get(container.name, ()), NOTHING
-        if scales_limits(policy_of(policy, container.name)):
+        follow = scaled_limits(policy_of(policy, container.name), container.name, annotations)
+        if follow:
             scaled = proportional_limits(own, requests, item.default if item else NOTHING)
-            limits, notes = scaled.amounts, (*notes, *scaled.notes)
+            limits = {name: amount for name, amount in scaled.amounts.items() if name in follow}
+            said = (note for note in scaled.notes if note.partition(":")[0] in follow)
+            notes = (*notes, *said)
         found[container.name] = Resources(requests, limits, notes)
     return found
 
@@ -75,7 +79,7 @@ def admission_patches(
         if gates.cpu_startup_boost and more is not None and not sidecar:
             operations.append(annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
             request = resources.requests.get(CPU)
-            found = boost.boosted(more, own, request, limits=scales_limits(policy), most=most_boost)
+            found = boost.boosted(more, own, request, limits=_scales_cpu(vpa, container.name), most=most_boost)
             resources = _with_boost(resources, found)
         changes = tuple(resource_patches(path, own, resources))
         operations += changes
@@ -110,10 +114,14 @@ def boosted_again(
             continue
         notes.append(annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
         resources = recommended.get(container.name, Resources())
-        limits = scales_limits(policy_of(vpa.spec.resource_policy, container.name))
+        limits = _scales_cpu(vpa, container.name)
         found = boost.boosted(more, own, resources.requests.get(CPU), limits=limits, most=most_boost)
         wanted[container.name] = _with_boost(resources, found)
     return wanted, tuple(notes)
+
+
+def _scales_cpu(vpa: VerticalPodAutoscaler, container: str) -> bool:
+    return CPU in scaled_limits(policy_of(vpa.spec.resource_policy, container), container, vpa.metadata.annotations)
 
 
 def _with_boost(resources: Resources, boosted: boost.Boosted) -> Resources:

@@ -30,6 +30,11 @@ RESOURCES = (CPU, MEMORY)
 """What is recommended, in this order."""
 LARGEST_SIZE = 20
 DEFAULT_RECOMMENDER = "default"
+CONTROLLED_VALUES = "podfit.dev/controlled-values"
+"""The annotation of a VPA that says for each resource whether limits follow its requests."""
+NO_ANNOTATIONS: Mapping[str, str] = {}
+LONGEST_TEXT = 4096
+"""Characters of an annotation that is read for every pod."""
 LONGEST_WINDOW = 90 * 86_400.0
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
 UPDATE_MODE, AS_UPSTREAM = "podfit.dev/update-mode", "upstream"
@@ -163,9 +168,32 @@ def aggregation(policy: ContainerResourcePolicy | None, flags: RecommenderFlags)
     )
 
 
-def scales_limits(policy: ContainerResourcePolicy | None) -> bool:
-    """Whether limits follow the requests."""
-    return policy is None or policy.controlled_values != REQUESTS_ONLY
+def scaled_limits(
+    policy: ContainerResourcePolicy | None, container: str, annotations: Mapping[str, str] = NO_ANNOTATIONS
+) -> frozenset[str]:
+    """The resources whose limits follow the requests: by the annotation of the VPA, else by the policy for both."""
+    usual = REQUESTS_AND_LIMITS if policy is None else policy.controlled_values or REQUESTS_AND_LIMITS
+    said = controlled_values(annotations) or {}
+    values = {name: said.get((container, name)) or said.get((EVERY_CONTAINER, name)) or usual for name in RESOURCES}
+    return frozenset(name for name, value in values.items() if value != REQUESTS_ONLY)
+
+
+def controlled_values(annotations: Mapping[str, str]) -> Mapping[tuple[str, str], str] | None:
+    """By container (or *) and resource, as CONTROLLED_VALUES says it; None for what cannot be read.
+
+    `memory=RequestsOnly, app:cpu=RequestsAndLimits`
+    """
+    found = {}
+    text = annotations.get(CONTROLLED_VALUES, "")
+    if len(text) > LONGEST_TEXT:
+        return None
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        what, _, value = part.partition("=")
+        container, colon, resource = what.rpartition(":")
+        if resource not in RESOURCES or value not in (REQUESTS_ONLY, REQUESTS_AND_LIMITS) or (colon and not container):
+            return None
+        found[container or EVERY_CONTAINER, resource] = value
+    return found
 
 
 def boost_of(vpa: VerticalPodAutoscaler, container: str) -> GenericStartupBoost | None:

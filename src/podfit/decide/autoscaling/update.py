@@ -385,7 +385,8 @@ class _Run:
         found = []
         for pod in pods:
             vpa, by = self.view.vpa, self.settings.thresholds
-            processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, self.view.limit_ranges)
+            policy, annotations = vpa.spec.resource_policy, vpa.metadata.annotations
+            processed = for_pod(pod, vpa.status.recommendation, policy, self.view.limit_ranges, annotations)
             rank = priority(pod, vpa, processed.recommendation, self.settings.gates, by)
             old = self.settings.upstream_compatible
             reason = left_because(pod, rank, self.view.now, by, upstream_compatible=old)

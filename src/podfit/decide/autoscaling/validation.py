@@ -16,6 +16,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import (
     AUTO,
+    CONTROLLED_VALUES,
     IN_PLACE,
     OBSERVATION_WINDOW,
     OFF,
@@ -23,6 +24,7 @@ from podfit.decide.autoscaling.policies import (
     REQUESTS_AND_LIMITS,
     RESOURCES,
     UPDATE_MODES,
+    controlled_values,
     observation_window,
 )
 
@@ -100,6 +102,9 @@ def _errors(vpa: VerticalPodAutoscaler, allowed: Allowed, *, creates: bool) -> I
     if window is not None and observation_window(vpa.metadata.annotations) is None:
         where = f"metadata.annotations[{OBSERVATION_WINDOW}]"
         yield invalid(where, window, "must be a duration of at most 2160h, such as 24h")
+    if controlled_values(vpa.metadata.annotations) is None:
+        where, text = f"metadata.annotations[{CONTROLLED_VALUES}]", vpa.metadata.annotations[CONTROLLED_VALUES]
+        yield invalid(where, text[:100], "must be like memory=RequestsOnly, app:cpu=RequestsAndLimits")
     if spec.update_policy is not None:
         yield from _update_errors(spec.update_policy, allowed)
     if len(_policies(vpa)) > MOST_POLICIES:
