@@ -215,6 +215,7 @@ def test_a_container_that_asks_for_nothing_gets_requests_and_no_limits() -> None
         pod(sized(limits={"memory": "1Gi"})),
         pod(resources={"requests": {"cpu": "1"}}),
         pod({"name": "other", "image": "i"}),
+        pod(sized(requests={"podfit.dev/spare-memory": "64"})),
         pod({"name": "other", "image": "i"}, initContainers=[{"name": "app", "image": "i"}]),
     ],
 )

@@ -26,6 +26,7 @@ from podfit.decide.autoscaling.limit_ranges import NOTHING, effective
 from podfit.decide.autoscaling.patches import Operation, Resources, annotate, resource_patches
 from podfit.decide.autoscaling.policies import is_off, policy_of
 from podfit.decide.limits.limit_range import by_default
+from podfit.decide.pod.spare import is_spare
 
 LABEL, ENABLED = "podfit.dev/initial-resources", "enabled"
 """The label of a namespace, and its value, that switch it on."""
@@ -63,6 +64,8 @@ def told(name: str, known: KnownUsage, workload: str) -> ContainerRecommendation
 def wants_initial(pod: Pod) -> bool:
     """Whether any container of a new pod may be given something."""
     level = pod.spec.resources
+    if is_spare(pod):
+        return False
     if level is not None and ({CPU, MEMORY} & (level.requests.keys() | level.limits.keys())):
         return False
     return any(_asks_for_nothing(pod, scaled.container) for scaled in every_container(pod))
