@@ -13,6 +13,7 @@ from podfit.core.errors import plainly
 from podfit.core.randomness import Random
 from podfit.decide.dns.own import DnsPlace
 from podfit.decide.dns.zone import Zone
+from podfit.decide.pod.resolver import DOMAIN
 from podfit.dns.forwarder import PORT, Forwarder
 from podfit.dns.host_resolvers import RESOLV_CONF, HostResolvers
 from podfit.dns.library import load
@@ -63,7 +64,7 @@ class DnsNode:
         """`tell` is told where it answers, once it does."""
         self._client, self._settings, self._clock = client, settings, clock
         counts = DnsMetrics()
-        zone = Zone(settings.domain, serial=int(clock.now().timestamp()))
+        zone = Zone(settings.domain or DOMAIN, serial=int(clock.now().timestamp()))
         self.names = ClusterNames(client, zone, clock)
         own = settings.addresses if settings.port == PORT else ()
         resolvers = HostResolvers(clock, options.resolv_conf or RESOLV_CONF, own)
