@@ -63,6 +63,14 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "what a provider of nodes tells": "autoscaler/test_external_provider.py::test_answers_are_bounded",
+    "files of `--node-groups`": "autoscaler/test_kwok_groups.py::test_more_groups_than_there_may_be_are_refused",
+    "CapacityBuffers, and what one": (
+        "decide/capacity/test_capacity_buffers.py::test_capacity_a_buffer_is_bounded_and_needs_what_it_refers_to"
+    ),
+    "nodes with pods that are judged": (
+        "decide/capacity/test_capacity_scale_down.py::test_capacity_judges_so_many_nodes_with_pods_in_one_look"
+    ),
     "Nodes that are played": "process/test_kwok_nodes.py::test_what_is_asked_for_too_much_is_refused_and_said",
     "who asks for names": "dns/test_server.py::test_who_is_not_of_the_networks_is_not_answered_by_udp_nor_tcp",
     "a question of DNS": "dns/test_wire.py::test_what_is_no_question",

@@ -138,6 +138,14 @@ def test_capacity_removes_empty_nodes_in_bulk_and_others_one_at_a_time() -> None
     assert sum(removing.drains for removing in world.state.removing.values()) == 1
 
 
+def test_capacity_judges_so_many_nodes_with_pods_in_one_look() -> None:
+    world = World(group(target=45, most=60))
+    for number in range(1, 46):
+        world.pod(f"web-{number}", "500m", node=f"small-{number}")
+    world.run(10)
+    assert len(kept(world)) == 30
+
+
 def test_capacity_an_eviction_in_vain_takes_the_taint_off_and_waits() -> None:
     """C-061, C-063: every ten seconds for two minutes; no other node goes for three minutes then."""
     world = World(group(target=2))
