@@ -87,7 +87,7 @@ prometheus: ## a Prometheus for the tests of the autoscaler, in .prometheus/
 	@scripts/setup-prometheus
 
 UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
-	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build
+	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --extra history --group build
 
 # One after the other: apt-get takes turns with itself for what it installs, but not for its lists.
 machine:

@@ -274,7 +274,8 @@ async def test_why_there_is_no_usage_is_said_once() -> None:
         (["deployment/web"], 0, "VPA"),
         (["deployment/none"], 4, "the server could not find the requested resource"),
         (["--percentile", "90"], 2, "--percentile 90: it has to be more than 0 and at most 1"),
-        (["--storage", "tape"], 2, "--storage tape: it has to be prometheus or checkpoint"),
+        (["--storage", "tape"], 2, "--storage tape: it has to be prometheus, history or checkpoint"),
+        (["--storage", "history"], 2, "--storage history: the recommender starts from it"),
         (["--margin", "-1"], 2, "--margin -1: it has to be at least 0"),
     ],
 )

@@ -125,6 +125,8 @@ OURS: dict[type, dict[str, object]] = {
         "api-port": -1,
         "api-bind-address": "127.0.0.1",
         "register-api-as": "",
+        "history-dir": "",
+        "history-size": 1024,
     },
     UpdaterOptions: {**ALONE, **LEASE, "upstream-compatible": False, "max-allowed-cpu-boost": "", "secure-port": 8943},
     AdmissionOptions: {

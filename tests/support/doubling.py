@@ -486,6 +486,7 @@ ELSEWHERE: Mapping[str, str] = {
     "net.http_syntax:parse_error": "an error of the HTTP parser: net/test_http_server.py",
     "net.http_client:_Guarded.feed_data": MEASURED + "tests/apiserver/test_spoofed_backends.py",
     "store.sqlite.sums:read": "at the start, of the server's own file",
+    "vpa.history.own.journal:read_journal": "by processes of their own, at most 64 MiB of what a recorder wrote",
     "vpa.history.prometheus:read_history": MEASURED + "vpa/test_vpa_hostile.py",
 }
 

@@ -31,7 +31,8 @@ from podfit.client.rest import MERGE_PATCH
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
-from podfit.vpa.recommender.recommender import ReadHistory, Recommender, RecommenderSettings
+from podfit.vpa.history.past_usage import ReadPast
+from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -83,7 +84,7 @@ class World:
         self.recommender: Recommender | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, history: ReadHistory | None = None, **settings: Any) -> Recommender:
+    async def start(self, history: ReadPast | None = None, **settings: Any) -> Recommender:
         self.recommender = Recommender(
             self.client, clock=self.clock, settings=RecommenderSettings(**settings), history=history
         )

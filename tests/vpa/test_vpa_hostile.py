@@ -29,12 +29,11 @@ from podfit.decide.autoscaling.gates import NO_GATES
 from podfit.decide.autoscaling.model import LARGEST
 from podfit.decide.autoscaling.quality import Quality
 from podfit.decide.autoscaling.validation import MOST_POLICIES, validate
-from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request, Response
 from podfit.vpa.history import promql
 from podfit.vpa.history.prometheus import History, HistorySettings, queries, read_history
 from podfit.vpa.history.promql import PromQL, QueryFailed, Series
-from podfit.vpa.history.replay import replay, steps
+from podfit.vpa.history.replay import fill, replay
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import Sample
@@ -198,7 +197,7 @@ async def test_a_history_of_what_is_no_amount_is_left_out() -> None:
     )
     history = await read_history(cast(PromQL, server), HistorySettings(), now)
     assert sorted(amount.amount for amount in history.cpu) == [0.5, LARGEST]
-    assert replay(found, history, 3600.0, now) == 4
+    assert replay(found, history) == 4
     assert isinstance(history, History)
     (made,) = next(iter(dict(found.checkpoints([VPA], now)).values()))
     assert made.status.total_samples_count == 120
@@ -279,7 +278,7 @@ async def test_a_long_history_is_read_and_replayed_a_little_in_each_turn() -> No
 
     async def replayed() -> None:
         history = await read_history(server, HistorySettings(), 1500.0)
-        assert sum(await in_turns(steps(state(FakeClock()), history, 3600.0, 1500.0), at_once=1)) >= 0
+        assert await fill(state(FakeClock()), history, 1500.0) >= 0
         kept.append(history)  # to free it takes a turn, too, which is none of the reader's
         assert len(history.cpu) == 192_000
         assert [amount.time for amount in history.cpu[:: 192_000 // 4]] == [1000.0, 1048.0, 1096.0, 1144.0]

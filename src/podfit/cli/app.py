@@ -44,6 +44,7 @@ VERBS = {
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "top": ("podfit.cli.top:top", "Show usage beside limits, requests and recommendations (any cluster)."),
+    "history": ("podfit.cli.history:program", "Show what containers used, their resizes and OOMs; ask it in SQL."),
     "allocation": (
         "podfit.cli.allocation:allocation",
         "Sum requests, usage and recommendations by node, namespace or workload (any cluster).",
@@ -90,6 +91,10 @@ GROUPS = {
         },
     ),
 }
+
+
+MEMBERS = {"history": ("query",)}
+"""Verbs that are programs themselves: their first word may be a command, or what they are asked about."""
 
 
 COLLECT = (200_000, 20, 100)
@@ -162,7 +167,8 @@ def front_page() -> None:
 def verbs() -> Sequence[str]:
     """Every command, `image load` too."""
     members = (f"{group} {name}" for group, (_, names) in GROUPS.items() for name in names)
-    return (*VERBS, *GROUPS, *members)
+    own = (f"{verb} {name}" for verb, names in MEMBERS.items() for name in names)
+    return (*VERBS, *GROUPS, *members, *own)
 
 
 def program() -> "App":
@@ -180,7 +186,10 @@ def program() -> "App":
         default_parameter=Parameter(show_default=_default),
     )
     for name, (target, text) in VERBS.items():
-        app.command(target, name=name, help=text, help_epilogue=epilogue(name))
+        if name in MEMBERS:
+            app.command(target, name=name)
+        else:
+            app.command(target, name=name, help=text, help_epilogue=epilogue(name))
     for group_name, (group_help, members) in GROUPS.items():
         group = App(name=group_name, help=group_help)
         for name, (target, text) in members.items():

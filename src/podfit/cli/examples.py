@@ -86,6 +86,19 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Who requests what, and uses how much of it.", "podfit allocation namespace"),
         Example("The workloads of the cluster.", "podfit allocation workload -A"),
     ),
+    "history": (
+        Example("What a pod used in the last week, with its resizes and OOMs.", "podfit history pod/web"),
+        Example("Every pod of a workload, also those that are gone.", "podfit history deployment/shop --since 24h"),
+        Example("Each sample, for a spreadsheet.", "podfit history pod/web -o csv"),
+    ),
+    "history query": (
+        Example("What there is to ask about.", "podfit history query 'describe usage'"),
+        Example("Who ran out of memory, and when.", "podfit history query 'select time, pod, container from ooms'"),
+        Example(
+            "The most that each pod used.",
+            "podfit history query 'select pod, max(cpu_peak) from usage group by 1'",
+        ),
+    ),
     "recommend": (
         Example("All of a namespace.", "podfit recommend -n shop"),
         Example("One workload, from five minutes of usage.", "podfit recommend deployment/web --for 5m"),
@@ -173,6 +186,13 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "why": ("0 nothing waits or fails, or the node could go", "1 something does, or the node could not", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "allocation": ("0 shown", *_API),
+    "history": ("0 shown", "1 nothing was recorded of it", USAGE, "3 there is no history, or it cannot be read"),
+    "history query": (
+        "0 shown",
+        "1 refused, or more than its time or memory",
+        USAGE,
+        "3 there is no history, or it cannot be read",
+    ),
     "token create": ("0 made", *_API),
     "recommend": ("0 shown", "1 nothing is known of any container", *_API),
     "export": ("0 exported, or no drift", "1 drift, or no pod runs", *_API),

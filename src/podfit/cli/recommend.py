@@ -77,7 +77,8 @@ def recommend_sizes(
     flags, clock = _flags(percentile, margin, min_cpu, min_memory), SystemClock()
     history = given.options(HistoryOptions)
     history.check()
-    resolution = history.settings("").resolution
+    if history.own:
+        raise UsageError("--storage history: the recommender starts from it; see  podfit history")
     table = _prices(prices) if prices is not None else None
 
     async def read(client: Client, where: str) -> Facts:
@@ -103,7 +104,7 @@ def recommend_sizes(
         return found
 
     facts = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
-    recommendations = recommend(facts, flags, resolution)
+    recommendations = recommend(facts, flags)
     if table is not None:
         recommendations = priced(recommendations, table)
     if output.is_sheet:

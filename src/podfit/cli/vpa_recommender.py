@@ -17,11 +17,11 @@ from podfit.vpa.progress import Passes
 def recommender(given: Given) -> int:
     """Run the recommender of the Vertical Pod Autoscaler: it writes sizes into the status of VPAs (any cluster)."""
     options, clock = given.options(RecommenderOptions), SystemClock()
-    settings, past = options.recommender(), options.past(clock)
+    settings = options.recommender()
     passes = Passes(clock, settings.interval)
 
     def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
-        return recommender_loops(client_of, settings, clock, metrics, passes, past, api=options.api)
+        return recommender_loops(client_of, options, clock, metrics, passes)
 
     role = Role(name="vpa recommender", lease=options.lease, healthy=lambda: passes.healthy)
     return run_process(role, options, loops, given)

@@ -20,6 +20,7 @@ USED_CONTROLLERS = ("cpuset", "pids", "hugetlb", "cpuacct", "blkio", "freezer", 
 CAPABILITIES = {"SYS_ADMIN": 21, "NET_ADMIN": 12, "SYS_RESOURCE": 24, "SYS_PTRACE": 19, "CHOWN": 0, "KILL": 5}
 NEEDED_CAPABILITIES = ("SYS_ADMIN", "CHOWN", "KILL")
 EXTRA = "pip install 'podfit[node]'"
+HISTORY = "pip install 'podfit[history]'"
 ELSEWHERE = "podfit up --data DIRECTORY"
 INSTALL = "apt-get install --no-install-recommends "
 
@@ -128,6 +129,18 @@ def server_checks(facts: Facts) -> list[Check]:
         for name, why in facts.ports.items()
     ]
     return [_disk(facts.disk), *ports, _files(facts), _clock(facts), _random(facts)]
+
+
+def server_notes(facts: Facts) -> list[Check]:
+    """What they run without, and what they then cannot do."""
+    if keeps_history(facts):
+        return [Check("history", State.OK, "podfit[history] is installed")]
+    found = "podfit was installed without the extra history: what containers use is not kept"
+    return [Check("history", State.NOTE, found, HISTORY)]
+
+
+def keeps_history(facts: Facts) -> bool:
+    return "duckdb" in facts.modules
 
 
 def lacking(checks: Iterable[Check]) -> list[Check]:

@@ -78,14 +78,15 @@ def sync_directory(path: Path) -> None:
 
 
 @contextmanager
-def one_at_a_time(directory: Path) -> Iterator[None]:
-    """Whoever else asks for this directory waits, in this process or another. Not to be nested; ends with the process.
+def one_at_a_time(directory: Path, *, shared: bool = False) -> Iterator[None]:
+    """Whoever else asks for this directory waits, in this process or another; several may have it `shared`. Not to be
+    nested; ends with the process.
 
     Raises OSError.
     """
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

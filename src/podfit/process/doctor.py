@@ -3,7 +3,7 @@
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.decide.machine import Check, node_checks, node_notes, server_checks
+from podfit.decide.machine import Check, node_checks, node_notes, server_checks, server_notes
 from podfit.process.data.data_dir import DataDir
 from podfit.process.data.release import described
 from podfit.process.data.running_process import UpState, running
@@ -26,7 +26,7 @@ def examine(data: DataDir, clock: Clock, *, port: int) -> Report:
     ports = {} if own is not None and own.server.endswith(f":{port}") else {"port": ("127.0.0.1", port)}
     facts = look(data, clock.now(), ports=ports)
     node = (*node_checks(facts), *node_notes(facts))
-    return Report(described(), str(data.root), tuple(server_checks(facts)), node)
+    return Report(described(), str(data.root), (*server_checks(facts), *server_notes(facts)), node)
 
 
 def _running(data: DataDir) -> UpState | None:

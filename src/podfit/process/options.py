@@ -16,7 +16,7 @@ from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
 from podfit.core.features import FeatureGates
-from podfit.core.options import LIST, PORT, Option, Part, Unit
+from podfit.core.options import AT_LEAST_1, LIST, PORT, Option, Part, Unit
 from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.decide.capacity.settings import AutoscalerSettings
 from podfit.decide.node.options import KubeletOptions
@@ -312,6 +312,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NODE_GROUPS = Option("Templates of node groups by KWOK's contract, Nodes in YAML (docs/cluster-autoscaler.md).")
+HistorySize: TypeAlias = Annotated[int, Option("MiB that the history may have.", bound=AT_LEAST_1)]
 
 
 class DnsOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,6 +359,10 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     autoscaler: AutoscalerSettings = AutoscalerSettings()
     metrics_server: Annotated[bool, Option("Serve metrics.k8s.io, for `kubectl top`.")] = True
     vpa: Annotated[bool, Option("Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
+    history: Annotated[
+        bool, Option("Keep what containers use, where podfit[history] is installed (docs/history.md).")
+    ] = True
+    history_size: HistorySize = 1024
     proxy: Annotated[ProxyOptions, Part()] = ProxyOptions()
     dns: Annotated[DnsOptions, Part()] = DnsOptions()
     controllers: Annotated[ControllersOptions, Part()] = ControllersOptions()

@@ -24,7 +24,7 @@ from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
-from podfit.decide.machine import lacking, server_checks
+from podfit.decide.machine import HISTORY, keeps_history, lacking, server_checks
 from podfit.decide.node.options import KubeletOptions, PodNetworkKind
 from podfit.net.certificates import hosts_of
 from podfit.net.supervisor import Supervisor
@@ -112,6 +112,7 @@ class Cluster:
         self._imports = DeferredImports()
         self._closing.callback(self._imports.close)
         self._serving = asyncio.Event()
+        self._keeps_history = False
 
     @classmethod
     async def start(
@@ -150,6 +151,9 @@ class Cluster:
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         for lack in lacking(server_checks(facts)):
             announce(f"  note      {lack.found}")
+        self._keeps_history = options.vpa and options.history and keeps_history(facts)
+        if options.vpa and options.history and not self._keeps_history:
+            announce(f"  note      what containers use is not kept: {HISTORY}")
         prepared = prepared_runtime(choice, options, clock)
         hold = self._supervisor.hold
         self._backends = hold(self._made(choice, prepared), name="runtime of the nodes")
@@ -249,9 +253,11 @@ class Cluster:
     async def _autoscale(self, usages: "PodUsages") -> None:
         """Returns when VPAs can be made."""
         await self._imports.need("podfit.process.vpa.in_up")
-        from podfit.process.vpa.in_up import VpaInUp
+        from podfit.process.vpa.in_up import HistoryKept, VpaInUp
 
-        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages)
+        options = self.options
+        kept = HistoryKept(options.data.history, options.history_size) if self._keeps_history else None
+        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages, kept)
         await vpa.install()
         self._supervisor.run(vpa.run(), name="vertical pod autoscaler")
 

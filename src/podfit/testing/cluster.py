@@ -133,6 +133,7 @@ class Cluster:
             controllers=ControllersOptions(controllers=controllers),
             kubelet=KubeletOptions(lend_spare=lend_spare),
             node_groups=node_groups,
+            history=False,  # its time is a test's, and segments are made by a process
         )
         try:
             self._composed = self._runner.run(self._start(options, store))

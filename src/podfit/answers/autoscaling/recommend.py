@@ -94,10 +94,9 @@ class _Own(msgspec.Struct, frozen=True):
     why: Explained
 
 
-def recommend(facts: Facts, flags: EstimatorFlags, resolution: float = 3600.0) -> Recommendations:
-    """`resolution` of the history, in seconds."""
+def recommend(facts: Facts, flags: EstimatorFlags) -> Recommendations:
     vpas = _by_workload(facts.vpas)
-    known, sources = _estimated(facts, flags, vpas, resolution)
+    known, sources = _estimated(facts, flags, vpas)
     why = {workload: _explained(vpa, facts) for workload, vpa in vpas.items() if workload in facts.pods}
     found, unknown, totals = [], list[str](), {CPU: 0, MEMORY: 0}
     for workload, pods in facts.pods.items():
@@ -121,7 +120,7 @@ def recommend(facts: Facts, flags: EstimatorFlags, resolution: float = 3600.0) -
 
 
 def _estimated(
-    facts: Facts, flags: EstimatorFlags, vpas: Mapping[Workload, VerticalPodAutoscaler], resolution: float
+    facts: Facts, flags: EstimatorFlags, vpas: Mapping[Workload, VerticalPodAutoscaler]
 ) -> tuple[dict[tuple[Workload, str], _Known], dict[Workload, str]]:
     """What samples and checkpoints tell of containers, and where it is from."""
     state, sources = ClusterState(RecommenderFlags(estimator=flags)), dict[Workload, str]()
@@ -133,7 +132,7 @@ def _estimated(
             names = [scaled.container.name for scaled in every_container(pod)]
             state.set_pod(_key(pod), labels, names, facts.now)
     if facts.history is not None:
-        replay(state, replace(facts.history, labels={}), resolution, facts.now)
+        replay(state, facts.history)
         sources = dict.fromkeys(facts.pods, FROM_HISTORY)
     else:
         by_name = {(vpa.metadata.namespace, vpa.metadata.name): workload for workload, vpa in vpas.items()}

@@ -12,6 +12,7 @@ DIR/
   controllers.kubeconfig, scheduler.kubeconfig, proxy.kubeconfig, dns.kubeconfig    written by `podfit apiserver`
   kubelet/NAME/ a node's checkpoints, volumes and container logs
   containerd/   the private runtime: images, containers, their addresses
+  history/      what containers used (docs/history.md)
   pod-range     of which network the pods' addresses are
 """
 
@@ -108,6 +109,11 @@ class DataDir(msgspec.Struct, frozen=True):
     def pod_range(self) -> Path:
         """Says of which network the pods' addresses are."""
         return self.root / "pod-range"
+
+    @property
+    def history(self) -> Path:
+        """What containers used."""
+        return self.root / "history"
 
     @property
     def volumes(self) -> Path:

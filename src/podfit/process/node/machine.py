@@ -44,7 +44,7 @@ def look(
         static_busybox=_has_static_busybox(),
         hosts_file=Path("/etc/hosts").exists(),
         plugins=next((folder for folder in CNI_FOLDERS if _has_plugins(folder)), ""),
-        modules=frozenset(name for name in ("grpc", "google.protobuf") if _importable(name)),
+        modules=frozenset(name for name in ("grpc", "google.protobuf", "duckdb") if _importable(name)),
         cgroups=_cgroups(),
         overlay=_overlay(),
         namespaces=_namespaces(),

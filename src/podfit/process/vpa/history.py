@@ -1,4 +1,4 @@
-"""`HistoryOptions`: where the usage of the past comes from. Any server that speaks PromQL will do."""
+"""`HistoryOptions`: where the usage of the past comes from. Any server that speaks PromQL will do, or podfit's own."""
 
 import os
 from pathlib import Path
@@ -14,13 +14,13 @@ from podfit.process.errors import UsageError
 from podfit.vpa.history.prometheus import HistorySettings
 from podfit.vpa.history.promql import Login, PromQL
 
-PROMETHEUS, CHECKPOINT = "prometheus", "checkpoint"
+PROMETHEUS, CHECKPOINT, OWN = "prometheus", "checkpoint", "history"
 
 
 class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Upstream's names and defaults."""
 
-    storage: Annotated[str, Option("prometheus, or checkpoint.")] = CHECKPOINT
+    storage: Annotated[str, Option("prometheus, history (--history-dir), or checkpoint.")] = CHECKPOINT
     address: Annotated[str, Option("Where it is.", flag="prometheus-address")] = "http://prometheus.monitoring.svc"
     insecure: Annotated[bool, Option("Do not check its certificate.", flag="prometheus-insecure")] = False
     timeout: Annotated[
@@ -34,8 +34,8 @@ class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Raises UsageError."""
-        if self.storage not in ("", PROMETHEUS, CHECKPOINT):
-            raise UsageError(f"--storage {self.storage}: it has to be {PROMETHEUS} or {CHECKPOINT}")
+        if self.storage not in ("", PROMETHEUS, CHECKPOINT, OWN):
+            raise UsageError(f"--storage {self.storage}: it has to be {PROMETHEUS}, {OWN} or {CHECKPOINT}")
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"--prometheus-address {self.address}: write http://HOST:PORT")
@@ -44,7 +44,13 @@ class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> bool:
+        """Of a server."""
         return self.storage == PROMETHEUS
+
+    @property
+    def own(self) -> bool:
+        """Of podfit's own files."""
+        return self.storage == OWN
 
     def settings(self, namespace: str) -> HistorySettings:
         return replace(self.asked, namespace=namespace)

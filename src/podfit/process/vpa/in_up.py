@@ -8,7 +8,8 @@ start.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podfit import __version__
 from podfit.api.core.v1.namespaces.types import Namespace
@@ -49,12 +50,26 @@ BEHIND, AGAIN = 5.0, 30.0
 """Seconds."""
 
 
+class HistoryKept(NamedTuple):
+    """Where, and how many MiB."""
+
+    directory: Path
+    size: int
+
+
 class VpaInUp:
     """Its webhook is one of `services`, asked by a call; `need` imports modules beside the work."""
 
     def __init__(
-        self, api: ApiServerComponent, services: LocalServices, clock: Clock, need: Need, usages: PodUsages
+        self,
+        api: ApiServerComponent,
+        services: LocalServices,
+        clock: Clock,
+        need: Need,
+        usages: PodUsages,
+        kept: HistoryKept | None = None,
     ) -> None:
+        self._kept = kept
         self._handler, self._metrics, self._random = api.handler, api.metrics, api.random
         self._clock, self._need, self._usages = clock, need, usages
         self._admission = AdmissionController(
@@ -74,7 +89,7 @@ class VpaInUp:
         starting: `run` tries again.
         """
         try:
-            await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN), random=self._random))
+            await install(self._admin())
         except (ApiError, ConnectionError) as error:
             log.warning("VPAs are not served yet error=%s", error)
             return
@@ -88,11 +103,13 @@ class VpaInUp:
             await self.install()
         await self._first()
         await self._need("podfit.process.vpa.recommender")
-        from podfit.process.vpa.recommender import recommender_in_up  # loads NumPy
+        from podfit.process.vpa.recommender import recommender_in_up, recorder_in  # loads NumPy
 
         settings = UpdaterSettings(rules=IN_UP)
         updater = Updater(self._client(UPDATER), clock=self._clock, settings=settings, metrics=self._metrics)
-        recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES, self._usages)
+        recorder = recorder_in(*self._kept, self._clock, self._admin()) if self._kept is not None else None
+        client, clock = self._client(RECOMMENDER), self._clock
+        recommender = recommender_in_up(client, clock, self._metrics, GATES, self._usages, recorder)
         self._recommender = recommender
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admission.run())
@@ -143,6 +160,9 @@ class VpaInUp:
             await register(self._client(ADMISSION), Registration(pods=pods), b"")
         except ApiError as error:
             log.warning("the VPA's webhook is not registered error=%s", error)
+
+    def _admin(self) -> Client:
+        return Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN), random=self._random)
 
     def _client(self, account: str) -> Client:
         identity, user_agent = controller(account), f"{account}/{__version__}"

@@ -1,20 +1,27 @@
 """Usage of the last days from Prometheus: two range queries, and the labels of pods that are gone (V-044)."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from itertools import chain
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from math import isfinite
 from typing import Annotated, TypeAlias
 
 import msgspec
+import numpy as np
 
 from podfit.core.durations import parse_duration, short_duration
 from podfit.core.options import POSITIVE, Option, Unit
 from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.model import LARGEST
+from podfit.vpa.history.past_usage import Block, Container, PastPod, Samples
 from podfit.vpa.history.promql import PromQL, QueryFailed, Series
 
 log = logging.getLogger(__name__)
+LIVE_SECONDS = 60.0
+"""Between two samples of a recommender that runs."""
+AT_ONCE = 5000
+"""Samples that are made arrays in one turn of the event loop, some milliseconds."""
 
 
 def _with_days(text: str) -> float:
@@ -78,11 +85,55 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Each in the order of time; `labels` of pods as they were last seen."""
+    """A `Past` of amounts, each resource's in the order of time, `resolution` seconds apart; `labels` of pods as they
+    were last seen, `containers` of those that have usage.
+
+    A sample that stands for an hour counts as sixty of a minute: upstream counts it once, so that eight days of history
+    are outweighed by three hours of living.
+    """
 
     cpu: tuple[Amount, ...] = ()
     memory: tuple[Amount, ...] = ()
     labels: Mapping[PodKey, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    containers: frozenset[Container] = frozenset()
+    resolution: float = 3600.0
+
+    @property
+    def pods(self) -> dict[PodKey, PastPod]:
+        names: dict[PodKey, list[str]] = {}
+        for key, container in sorted(self.containers):
+            names.setdefault(key, []).append(container)
+        return {key: PastPod(tuple(own), self.labels.get(key)) for key, own in names.items()}
+
+    async def blocks(self) -> AsyncIterator[Block]:
+        for block in self.each_block():
+            yield block
+            await asyncio.sleep(0)
+
+    def each_block(self) -> Iterator[Block]:
+        """The same at once."""
+        weight = max(1, round(self.resolution / LIVE_SECONDS))
+        for part in _parts(self.cpu):
+            containers, samples = _samples(part, 1000, weight)
+            yield Block(containers=containers, cpu=samples)
+        for part in _parts(self.memory):
+            containers, samples = _samples(part, 1, 1)
+            yield Block(containers=containers, memory=samples)
+
+
+def _parts(amounts: Sequence[Amount]) -> Iterator[list[Amount]]:
+    left = iter(amounts)
+    while part := list(islice(left, AT_ONCE)):
+        yield part
+
+
+def _samples(amounts: Sequence[Amount], unit: int, weight: int) -> tuple[list[Container], Samples]:
+    """Whole units, as living samples are."""
+    places: dict[Container, int] = {}
+    series = [places.setdefault((amount.pod, amount.container), len(places)) for amount in amounts]
+    whole = np.array([int(amount.amount * unit) for amount in amounts], dtype=np.float64)
+    times = np.array([amount.time for amount in amounts], dtype=np.float64)
+    return list(places), Samples(np.array(series, dtype=np.intp), times, whole, weight)
 
 
 def queries(settings: HistorySettings) -> tuple[str, str]:
@@ -100,15 +151,22 @@ async def read_history(server: PromQL, settings: HistorySettings, now: float) ->
     """Of the time until `now`. Raises QueryFailed; without labels of pods that are gone, those are left out."""
     cpu, memory = queries(settings)
     when = now - settings.length, now, settings.resolution
+    containers = set[Container]()
     return History(
-        cpu=await _amounts(server.range(cpu, *when), settings, now),
-        memory=await _amounts(server.range(memory, *when), settings, now),
+        cpu=await _amounts(server.range(cpu, *when), settings, now, containers),
+        memory=await _amounts(server.range(memory, *when), settings, now, containers),
         labels=await _labels(server, settings),
+        containers=frozenset(containers),
+        resolution=settings.resolution,
     )
 
 
-async def _amounts(every: AsyncIterator[Series], settings: HistorySettings, now: float) -> tuple[Amount, ...]:
-    """What is no amount, as where a counter began anew, is no sample; nor is what was not asked for."""
+async def _amounts(
+    every: AsyncIterator[Series], settings: HistorySettings, now: float, containers: set[Container]
+) -> tuple[Amount, ...]:
+    """What is no amount, as where a counter began anew, is no sample; nor is what was not asked for. Whose they are is
+    added to `containers`.
+    """
     begin = now - settings.length - settings.resolution
     found: dict[float, list[Amount]] = {}  # by time: the times of all series are the same
     async for series in every:
@@ -117,6 +175,7 @@ async def _amounts(every: AsyncIterator[Series], settings: HistorySettings, now:
         if not all(names) or not container:
             continue
         pod = PodKey(*names)
+        containers.add((pod, container))
         for time, text in series.samples:
             amount = _number(text)
             if amount is not None and begin <= time <= now:

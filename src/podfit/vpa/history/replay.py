@@ -1,77 +1,77 @@
-"""Replays a usage history into the recommender's model.
+"""Replays past usage into the recommender's model."""
 
-A sample that stands for an hour counts as sixty of a minute: upstream counts it once, so that eight days of history
-are outweighed by three hours of living.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+import asyncio
 
 import numpy as np
 
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
-from podfit.vpa.history.prometheus import Amount, History
-
-LIVE_SECONDS = 60.0
-"""Between two samples of a recommender that runs."""
+from podfit.vpa.history.past_usage import Block, Container, Past, PastOom, Samples
+from podfit.vpa.history.prometheus import History
 
 
-AT_ONCE = 5000
-"""Samples of a step, which takes some milliseconds."""
+def replay(state: ClusterState, history: History) -> int:
+    """At once, of pods that live. Says how many samples were of containers that are known."""
+    return sum(_take(state, block) for block in history.each_block())
 
 
-def replay(state: ClusterState, history: History, resolution: float, now: float) -> int:
-    """Says how many samples were of pods whose labels are known. `resolution` in seconds."""
-    return sum(steps(state, history, resolution, now))
+async def fill(state: ClusterState, past: Past, now: float) -> int:
+    """By and by, also of pods that are gone, whose labels are known; says how many samples were taken. Raises
+    ConnectionError.
+    """
+    gone = _add_gone(state, past, now)
+    taken = 0
+    try:
+        async for block in past.blocks():
+            taken += _take(state, block)
+            await asyncio.sleep(0)
+    finally:
+        for key in gone:
+            state.remove_pod(key)
+    return taken
 
 
-def steps(state: ClusterState, history: History, resolution: float, now: float) -> Iterator[int]:
-    """The replay by and by: each says how many samples it took."""
-    containers: dict[PodKey, dict[str, None]] = {}
-    for part in _parts(chain(history.cpu, history.memory)):
-        for amount in part:
-            containers.setdefault(amount.pod, {})[amount.container] = None
-        yield 0
-    gone = _add_gone(state, history, containers, now)
-    weight = max(1, round(resolution / LIVE_SECONDS))
-
-    def add_cpu(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
-        millicores = np.array([int(amount.amount * 1000) for amount in amounts], dtype=np.float64)
-        times = np.array([amount.time for amount in amounts])
-        state.model.add_cpu(np.array(slots, dtype=np.intp), millicores, times, samples=weight)
-
-    def add_memory(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
-        found = np.array([int(amount.amount) for amount in amounts], dtype=np.float64)
-        state.model.add_memory(np.array(slots, dtype=np.intp), found, np.array([amount.time for amount in amounts]))
-
-    for part in _parts(history.cpu):
-        yield _add(state, part, add_cpu)
-    for part in _parts(history.memory):
-        yield _add(state, part, add_memory)
-    for key in gone:
-        state.remove_pod(key)
-
-
-def _parts(amounts: Iterable[Amount]) -> Iterator[list[Amount]]:
-    left = iter(amounts)
-    while part := list(islice(left, AT_ONCE)):
-        yield part
-
-
-def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence[int], Sequence[Amount]], None]) -> int:
-    known = [(slot, amount) for amount in amounts if (slot := state.slot(amount.pod, amount.container)) is not None]
-    if known:
-        slots, kept = zip(*known, strict=True)
-        add(slots, kept)
-    return len(known)
-
-
-def _add_gone(
-    state: ClusterState, history: History, containers: Mapping[PodKey, dict[str, None]], now: float
-) -> list[PodKey]:
+def _add_gone(state: ClusterState, past: Past, now: float) -> list[PodKey]:
     """Pods that nobody has but the history."""
-    labels: Mapping[PodKey, Mapping[str, str]] = history.labels
-    gone = [key for key in containers if key in labels and not state.has(key)]
-    for key in gone:
-        state.set_pod(key, labels[key], containers[key], now)
+    gone = list[PodKey]()
+    for key, pod in past.pods.items():
+        if pod.labels is not None and not state.has(key):
+            state.set_pod(key, pod.labels, pod.containers, now)
+            gone.append(key)
     return gone
+
+
+def _take(state: ClusterState, block: Block) -> int:
+    slots = np.array([_slot(state, container) for container in block.containers], dtype=np.intp)
+    taken = 0
+    if block.cpu is not None:
+        known, samples = _known(slots, block.cpu)
+        state.model.add_cpu(known, samples.amounts, samples.times, samples=samples.weight)
+        taken += len(known)
+    if block.memory is not None:
+        known, samples = _known(slots, block.memory)
+        state.model.add_memory(known, samples.amounts, samples.times)
+        taken += len(known)
+    for oom in block.ooms:
+        _ran_out(state, oom)
+    return taken
+
+
+NOBODY = -1
+
+
+def _slot(state: ClusterState, container: Container) -> int:
+    slot = state.slot(*container)
+    return NOBODY if slot is None else slot
+
+
+def _known(slots: np.ndarray[tuple[int, ...], np.dtype[np.intp]], samples: Samples) -> tuple[np.ndarray, Samples]:
+    """Those of containers that are known, with their slots."""
+    own = slots[samples.series]
+    mask = own != NOBODY
+    return own[mask], Samples(samples.series[mask], samples.times[mask], samples.amounts[mask], samples.weight)
+
+
+def _ran_out(state: ClusterState, oom: PastOom) -> None:
+    slot = state.slot(*oom.container)
+    if slot is not None:
+        state.model.add_oom(slot, oom.memory, oom.time)

@@ -20,6 +20,7 @@ from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
 from podfit.decide.autoscaling.quality import Quality
+from podfit.vpa.history.own.recorder import Recorder
 from podfit.vpa.recommender.usage import Sample
 
 BY_NAMESPACE = "namespace"
@@ -45,6 +46,7 @@ class Pods:
         sidecars: bool = True,
         quality: Quality,
         told_of_oom: Callable[[PodKey], None] = lambda _: None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._clock, self._state, self._selected_only, self._sidecars = clock, state, selected_only, sidecars
         self._quality, self._gone, self._leaving = quality, set[PodKey](), set[PodKey]()
@@ -57,7 +59,9 @@ class Pods:
         pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
         events = Informer(client, Event, clock=clock, namespace=namespace, fields="reason=Evicted")
         events.add_handler(add=lambda event: self._note_ooms(evicted(event)))
-        self._all = pods
+        self._all, self._recorder = pods, recorder
+        if recorder is not None:
+            recorder.knows(lambda key: pods.get(key.name, key.namespace))
         self.informers = (pods, events)
 
     def select(self) -> None:
@@ -101,6 +105,8 @@ class Pods:
     def count_ooms(self) -> None:
         while self._ooms:
             event = self._ooms.popleft()
+            if self._recorder is not None:
+                self._recorder.ran_out(event)
             slot = self._state.slot(PodKey(event.namespace, event.pod), event.container)
             if slot is not None:
                 self._ran_out(slot, event)
@@ -131,6 +137,8 @@ class Pods:
 
     def _changed(self, old: Pod, new: Pod) -> None:
         self._note_ooms(ran_out(old, new))
+        if self._recorder is not None:
+            self._recorder.changed(old, new)
         self._seen(new)
 
     def _note_ooms(self, told: Iterable[OutOfMemory]) -> None:

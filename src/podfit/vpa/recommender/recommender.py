@@ -14,7 +14,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -53,10 +53,10 @@ from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
-from podfit.net.loop_turns import in_turns
 from podfit.net.metrics import Metrics
-from podfit.vpa.history.prometheus import History
-from podfit.vpa.history.replay import steps
+from podfit.vpa.history.own.recorder import Recorder
+from podfit.vpa.history.past_usage import ReadPast
+from podfit.vpa.history.replay import fill
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
@@ -112,7 +112,6 @@ class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     ignored: IgnoredNamespaces = frozenset()
     flags: Annotated[RecommenderFlags, Part()] = DEFAULT_FLAGS
     gates: VpaGates = NO_GATES
-    history_resolution: float = 3600.0
     external: ExternalMetrics | None = None
     memory_saver: Annotated[bool, Option("Remember only pods that a VPA selects.")] = False
     upstream_compatible: Annotated[
@@ -120,13 +119,9 @@ class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-ReadHistory = Callable[[float], Awaitable[History]]
-"""Until a time in seconds since 1970. Raises ConnectionError."""
-
-
 class Recommender:
     """`passed` is told when the loop begins, and of every pass that has ended. With a `history` there are no
-    checkpoints. `usages`: what others of the process read as well.
+    checkpoints. `usages`: what others of the process read as well. What it sees goes to `recorder`.
     """
 
     def __init__(
@@ -137,8 +132,9 @@ class Recommender:
         settings: RecommenderSettings,
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
-        history: ReadHistory | None = None,
+        history: ReadPast | None = None,
         usages: PodUsages | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
         compatible = settings.upstream_compatible
@@ -159,7 +155,9 @@ class Recommender:
             sidecars=not compatible,
             quality=self._quality,
             told_of_oom=self._oom,
+            recorder=recorder,
         )
+        self._recorder = recorder
         self._around = None if compatible else NodesAndAutoscalers(client, clock, namespace)
         self._initial = (
             None if compatible else InitialResources(client, clock, self._targets, self._pods, InitialUsage())
@@ -180,6 +178,8 @@ class Recommender:
             beside = (*self._around.informers, self._initial.namespaces) if self._around and self._initial else ()
             for informer in (*informers, *beside):
                 group.create_task(informer.run())
+            if self._recorder is not None:
+                group.create_task(self._recorder.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
             if self._history is None:
@@ -222,12 +222,11 @@ class Recommender:
         with self._measured.step("total"):
             await self._pass()
 
-    async def _load_history(self, read: ReadHistory) -> None:
+    async def _load_history(self, read: ReadPast) -> None:
         """Without it the model is empty, and what was recommended stays."""
-        now, resolution = self._clock.now().timestamp(), self._settings.history_resolution
+        now = self._clock.now().timestamp()
         try:
-            history = await read(now)
-            taken = sum(await in_turns(steps(self._state, history, resolution, now), at_once=1))
+            taken = await fill(self._state, await read(now), now)
         except ConnectionError as error:
             log.warning("history not read, the model is empty error=%s", error)
         else:
@@ -313,6 +312,8 @@ class Recommender:
 
     async def _count(self, told: Sequence[Sample]) -> None:
         self._pods.count(told)
+        if self._recorder is not None:
+            await self._recorder.usage(told)
         if self._initial is not None:
             await self._initial.count(sample for sample in told if sample.pod.namespace not in self._settings.ignored)
 
@@ -338,6 +339,8 @@ class Recommender:
         except (ApiError, ConnectionError) as error:
             log.warning("status not written vpa=%s/%s error=%s", *key, error)
             return
+        if self._recorder is not None:
+            self._recorder.recommended(vpa, new or vpa.status)
         created = vpa.metadata.creation_timestamp
         if created and new and new.recommendation and not provided(vpa).container_recommendations:
             self._measured.recommended_first((now - parse_time(created)).total_seconds())
