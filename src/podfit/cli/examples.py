@@ -95,8 +95,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("What there is to ask about.", "podfit history query 'describe usage'"),
         Example("Who ran out of memory, and when.", "podfit history query 'select time, pod, container from ooms'"),
         Example(
-            "The most that each pod used.",
-            "podfit history query 'select pod, max(cpu_peak) from usage group by 1'",
+            "The most that each pod used.", "podfit history query 'select pod, max(cpu_peak) from usage group by 1'"
         ),
     ),
     "recommend": (
