@@ -128,7 +128,14 @@ OURS: dict[type, dict[str, object]] = {
         "history-dir": "",
         "history-size": 1024,
     },
-    UpdaterOptions: {**ALONE, **LEASE, "upstream-compatible": False, "max-allowed-cpu-boost": "", "secure-port": 8943},
+    UpdaterOptions: {
+        **ALONE,
+        **LEASE,
+        "upstream-compatible": False,
+        "max-allowed-cpu-boost": "",
+        "poll-bursts": "0s",
+        "secure-port": 8943,
+    },
     AdmissionOptions: {
         **ALONE,
         "ask-recommender": True,

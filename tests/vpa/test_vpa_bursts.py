@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from podfit.api.apps.v1.deployments import ReplicaSet
@@ -11,11 +12,13 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.client.rest import MERGE_PATCH
+from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.vpa_kinds import VPAS
+from podfit.decide.autoscaling.burst import Sample
 from podfit.decide.autoscaling.ceilings import ANNOTATION
 from podfit.decide.autoscaling.conditions import BURST_REFUSED
 from podfit.decide.pod.resize_state import BURST
+from podfit.vpa.updater.burst_poller import samples
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.bursts import ceiling
 from support.vpa_world import NAMESPACE, World, recommending
@@ -164,3 +167,57 @@ async def test_a_recommendation_keeps_the_proportion_from_before_the_burst(world
     await world.report("web-0", conditions=[{"type": BURST, "status": "False"}])
     await world.clock.advance(2)
     assert await granted(world) == ceiling(app={"cpu": ("600m", "2"), "memory": ("800Mi", "1Gi")})
+
+
+class Polled:
+    """A node of another kubelet, whose summary a test says; what it is asked stands for an answer through the API."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world, self.cpu, self.memory, self.body = world, 0.0, 100, b""
+        send = type(world.client).request
+
+        async def request(client: Client, method: str, path: str, *rest: Any, **more: Any) -> bytes:
+            if path == "/api/v1/nodes/n/proxy/stats/summary":
+                return self.body
+            return await send(client, method, path, *rest, **more)
+
+        monkeypatch.setattr(type(world.client), "request", request)
+
+    async def seconds(self, number: int, *, uses: float, memory: int) -> None:
+        """So many cores and MiB for so long."""
+        for _ in range(number):
+            self.cpu += uses
+            uid = (await pod(self.world)).metadata.uid
+            usage = {"cpu": {"usageCoreNanoSeconds": int(self.cpu * 1e9)}, "memory": {"workingSetBytes": memory << 20}}
+            summary = {"pods": [{"podRef": {"uid": uid}, "containers": [{"name": "app", **usage}]}]}
+            self.body = msgspec.json.encode(summary)
+            await self.world.clock.advance(1)
+
+
+async def test_a_node_of_others_is_polled_and_resized(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its API server drops annotations from a resize, and judges each raise as it comes."""
+    node = Polled(world, monkeypatch)
+    await web(world)
+    settings = UpdaterSettings(admission=None, poll_bursts=1.0)
+    await world.run(Updater(world.client, clock=world.clock, settings=settings).run())
+    await node.seconds(5, uses=0.05, memory=400)
+    assert await limits(world) == ("200m", "600Mi")
+    await node.seconds(4, uses=0.2, memory=400)
+    raised = await limits(world)
+    assert raised == ("600m", "600Mi")
+    node.body = b"not a summary"
+    await world.clock.advance(10)
+    assert await limits(world) == raised
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"pods": 1}', b" " * (17 << 20)])
+def test_what_is_no_summary_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        samples(body)
+
+
+def test_a_summary_leaves_out_what_is_not_known() -> None:
+    containers = [{"name": "a"}, {"name": "b", "cpu": {}}]
+    pods = [{"podRef": {"uid": "u"}, "containers": containers}, {"podRef": {"uid": "v"}}]
+    body = msgspec.json.encode({"node": {}, "pods": pods})
+    assert samples(body) == {("u", "a"): Sample(), ("u", "b"): Sample()}

@@ -22,6 +22,7 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
 from podfit.decide.autoscaling.ceilings import BurstWrite, burst_write, bursts, patch_of
 from podfit.decide.autoscaling.view import concerned
+from podfit.vpa.updater.burst_poller import Bursting
 
 log = logging.getLogger(__name__)
 CONFLICT = 409
@@ -31,7 +32,9 @@ RETRY_SECONDS = 60.0
 
 
 class BurstLoop:
-    """`kept` are the VPAs that the updater looks at."""
+    """`kept` are the VPAs that the updater looks at. With `polls` nobody judges ceilings: the pod has only a note of
+    what it is to come back to, and the poller asks for the rest.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,8 @@ class BurstLoop:
         self._changed = asyncio.Event()
         self._ceilings: set[str] = set()  # UIDs of pods that have one
         self._refused: dict[str, tuple[str, float, str]] = {}  # by UID: ceiling, when it is due, what was said
-        self._controls: dict[str, str] = {}  # VPAs by the pods that they control
+        self._controls: dict[str, VerticalPodAutoscaler] = {}  # by the UIDs of pods that may burst
+        self.polls = False
         vpas.add_handler(
             add=lambda _vpa: self._changed.set(),
             update=lambda _old, _vpa: self._changed.set(),
@@ -70,7 +74,16 @@ class BurstLoop:
     def refusals(self, vpa: VerticalPodAutoscaler) -> tuple[str, ...]:
         """Why pods of the VPA have no ceiling, or not what the node has moved."""
         uid = vpa.metadata.uid
-        return tuple(sorted(said for pod, (_, _, said) in self._refused.items() if self._controls.get(pod) == uid))
+        own = {pod for pod, controls in self._controls.items() if controls.metadata.uid == uid}
+        return tuple(sorted(said for pod, (_, _, said) in self._refused.items() if pod in own))
+
+    def bursting(self) -> list[Bursting]:
+        """The pods that may burst, as they are now."""
+        return [
+            Bursting(pod, self._controls[pod.metadata.uid])
+            for pod in concerned(self._pods.list())
+            if pod.metadata.uid in self._controls
+        ]
 
     async def run(self) -> None:
         """After all informers are synced, until cancelled."""
@@ -88,10 +101,12 @@ class BurstLoop:
             if number % OBJECTS == 0:
                 await asyncio.sleep(0)
             vpa = await controlling.vpa_of(pod) if vpas else None
-            if vpa is None and pod.metadata.uid not in self._ceilings:
-                continue
             if vpa is not None:
-                self._controls[pod.metadata.uid] = vpa.metadata.uid
+                self._controls[pod.metadata.uid] = vpa
+            else:
+                self._controls.pop(pod.metadata.uid, None)
+                if pod.metadata.uid not in self._ceilings:
+                    continue
             write = burst_write(pod, vpa)
             if write is None:
                 self._refused.pop(pod.metadata.uid, None)
@@ -104,7 +119,7 @@ class BurstLoop:
         if refused is not None and refused[0] == (write.ceiling or "") and now < refused[1]:
             return
         try:
-            await self._client.patch(Pod, meta.name, meta.namespace, patch_of(pod, write), subresource="resize")
+            await self._send(pod, write)
         except (ApiError, ConnectionError) as error:
             log.info("burst not written pod=%s/%s why=%s error=%s", meta.namespace, meta.name, write.why, error)
             if isinstance(error, ApiError) and error.code != CONFLICT:
@@ -112,3 +127,15 @@ class BurstLoop:
             self._clock.call_later(RETRY_SECONDS, self._changed.set)
         else:
             self._refused.pop(meta.uid, None)
+
+    async def _send(self, pod: Pod, write: BurstWrite) -> None:
+        """As one write of `pods/resize`; where that drops annotations, as a resize and a patch of the pod."""
+        meta, patch = pod.metadata, patch_of(pod, write)
+        if not self.polls:
+            await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize")
+            return
+        if write.limits:
+            await self._client.patch(Pod, meta.name, meta.namespace, {"spec": patch["spec"]}, subresource="resize")
+        await self._client.patch(
+            Pod, meta.name, meta.namespace, {"metadata": {"annotations": {CEILING: write.ceiling}}}
+        )

@@ -44,6 +44,7 @@ from podfit.net.metrics import Metrics
 from podfit.vpa.progress import repeat
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import admits
+from podfit.vpa.updater.burst_poller import BurstPoller
 from podfit.vpa.updater.bursts import BurstLoop
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
@@ -83,6 +84,13 @@ class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
         float, Option("From one pass to the next.", flag="updater-interval", unit=DURATION, bound=POSITIVE)
     ] = 60.0
     rules: Annotated[update.UpdateSettings, Part()] = update.UpdateSettings()
+    poll_bursts: Annotated[
+        float,
+        Option(
+            "From one look at /stats/summary to the next, for bursts on nodes of others (docs/burst.md); 0s: none.",
+            unit=DURATION,
+        ),
+    ] = 0.0
     eviction_rate: Rate | None = None
     admission: AdmissionLease | None = AdmissionLease()
     namespace: VpaNamespace = ""
@@ -129,6 +137,8 @@ class Updater:
         asks_first = not settings.rules.upstream_compatible
         self._writer = Writer(client, clock, self._recorder, asks_first=asks_first)
         self._bursts = BurstLoop(client, clock, self._vpas, self._pods, self._targets, self._kept)
+        self._bursts.polls = settings.poll_bursts > 0
+        self._poller = BurstPoller(client, clock, self._bursts.bursting, settings.poll_bursts)
         self._evictions, self._resizes = (EvictionRate(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
@@ -162,6 +172,8 @@ class Updater:
             if not self._settings.rules.upstream_compatible:
                 self._follow()
                 group.create_task(self._bursts.run())
+                if self._settings.poll_bursts > 0:
+                    group.create_task(self._poller.run())
             await repeat(
                 self._measured_pass,
                 every=self._settings.interval,
