@@ -123,3 +123,22 @@ def test_pods_that_had_the_size_are_not_counted_as_resized() -> None:
     ):
         outcomes = [Outcome(pod=name, state=state) for name, state in zip(names, states, strict=True)]
         assert summary(Done(plan, outcomes), Options(wait=True)) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("pod/web-1", "--canary", "1"), "--canary needs one workload"),
+        (("deployment/web", "--watch", "3s"), "--watch needs --canary"),
+        (("deployment/web", "--rollback-on", "oom"), "--rollback-on needs --canary"),
+        (("deployment/web", "--canary", "51"), "from 1 to 50 pods"),
+        (("deployment/web", "--canary", "1", "--watch", "25h"), "not a duration from 1s to 24h"),
+        (("deployment/web", "--canary", "1", "--rollback-on", "crash"), "'crash' is none of restart, oom, unready"),
+    ],
+)
+async def test_what_is_wrong_with_a_canary_is_said_before_anything_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    shop = workshop()
+    assert await ask(tmp_path, shop, "resize", *arguments, "--cpu", "1") == 2
+    assert says in capsys.readouterr().err

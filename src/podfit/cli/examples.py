@@ -69,6 +69,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Let the API server judge, and store nothing.", "podfit resize pod/web --cpu 700m --dry-run"),
         Example("All pods with a label.", "podfit resize -l app=web --cpu +10%"),
         Example("Back to the size before the first resize.", "podfit resize pod/web --undo"),
+        Example("One pod first.", "podfit resize deployment/shop --cpu 300m --canary 1 --watch 2s"),
     ),
     "why": (
         Example("What waits in the namespace.", "podfit why"),
@@ -181,7 +182,11 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
         "3 the directory cannot be read",
     ),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
-    "resize": ("0 every pod has been resized", "1 not every one, or one still waits, or no pod runs", *_API),
+    "resize": (
+        "0 every pod has been resized",
+        "1 not every one, one still waits, a canary went back, or no pod runs",
+        *_API,
+    ),
     "why": ("0 nothing waits or fails, or the node could go", "1 something does, or the node could not", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "allocation": ("0 shown", *_API),

@@ -13,6 +13,7 @@ import msgspec
 from cyclopts import Parameter
 from msgspec.structs import replace
 
+from podfit.actions.canary import CanaryOptions, CanaryRun, CanaryTold, cannot_watch
 from podfit.actions.change_template import dry_run_template, retemplate
 from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
 from podfit.answers.facts.pod_state import RESOURCES
@@ -41,12 +42,16 @@ from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import column, documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several, show
 from podfit.cli.resize_options import (
     AlsoTemplate,
+    Canary,
     ContainerName,
     Cpu,
     Filename,
     FromVpa,
     Memory,
+    RollbackOn,
     Undo,
+    Watch,
+    canary_options,
     check_template,
     given_request,
     request_of_several,
@@ -134,9 +139,12 @@ class Done(msgspec.Struct, frozen=True):
     outcomes: Sequence[Outcome] = ()
     template: Outcome | None = None
     against: tuple[str, str] = ("", "")
+    canary: CanaryTold | None = None
 
     @property
     def good(self) -> bool:
+        if self.canary is not None and self.canary.rolled_back:
+            return False
         every = len(self.outcomes) == len(self.plan.pods) and all(outcome.good for outcome in self.outcomes)
         return bool(self.plan.pods) and every and not self.against[0] and (self.template is None or self.template.good)
 
@@ -172,6 +180,9 @@ def resize(
             "container of a pod that a disruption budget protects.",
         ),
     ] = False,
+    canary: Canary = 0,
+    watch: Watch = "",
+    rollback_on: RollbackOn = "",
     selector: Selector = "",
     everywhere: AllNamespaces = False,
     namespace: Namespace = "",
@@ -181,7 +192,8 @@ def resize(
 ) -> int:
     """Resize running pods in place: planned first, then pod by pod, ended by the first refusal.
 
-    Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, or one still waits.
+    Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, one still waits, or a
+    canary went back.
     """
     options = Options(
         wait=wait, dry_run=dry_run, timeout=_longest(timeout), guarded=shrink == "guarded", disrupt=allow_disruption
@@ -204,16 +216,19 @@ def resize(
     else:
         sized = bool(cpu or memory or container or undo or to_recommendation or also_template)
         wanted = documents_alone(filename, sized=sized)
+    first = canary_options(canary, watch, rollback_on, workload=isinstance(wanted, Wanted) and wanted.about.is_workload)
 
     async def act(client: Client, where: str) -> Done:
         planned = await _planned(client, where, wanted)
         now = replace(options, commands=commands())
         against = await _objection(client, where, planned, now)
+        if against is None and first is not None and (why := await cannot_watch(client, planned, first)):
+            against = why, "leave throttled out of --rollback-on, or ask for the right to nodes/proxy"
         if against is not None:
             return Done(planned.plan, against=against)
         if undo and output.for_people:
             show(planned.plan, read_only=False)
-        return await _carried_out(client, where, planned, wanted, now, output)
+        return await _carried_out(client, where, planned, wanted, now, output, canary=first)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(done, wanted, output, options)
@@ -242,33 +257,51 @@ async def _objection(client: Client, where: str, planned: Planned, options: Opti
 
 
 async def _carried_out(
-    client: Client, where: str, planned: Planned, wanted: _Wanted, options: Options, output: Output
+    client: Client,
+    where: str,
+    planned: Planned,
+    wanted: _Wanted,
+    options: Options,
+    output: Output,
+    *,
+    canary: CanaryOptions | None = None,
 ) -> Done:
-    """Pod by pod, then the template; each is told of when it is over."""
+    """Pod by pod, then the template; each is told of when it is over. With a `canary` some pods come first."""
     plan, progress, clock = planned.plan, Progress(), SystemClock()
     outcomes, about = progress.outcomes, str(wanted.about) if isinstance(wanted, Wanted) else ""
+    run: CanaryRun | None = None
+    deeds = carry_out(client, planned, options, clock, progress=progress)
+    if canary is not None and not options.dry_run and isinstance(wanted, Wanted):
+        run = CanaryRun(
+            client, planned, options, canary, clock, about=wanted.about, namespace=where, tell=render.progress
+        )
+        deeds = run.outcomes(progress)
     async with watched(progress, plan, about, clock):
-        async for outcome in carry_out(client, planned, options, clock, progress=progress):
+        async for outcome in deeds:
             if output.for_people:
                 which = f"{len(outcomes)}/{len(plan.pods)}"
                 told = _marked_waiting(outcome, plan.pods[len(outcomes) - 1])
                 _progress(told, which, outcome.sizes, dry_run=options.dry_run)
+    if run is not None and run.told.rolled_back:
+        return Done(plan, outcomes, canary=run.told)
+    told_of = run.told if run is not None else None
     if not planned.workload or not plan.template:
-        return Done(plan, outcomes)
+        return Done(plan, outcomes, canary=told_of)
     if any(outcome.ends for outcome in outcomes):
         return Done(plan, outcomes, Outcome(pod=about, state="refused", text="not every pod was resized"))
     template = await retemplate(client, planned.workload, planned.request, plan.template, where, options)
     if output.for_people:
         _progress(template, "template", plan.template.sizes, dry_run=options.dry_run)
-    return Done(plan, outcomes, template)
+    return Done(plan, outcomes, template, canary=told_of)
 
 
 def _tell(done: Done, wanted: _Wanted, output: Output, options: Options) -> None:
     if not output.for_people:
-        more = {"template": done.template} if done.template else {}
+        more: dict[str, Any] = {"template": done.template} if done.template else {}
+        more |= {"canary": done.canary} if done.canary else {}
         render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": options.dry_run, **more}, output)
     elif done.outcomes:
-        render.say(summary(done, options))
+        _tell_of(done, options)
     elif done.plan.pods:
         show(done.plan, wide=output is Output.WIDE, read_only=False)
         render.line("nothing was changed")
@@ -282,6 +315,24 @@ def _tell(done: Done, wanted: _Wanted, output: Output, options: Options) -> None
                 nothing_runs(file)
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
+
+
+def _tell_of(done: Done, options: Options) -> None:
+    if done.canary is not None:
+        _tell_of_canary(done.canary)
+    if done.canary is None or not done.canary.rolled_back:
+        render.say(summary(done, options))
+
+
+def _tell_of_canary(canary: CanaryTold) -> None:
+    """What was seen of the first pods, and what became of them."""
+    if not canary.rolled_back:
+        if canary.pods:
+            render.say(f"canary {', '.join(canary.pods)}: nothing happened in {canary.watched_for:.3g} s")
+        return
+    render.say(f"canary went back after {canary.watched_for:.3g} s: {readable_text(canary.seen)}")
+    for outcome in canary.back:
+        _progress(outcome, "back", outcome.sizes, dry_run=False)
 
 
 def _longest(timeout: str) -> float:

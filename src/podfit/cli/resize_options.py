@@ -6,13 +6,17 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
+from podfit.actions.canary import MOST, CanaryOptions
 from podfit.answers.facts.target import Target
 from podfit.answers.plan.amounts import OptionError, RequestError, parse_amount
 from podfit.answers.plan.resize_request import ResizeRequest, from_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, display_name, documents_of
+from podfit.core.durations import parse_duration
+from podfit.decide.workload.canary import triggers
 
+LONGEST_WATCH = 86400.0
 _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit); {} of what it has."
 Cpu: TypeAlias = Annotated[
     str, Parameter(allow_leading_hyphen=True, help=_AMOUNT.format("500m", "500m:1", ":1", "+20%, -100m"))
@@ -41,6 +45,43 @@ Undo: TypeAlias = Annotated[bool, Parameter(negative="", help="Back to what each
 FromVpa: TypeAlias = Annotated[
     bool, Parameter(name=["--from-vpa", "--to-recommendation"], negative="", help="What the workload's VPA recommends.")
 ]
+
+
+Canary: TypeAlias = Annotated[int, Parameter(help="So many pods first; the others when nothing has happened to them.")]
+Watch: TypeAlias = Annotated[str, Parameter(help="How long the canary is watched, such as 2m; 2m without it.")]
+RollbackOn: TypeAlias = Annotated[
+    str,
+    Parameter(
+        help="What makes the canary go back: restart, oom, unready, throttled>10%, separated by commas; "
+        "restart,oom,unready without it."
+    ),
+]
+WATCH, ROLLBACK_ON = "2m", "restart,oom,unready"
+
+
+def canary_options(number: int, watch: str, rollback_on: str, *, workload: bool) -> CanaryOptions | None:
+    """None without a canary. Raises OptionError."""
+    if not number:
+        if watch or rollback_on:
+            raise OptionError(
+                f"--{'watch' if watch else 'rollback-on'} needs --canary, the number of pods to begin with"
+            )
+        return None
+    if not workload:
+        raise OptionError("--canary needs one workload, such as deployment/NAME")
+    if not 0 < number <= MOST:
+        raise OptionError(f"invalid value {number} for --canary: from 1 to {MOST} pods")
+    try:
+        wanted = triggers(rollback_on or ROLLBACK_ON)
+    except ValueError as error:
+        raise OptionError(f'invalid value "{rollback_on}" for --rollback-on: {error}') from None
+    try:
+        seconds = parse_duration(watch or WATCH)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST_WATCH:
+        raise OptionError(f'invalid value "{watch}" for --watch: not a duration from 1s to 24h, such as 2m')
+    return CanaryOptions(number=number, seconds=seconds, triggers=wanted)
 
 
 def given_request(
