@@ -50,10 +50,10 @@ class BurstRecord:
     def _read(self) -> dict[str, Moved]:
         """A file that cannot be read costs the moves: the pods have the limits of their specs again."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, Moved]) if self._path else {}
+            return _decoded(self._path.read_bytes()) if self._path else {}
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError) as error:
             log.warning("moved limits cannot be read, specs count path=%s error=%s", self._path, error)
             return {}
 
@@ -119,6 +119,19 @@ class BurstRecord:
             except OSError as error:
                 raise CheckpointError(f"could not write {self._path}: {error.strerror or error}") from error
         self._moved = moved
+
+
+def _decoded(content: bytes) -> dict[str, Moved]:
+    """Raises ValueError."""
+    try:
+        found = msgspec.json.decode(content, type=dict[str, Moved])
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    for moved in found.values():
+        for limits in moved.limits.values():
+            for amount in limits.values():
+                Quantity.parse(amount)
+    return found
 
 
 def _clamped(limits: Mapping[str, str], allowed: BurstRange) -> dict[str, Quantity]:
