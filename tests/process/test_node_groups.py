@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from podfit.api.core.v1.config.types import ConfigMap
+from podfit.client.places import makes_places
 from podfit.core.errors import ApiError
 from podfit.testing.cluster import Cluster
 
@@ -63,6 +64,7 @@ def test_nodes_come_for_pods_and_go_when_nobody_needs_them(cluster: Cluster) -> 
     assert told["nodeGroups"][0]["health"]["cloudProviderTarget"] == 2
     assert {"ScaledUpGroup"} <= set(reasons(cluster, STATUS, "kube-system"))
     assert any("TriggeredScaleUp" in reasons(cluster, pod.name) for pod in cluster.pods())
+    assert cluster.run(makes_places(cluster.client, cluster._virtual))
     cluster.delete("web", kind="Deployment", api_version="apps/v1")
     cluster.clock.advance(minutes=8)
     assert len(cluster.nodes()) == 2

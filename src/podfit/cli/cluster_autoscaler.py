@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from podfit.cli.control import run_process
 from podfit.cli.flags import Given, takes
 from podfit.cli.logs import LogOptions
+from podfit.client.places import told
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.process.autoscaler.loops import autoscaler_loops
@@ -30,5 +31,6 @@ def cluster_autoscaler(given: Given) -> int:
     def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
         return autoscaler_loops(client_of, provider, settings, clock, metrics, passes)
 
-    role = Role(name="cluster-autoscaler", lease=LEASE, healthy=lambda: passes.healthy)
+    said = told(makes_places=settings.scale_up.waiting_resizes)
+    role = Role(name="cluster-autoscaler", lease=LEASE, healthy=lambda: passes.healthy, told=said)
     return run_process(role, options, loops, given)

@@ -24,8 +24,11 @@ async def read_views(
     pods: Sequence[Pod],
     limit_ranges: Sequence[LimitRange],
     now: datetime,
+    *,
+    places_first: bool = False,
 ) -> dict[str, View]:
-    """By the name of a VPA; `vpas` and `pods` are all of the namespace that matter."""
+    """By the name of a VPA; `vpas` and `pods` are all of the namespace that matter. `places_first`: the cluster
+    autoscaler makes places."""
     pods = concerned(pods)
     targets = await reader.targets(pods, (vpa.spec.target_ref for vpa in vpas))
     controlling, of = Controlling(targets, vpas), {vpa.metadata.name: list[Pod]() for vpa in vpas}
@@ -35,7 +38,9 @@ async def read_views(
             of[found.metadata.name].append(pod)
     since = since_conditions(pods, now)
     return {
-        vpa.metadata.name: view_of(vpa, of[vpa.metadata.name], limit_ranges, now, wanted=targets.wanted, since=since)
+        vpa.metadata.name: view_of(
+            vpa, of[vpa.metadata.name], limit_ranges, now, wanted=targets.wanted, since=since, places_first=places_first
+        )
         for vpa in vpas
     }
 

@@ -28,6 +28,7 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
+from podfit.client.places import makes_places
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
@@ -152,7 +153,12 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
     except ApiError:  # only a note needs it
         most = {}
     vpas = await _beside(client, vpa, updater, unread)
-    views = await read_views(reading, vpas, pods, limit_ranges, clock.now()) if pods is not None else {}
+    places = await makes_places(client, clock)
+    views = (
+        await read_views(reading, vpas, pods, limit_ranges, clock.now(), places_first=places)
+        if pods is not None
+        else {}
+    )
     return VpaFacts(
         age=await reader.age(),
         vpa=vpa,

@@ -7,7 +7,7 @@ depends on what came of the action before. Nothing here waits or asks; rate limi
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import msgspec
@@ -71,6 +71,8 @@ from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.pod.spare import is_spare
 
 UPDATED = "vpaInPlaceUpdated"
+PLACE_TIME = timedelta(minutes=20)
+"""How long a pod that its node has no room for is left to the cluster autoscaler: a node's time to come, and more."""
 
 
 class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +102,8 @@ class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """A VPA and the pods that it controls. `since` says by UID when a pod was first seen resizing (forgotten when it is
     not), `infeasible` what its node could not give; `configured` is how many pods a controller wants. Without
-    `disturbs` no pod is evicted and no container restarted: those keep the pace of the passes.
+    `disturbs` no pod is evicted and no container restarted: those keep the pace of the passes. `places_first`: the
+    cluster autoscaler makes a place for pods that their nodes have no room for.
     """
 
     vpa: VerticalPodAutoscaler
@@ -111,6 +114,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     since: Mapping[str, datetime] = msgspec.field(default_factory=dict)
     infeasible: Mapping[str, RecommendedPodResources] = msgspec.field(default_factory=dict)
     disturbs: bool = True
+    places_first: bool = False
 
 
 def run(view: View, settings: UpdateSettings) -> Run:
@@ -151,6 +155,7 @@ class _Run:
         elif self.mode == RECREATE:
             evict = [pod for pod, _ in self._ordered([pod for pod in ordinary if self._evictable(pod)])]
         self.tally.evictable = len(evict)
+        evict = [pod for pod in evict if not self._gets_a_place(pod)]
         for pod in evict if self.view.disturbs else ():
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
@@ -369,6 +374,17 @@ class _Run:
         """Whether no resize of it is on its way."""
         stage = ResizeState.of(pod).stage
         return stage is ResizeStage.NONE or stalled(stage, self.view.since.get(pod.metadata.uid), self.view.now)
+
+    def _gets_a_place(self, pod: Pod) -> bool:
+        """Whether the cluster autoscaler makes room first, which evicts what can start elsewhere at once."""
+        if not self.view.places_first or self.settings.upstream_compatible:
+            return False
+        state, since = ResizeState.of(pod), self.view.since.get(pod.metadata.uid)
+        lacks_room = state.shortage is not None or state.infeasible
+        waits = lacks_room and since is not None and self.view.now - since <= PLACE_TIME
+        if waits:
+            self._leave(pod, "the cluster autoscaler makes a place for it first, within 20 minutes")
+        return waits
 
     def _group_of(self, pod: Pod) -> Group | None:
         owner = owner_of(pod)

@@ -32,6 +32,7 @@ def view_of(
     since: Mapping[str, datetime],
     infeasible: Mapping[str, RecommendedPodResources] = NOTHING_REMEMBERED,
     disturbs: bool = True,
+    places_first: bool = False,
 ) -> View:
     """`pods` are those that the VPA controls, `wanted` says how many a controller is to have, None when it does not.
     One that bursts counts as it was sized: what it was raised to for a while says nothing about its proportions.
@@ -48,6 +49,7 @@ def view_of(
         since=since,
         infeasible=infeasible,
         disturbs=disturbs,
+        places_first=places_first,
     )
 
 

@@ -7,6 +7,7 @@ from podfit.autoscaler.autoscaler import COMPONENT, ClusterAutoscaler
 from podfit.autoscaler.kwok import GroupTemplate, KwokProvider
 from podfit.autoscaler.provider import Provider
 from podfit.client.election import Election, LostLease, NewerLease
+from podfit.client.places import told
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -59,6 +60,7 @@ async def autoscaler_in_up(
 
     while True:
         try:
-            await Election(client, clock, name=LEASE, identity=IDENTITY).lead(work)
+            said = told(makes_places=settings.scale_up.waiting_resizes)
+            await Election(client, clock, name=LEASE, identity=IDENTITY, told=said).lead(work)
         except (LostLease, NewerLease):
             await clock.sleep(AGAIN)

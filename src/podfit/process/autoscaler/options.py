@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from podfit.autoscaler.kwok import LARGEST_FILE, BadGroups, GroupTemplate, KwokProvider, read_groups
 from podfit.autoscaler.provider import Provider
+from podfit.client import places
 from podfit.client.rest import Client
 from podfit.core.durations import parse_duration
 from podfit.core.options import AT_LEAST_1, Option, Part
@@ -20,7 +21,7 @@ from podfit.process.control.options import BURST, KUBECONFIG, Connection, Electe
 from podfit.process.errors import UsageError
 from podfit.process.options import NODE_GROUPS
 
-LEASE = "cluster-autoscaler"
+LEASE = places.LEASE
 LARGEST_CONFIG = 1 << 20
 _LOOPBACK = ("127.", "localhost:", "[::1]:")
 

@@ -22,6 +22,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import Controlling
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
+from podfit.client.places import makes_places
 from podfit.client.rate_limit import Rate, TokenBucket
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
@@ -141,6 +142,7 @@ class Updater:
         self._poller = BurstPoller(client, clock, self._bursts.bursting, settings.poll_bursts)
         self._evictions, self._resizes = (EvictionRate(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
+        self._places_first = False
         self._infeasible: dict[str, RecommendedPodResources] = {}
         self._said: dict[str, tuple[frozenset[str], int]] = {}
         self.metrics = metrics or Metrics()
@@ -193,6 +195,8 @@ class Updater:
             if not await self._may_work():
                 return
         self._measured.new_pass()
+        if not self._settings.rules.upstream_compatible:
+            self._places_first = await makes_places(self._client, self._clock)
         with step("ListVPAs"):
             vpas = self._kept()
             there = {vpa.metadata.uid for vpa in vpas}
@@ -318,6 +322,7 @@ class Updater:
             since=self._since,
             infeasible=self._infeasible,
             disturbs=not looks,
+            places_first=self._places_first,
         )
         steps = update.run(view, self._settings.rules)
         tally = Tally()
