@@ -63,6 +63,8 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "the history of usage": "vpa/test_vpa_own_history.py::test_a_journal_has_a_bound",
+    "a question of `podfit history": "vpa/test_vpa_history_queries.py::test_a_question_and_an_answer_have_bounds",
     "what a provider of nodes tells": "autoscaler/test_external_provider.py::test_answers_are_bounded",
     "files of `--node-groups`": "autoscaler/test_kwok_groups.py::test_more_groups_than_there_may_be_are_refused",
     "CapacityBuffers, and what one": (

@@ -20,10 +20,10 @@ from podfit.answers.plan.plan import PodRequest, plan_requests
 from podfit.answers.plan.read_plan import Planned
 from podfit.answers.plan.resize_request import BEFORE, from_template
 from podfit.answers.plan.result import UNCHANGED, PodPlan
-from podfit.answers.top import ThrottlingReader
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.rest import MERGE_PATCH, Client
+from podfit.client.throttling import ThrottlingReader
 from podfit.core.clock import Clock
 from podfit.core.durations import short_duration
 from podfit.decide.workload.canary import (
