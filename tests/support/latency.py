@@ -1,6 +1,6 @@
 """Run inside of a container, by the python of the machine: a server that is sensitive to latency, and a spike.
 
-latency.py server SECONDS FILE    a request each 10 ms, which takes 2 ms of CPU; FILE: milliseconds of each
+latency.py server SECONDS FILE    a request each 25 ms, which takes 2 ms of CPU; FILE: milliseconds of each
 latency.py spike SECONDS FILE     nothing but work; FILE: of each 50 ms which part of a CPU it had
 """
 
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-EVERY, WORK, WINDOW = 0.010, 0.002, 0.050
+EVERY, WORK, WINDOW = 0.025, 0.002, 0.050
 
 
 def work(seconds: float) -> None:
