@@ -124,12 +124,14 @@ async def start(path: Path, days: int) -> dict[str, Any]:
 
     state = ClusterState()
     state.set_vpa(VpaKey("default", "web"), from_map({"app": "web"}), None)
-    before, began = now_mib(), time.monotonic()
+    before, began, spent = now_mib(), time.monotonic(), time.process_time()
     now = BEGIN + 86_400.0 * days
     taken = await fill(state, await own_history(path, 8 * 86_400.0, "", print)(now), now)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "start s": time.monotonic() - began,
+        "recommender CPU s": time.process_time() - spent,
+        "reader CPU s": children.ru_utime + children.ru_stime,
         "samples": taken,
         "recommender MiB more": memory() - before,
         "reader MiB": children.ru_maxrss / 1024,

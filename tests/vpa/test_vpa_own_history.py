@@ -299,16 +299,19 @@ def killed_once(path: Path, lines: int) -> int:
 
 def lost(path: Path, kills: int) -> int:
     """How many readings are missing after so many kills, of all that were written before one."""
-    missing = 0
+    kept, missing, written = HistoryDirectory(path), 0, 0
     for kill in range(kills):
         last = killed_once(path, 200 + 37 * kill)
-        compacted(HistoryDirectory(path), 4e9) if kill % 3 == 2 else None
-        newest = max((file for file in HistoryDirectory(path).files()), key=lambda file: (file.begin, file.serial))
-        if newest.level is Level.JOURNAL:
-            content = read_journal(HistoryDirectory(path).path(newest))
-            numbers = {record.cpu[0] for record in content.records if isinstance(record, UsageRecord)}
-            missing += len(set(range(last + 1)) - numbers) + bool(content.damage)
-    return missing
+        written += last + 1
+        newest = max((file for file in kept.files()), key=lambda file: (file.begin, file.serial))
+        content = read_journal(kept.path(newest))
+        numbers = {record.cpu[0] for record in content.records if isinstance(record, UsageRecord)}
+        missing += len(set(range(last + 1)) - numbers) + bool(content.damage)
+        if kill % 3 == 1:
+            compacted(kept, newest.begin + 1)
+            assert {file.level for file in kept.files()} == {Level.PART}
+    end = max(file.begin for file in kept.files()) + 1.0 * DAY
+    return max(missing, written - len(samples_of(gathered(path, end))))
 
 
 def test_a_kill_loses_nothing_that_was_written(tmp_path: Path) -> None:
