@@ -113,6 +113,8 @@ class Rollouts:
             assert "would not make a new pod" in plan.text, where
             return
         assert {pod.pod for pod in plan.pods} == before.keys(), where
+        if plan.text in (rollout.UNDER_WAY, rollout.ENDS_HOLD):
+            return
         for told in plan.pods:
             pod, self.seen[told.fate] = before[told.pod], self.seen[told.fate] + 1
             there = now.get(pod.metadata.uid)
@@ -157,10 +159,10 @@ def test_what_is_told_of_a_rollout_is_what_happens(cluster: Cluster) -> None:
 def test_what_is_told_of_a_rollout_is_what_happens_many_times(
     cluster: Cluster, figure: Callable[[str, object], None]
 ) -> None:
-    """30 seeds of 6 random Deployments, StatefulSets and DaemonSets with podfit.dev/rollout, four changes of the
+    """10 seeds of 6 random Deployments, StatefulSets and DaemonSets with podfit.dev/rollout, four changes of the
     manifest of each: which pods are resized, restarted, replaced or left is what `podfit plan -f` told."""
     seen = Counter[str]()
-    for seed in range(100, 130):
+    for seed in range(100, 110):
         seen += Rollouts(cluster, seed).play(6, 4)
     for name, count in sorted(seen.items()):
         figure(name, count)

@@ -38,8 +38,9 @@ from podfit.decide.workload.daemon.steps import Version, replaces, unavailable
 from podfit.decide.workload.deployment.in_place import fits, in_turn
 from podfit.decide.workload.deployment.revisions import sorted_out
 from podfit.decide.workload.deployment.sizes import is_rolling, max_unavailable, wanted
+from podfit.decide.workload.deployment.status import is_replaced
 from podfit.decide.workload.history import HASH, templates_in
-from podfit.decide.workload.in_place import standing
+from podfit.decide.workload.in_place import hold, standing
 from podfit.decide.workload.in_place.asking import Asked, asked
 from podfit.decide.workload.in_place.fates import NO_RESTART, OTHER_TEMPLATE, Fate, Replaced, Resize, Waits, fate_of
 from podfit.decide.workload.pods import from_template as made_from
@@ -51,6 +52,8 @@ from podfit.decide.workload.stateful.steps import Revision, most_unavailable, re
 RESIZED, RESTARTED, WAITS, REPLACED, LEFT = "resized", "restarted", "waits", "replaced", "left"
 IN_PLACE, ROLLING, HELD, UNKNOWN = "in place", "rolling", "held", "not known"
 KINDS: Mapping[str, type[Any]] = {"Deployment": Deployment, "StatefulSet": StatefulSet, "DaemonSet": DaemonSet}
+UNDER_WAY = "not all of its pods are there and new now, so some may be replaced before it is their turn"
+ENDS_HOLD = "the manifest ends podfit's hold (updateStrategy or paused), so some pods may be replaced before it is back"
 NEW_REVISION = ""
 """Of a template that its controller has no revision of yet."""
 Rolled: TypeAlias = Deployment | StatefulSet | DaemonSet
@@ -124,6 +127,11 @@ async def _plan(
     if why := _held(facts.owner):
         left = tuple(PodFate(pod=pod.metadata.name, fate=LEFT) for pod in facts.pods)
         return replace(rolled, how=HELD, text=why, pods=left)
+    try:
+        admitted = await client.create(made_from(owner.spec.template, owner), namespace, dry_run=True)
+    except ApiError as error:
+        text = f"the API server would not make a new pod: {error.message}"
+        return replace(rolled, how=UNKNOWN, text=text)
     said = asked(owner.metadata.annotations, (await client.get(Namespace, namespace)).metadata.annotations)
     if said is None:
         return replace(rolled, text="podfit.dev/rollout is not in-place", pods=tuple(_rolled(facts)))
@@ -131,16 +139,18 @@ async def _plan(
     fates: dict[str, Fate] = {pod.metadata.uid: Replaced(OTHER_TEMPLATE) for pod in other}
     if not fit:
         return replace(rolled, text=OTHER_TEMPLATE, pods=tuple(_told(facts, fates, {}, said)))
-    try:
-        admitted = await client.create(made_from(owner.spec.template, owner), namespace, dry_run=True)
-    except ApiError as error:
-        text = f"the API server would not make a new pod: {error.message}"
-        return replace(rolled, how=UNKNOWN, text=text)
     now = clock.now()
     fates |= {pod.metadata.uid: fate_of(pod, admitted, deadline=said.deadline, now=now) for pod in fit}
     verdicts = await _verdicts(client, target, namespace, admitted, fit)
-    rolled = replace(rolled, how=IN_PLACE, text=said.problem)
+    rolled = replace(rolled, how=IN_PLACE, text=said.problem or _doubt(live, owner))
     return replace(rolled, pods=tuple(_told(facts, _bearable(facts, fates, now), verdicts, said)))
+
+
+def _doubt(live: Rolled, owner: Rolled) -> str:
+    """Why some pods may be replaced all the same; empty when none is."""
+    if standing.is_mine(live) and not standing.is_mine(owner):
+        return ENDS_HOLD
+    return "" if _is_at_rest(live) else UNDER_WAY
 
 
 def applied(document: Mapping[str, Any], live: Any) -> dict[str, Any]:
@@ -186,6 +196,16 @@ async def _facts(client: Client, owner: Rolled, namespace: str) -> _Facts:
     sets = [one for one in (await client.list(ReplicaSet, namespace)).items if is_controlled_by(one.metadata, mine)]
     own = tuple(pod for pod in pods if any(is_controlled_by(pod.metadata, identity_of(one)) for one in sets))
     return _Facts(owner, own, replica_sets=tuple(sets))
+
+
+def _is_at_rest(live: Rolled) -> bool:
+    """Whether all its pods are there and available, and no rollout is under way."""
+    status = live.status
+    if isinstance(live, DaemonSet):
+        return hold.is_at_rest(_free(live)) and status.number_available == status.desired_number_scheduled
+    if isinstance(live, Deployment):
+        return is_replaced(live, live.status) and live.status.available_replicas == wanted(live)
+    return hold.is_at_rest(_free(live)) and live.status.available_replicas == identity.size(live)
 
 
 def _held(owner: Rolled) -> str:
