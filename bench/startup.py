@@ -25,14 +25,13 @@ from podfit.core.errors import ApiError
 
 IDLE_SECONDS = 5
 STEP = 0.002
-GOALS = {"readyz": 700.0, "node Ready": 800.0, "container running": 1200.0}
+GOALS = {"readyz": 700.0, "node Ready": 800.0, "container running": 1300.0}
 FIRST_RUN_GOALS = GOALS | {"readyz": 1000.0}
 PEER = {"readyz": "2600 ms", "node Ready": "4100 ms", "container running": "8800 ms"}
 IDLE_GOAL = 90.0  # MB
 POD = {
     "metadata": {"name": "first", "namespace": "default"},
     "spec": {
-        "hostNetwork": True,
         "terminationGracePeriodSeconds": 0,
         "containers": [{"name": "c", "image": "busybox:1.36", "command": ["sleep", "1000"]}],
     },

@@ -14,6 +14,7 @@ from podfit.decide.machine import (
     State,
     commands,
     lacking,
+    network_checks,
     node_checks,
     node_notes,
     server_checks,
@@ -24,7 +25,7 @@ ALL = sum(1 << bit for bit in CAPABILITIES.values())
 WHOLE = Facts(
     release="6.1",
     capabilities=ALL,
-    programs={name: f"{name} 1" for name in ("containerd", "runc", "nft", "ip", "catatonit")},
+    programs={name: f"{name} 1" for name in ("containerd", "runc", "nft", "ip", "catatonit", "conntrack")},
     plugins="/usr/lib/cni",
     modules=frozenset({"grpc", "google.protobuf"}),
     cgroups=Cgroups("v2", ("cpu", "cpuset", "memory", "pids"), writable=True),
@@ -35,7 +36,7 @@ WHOLE = Facts(
 
 
 def all_checks(facts: Facts) -> list[Check]:
-    return [*server_checks(facts), *node_checks(facts), *node_notes(facts)]
+    return [*server_checks(facts), *node_checks(facts), *network_checks(facts), *node_notes(facts)]
 
 
 def without(**changes: Any) -> Facts:
@@ -77,6 +78,9 @@ LACKS = [
         "apt-get install --no-install-recommends containernetworking-plugins",
     ),
     (without(programs=programs("nft")), "nft", "not installed", "apt-get install --no-install-recommends nftables"),
+    (without(switches=False), "interfaces", "/proc/sys/net is read-only", "mount -o remount,rw /proc/sys"),
+    (without(capabilities=ALL & ~(1 << 12)), "interfaces", "no CAP_NET_ADMIN", ""),
+    (without(filter_lacks=("CONFIG_NFT_NAT", "CONFIG_NFT_CT")), "filter", "lacks CONFIG_NFT_NAT, CONFIG_NFT_CT", ""),
     (without(programs=programs("ip")), "ip", "not installed", "apt-get install --no-install-recommends iproute2"),
     (without(static_busybox=False), "busybox", "no static", "apt-get install --no-install-recommends busybox-static"),
     (without(modules=frozenset({"grpc"})), "extra", "google.protobuf", "pip install 'podfit[node]'"),
@@ -107,8 +111,8 @@ def test_a_part_that_is_needed_is_lacking_alone(facts: Facts, part: str, found: 
 
 @pytest.mark.parametrize("lacks", [without(plugins=""), without(programs=programs("nft", "ip"))])
 def test_pods_on_the_hosts_network_need_no_tools_of_networks(lacks: Facts) -> None:
-    assert not lacking(node_checks(lacks, routed=False))
-    assert not lacking(node_checks(lacks, private=False))
+    assert not lacking(node_checks(lacks))
+    assert lacking(network_checks(lacks))
 
 
 NOTES = [
@@ -117,6 +121,7 @@ NOTES = [
     (cgroups(controllers=("cpu", "memory", "cpuset")), "controllers", "no limit on processes"),
     (without(pressure=False), "pressure", "psi=1"),
     (without(programs=programs("catatonit")), "catatonit", "not installed"),
+    (without(programs=programs("conntrack")), "conntrack", "flows of UDP"),
     (without(open_files=1024), "limits", "1024 open files"),
     (without(inotify_instances=8), "limits", "8 inotify instances"),
     (without(clock_step=0.01), "clock", "10 ms"),
@@ -135,7 +140,7 @@ def test_a_part_that_is_of_use_is_a_note(facts: Facts, part: str, found: str) ->
 
 def test_another_runtime_needs_no_containerd_and_no_images_of_ours() -> None:
     facts = without(programs={}, static_busybox=False, overlay=False)
-    assert len(lacking(node_checks(facts))) == 6
+    assert len(lacking(node_checks(facts))) == 4
     assert not lacking(node_checks(facts, private=False))
 
 

@@ -9,12 +9,9 @@ from podfit.api.meta.codec import convert
 from podfit.decide.pod.unsupported_fields import unsupported_fields
 
 
-def warned(container: dict[str, Any] | None = None, **spec: Any) -> list[str]:
-    containers = [{"name": "c", **(container or {})}]
-    return [
-        text.partition(": ")[0]
-        for text in unsupported_fields(convert({"spec": {"containers": containers, **spec}}, Pod))
-    ]
+def warned(container: dict[str, Any] | None = None, *, routed: bool = False, **spec: Any) -> list[str]:
+    pod = convert({"spec": {"containers": [{"name": "c", **(container or {})}], **spec}}, Pod)
+    return [text.partition(": ")[0] for text in unsupported_fields(pod, routed)]
 
 
 @pytest.mark.parametrize(
@@ -34,3 +31,15 @@ def warned(container: dict[str, Any] | None = None, **spec: Any) -> list[str]:
 )
 def test_warnings(spec: dict[str, Any], about: list[str]) -> None:
     assert warned(**spec) == about
+
+
+@pytest.mark.parametrize(
+    ("spec", "about"),
+    [
+        ({"hostname": "h", "subdomain": "s", "setHostnameAsFQDN": True, "hostnameOverride": "o"}, []),
+        ({"container": {"ports": [{"containerPort": 1, "hostPort": 1}]}}, []),
+        ({"hostUsers": False}, ["spec.hostUsers"]),
+    ],
+)
+def test_where_pods_have_a_network_of_their_own_fewer_are_warned_of(spec: dict[str, Any], about: list[str]) -> None:
+    assert warned(**spec, routed=True) == about

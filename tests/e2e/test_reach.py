@@ -55,7 +55,7 @@ def test_a_program_in_a_pod_reaches_the_api_server_as_in_any_cluster(cluster: Up
     name, phase, where, refused = cluster.ok("logs", "program").split()
     assert (name, refused) == ("program", "403")
     assert phase in ("Pending", "Running")  # what the server knows so early
-    assert where == cluster.state()["server"]
+    assert where == f"https://{cluster.get('service', 'kubernetes')['spec']['clusterIP']}:443"
     cluster.ok("delete", "pod/program", "serviceaccount/program", "role/look", "rolebinding/look", "--now")
 
 

@@ -5,11 +5,12 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from e2e.test_pod_network import PORT, TABLE_OF_OTHERS, asks, server
+from e2e.test_pod_network import OTHERS, PORT, TABLE_OF_OTHERS, asks, killed, server
 from support.eventually import eventually
 from support.machine import Snapshot
 from support.services import free_port
@@ -17,6 +18,7 @@ from support.up import Up, manifest, run, running
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
 LABELS = {"app": "web"}
+HERE = "198.51.100.5"
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +120,14 @@ def test_a_node_port_answers_pods_and_this_machine(served: Up) -> None:
     served.ok("delete", "service/open")
 
 
-def test_a_node_port_answers_others_only_where_it_was_said(served: Up) -> None:
-    """Another machine is a namespace of its own here."""
-    served.apply(service("open", type="NodePort"))
-    port = served.get("service", "open")["spec"]["ports"][0]["nodePort"]
+@contextmanager
+def another_machine() -> Iterator[tuple[str, ...]]:
+    """The words that run a command there: it is a namespace of its own here, at 198.51.100.6 beside 198.51.100.5."""
     name, device = f"podfit-test-{os.getpid() % 10000}", f"ps{os.getpid() % 10000}"
     commands = (
         f"ip netns add {name}",
         f"ip link add {device} type veth peer name eth0 netns {name}",
-        f"ip addr add 198.51.100.5/30 dev {device}",
+        f"ip addr add {HERE}/30 dev {device}",
         f"ip link set {device} up",
         f"ip -n {name} addr add 198.51.100.6/30 dev eth0",
         f"ip -n {name} link set eth0 up",
@@ -134,13 +135,71 @@ def test_a_node_port_answers_others_only_where_it_was_said(served: Up) -> None:
     try:
         for command in commands:
             assert run(*command.split()).code == 0, command
-        assert run("ip", "netns", "exec", name, "busybox", "ping", "-c", "1", "-W", "2", "198.51.100.5").code == 0
-        reach = ("ip", "netns", "exec", name, "busybox", "nc", "-w", "2", "198.51.100.5")
-        assert run(*reach, str(port), stdin="").code != 0
+        words = ("ip", "netns", "exec", name, "busybox")
+        assert run(*words, "ping", "-c", "1", "-W", "2", HERE).code == 0
+        yield words
     finally:
         run("ip", "link", "del", device)
         run("ip", "netns", "del", name)
-        served.ok("delete", "service/open")
+
+
+def test_a_node_port_answers_others_only_where_it_was_said(served: Up) -> None:
+    served.apply(service("open", type="NodePort"))
+    port = served.get("service", "open")["spec"]["ports"][0]["nodePort"]
+    with another_machine() as there:
+        assert run(*there, "nc", "-w", "2", HERE, str(port), stdin="").code != 0
+    assert fetched_at("127.0.0.1", port).strip() in ("web-1", "web-2")
+    served.ok("delete", "service/open")
+
+
+def endpoints(name: str, of: str, addresses: list[str], port: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": of}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address]} for address in addresses],
+        "ports": [{"port": port, "protocol": "TCP"}],
+    }
+
+
+def test_a_published_service_leads_nobody_to_the_api_server_and_ten_thousand_endpoints_stop_no_other(
+    cluster_dir: Up,
+) -> None:
+    """NodePorts answer everybody here. One leads to a pod; one names the API server's address for pods, which others
+    may not reach; one has ten thousand endpoints, and clients that are to stay with theirs.
+    """
+    cluster_dir.start("--nodeport-addresses", "0.0.0.0/0")
+    cluster_dir.apply(labelled("web-1"), manifest("asks", hostNetwork=False), service("web", type="NodePort"))
+    asking, web = (cluster_dir.pod_when(name, running, "runs")["status"]["podIP"] for name in ("asks", "web-1"))
+    assert asking != web
+    gateway, api = f"{asking.rpartition('.')[0]}.1", int(cluster_dir.state()["server"].rpartition(":")[2])
+    cluster_dir.apply(
+        service("trap", type="NodePort", selector=None),
+        service("many", selector=None, sessionAffinity="ClientIP"),
+        endpoints("trap-1", "trap", [gateway], api),
+    )
+    for part in range(10):
+        addresses = [f"10.77.{part * 4 + index // 250}.{index % 250 + 1}" for index in range(1000)]
+        cluster_dir.apply(endpoints(f"many-{part}", "many", addresses, PORT))
+    open_port, trap = (cluster_dir.get("service", name)["spec"]["ports"][0]["nodePort"] for name in ("web", "trap"))
+    with another_machine() as there:
+        ask = ("nc", "-w", "2", HERE)
+        request = "GET / HTTP/1.0\r\n\r\n"
+        eventually(
+            lambda: run(*there, *ask, str(open_port), stdin=request).out,
+            lambda said: "web-1" in said,
+            within=30,
+            what="the pod answers",
+        )
+        assert run(*there, *ask, str(trap), stdin="").code != 0
+        assert run(*there, *ask, str(api), stdin="").code != 0
+    host = cluster_ip(cluster_dir, "trap")
+    assert cluster_dir.kubectl("exec", "asks", "--", "sh", "-c", f"nc -w 2 {host} 80 </dev/null").code == 0
+    cluster_dir.ok("delete", "pod/web-1", "--now")
+    gone = cluster_ip(cluster_dir, "web")
+    eventually(lambda: fetched_at(gone, 80), lambda said: not said, within=10, what="a change beside them arrives")
+    assert cluster_dir.down().code == 0
 
 
 def test_a_port_of_the_node_leads_to_its_pod(served: Up) -> None:
@@ -164,14 +223,7 @@ def test_an_operator_reaches_the_api_server_by_the_service_kubernetes(served: Up
 @pytest.mark.parametrize("trap", ["127.0.0.1", "169.254.0.1"])
 def test_endpoints_at_loopback_are_refused(trap: str, served: Up) -> None:
     """Whoever may write endpoints must not open the loopback of this machine to pods."""
-    slices = {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {"name": "trap-1", "labels": {"kubernetes.io/service-name": "web"}},
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": [trap]}],
-        "ports": [{"port": PORT, "protocol": "TCP"}],
-    }
+    slices = endpoints("trap-1", "web", [trap], PORT)
     refused = served.kubectl("apply", "-f", "-", stdin=json.dumps(slices))
     assert refused.code != 0
     assert "may not be in the" in refused.err
@@ -190,7 +242,17 @@ def test_rules_come_back_when_somebody_removes_them_and_stay_over_a_kill(cluster
         assert fetched_at(host, 80).strip() == "web-1"
         cluster_dir.start("--pod-network", "pod")
         assert asks(cluster_dir, "asks", host, 80) == "web-1"
+        table = next(line for line in run("nft", "list", "tables").out.splitlines() if of_services(line, cluster_dir))
+        killed(cluster_dir)
+        cluster_dir.start("--pod-network", "host")
+        assert table not in run("nft", "list", "tables").out.splitlines(), "nobody keeps these rules up to date"
+        assert asks(cluster_dir, "asks", cluster_dir.get("pod", "web-1")["status"]["podIP"], PORT) == "web-1"
         assert cluster_dir.down().code == 0
-        assert "podfit-test-others" in run("nft", "list", "tables").out
+        assert OTHERS in run("nft", "list", "tables").out
     finally:
-        run("nft", "delete", "table", "ip", "podfit-test-others")
+        run("nft", "delete", "table", "ip", OTHERS)
+
+
+def of_services(table: str, up: Up) -> bool:
+    name = table.split()[-1]
+    return name.endswith("-services") and str(up.root) in run("nft", "list", "table", "ip", name).out

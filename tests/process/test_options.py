@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from decide.test_machine import WHOLE, programs, without
+from podfit.decide.machine import Facts
+from podfit.decide.node.options import KubeletOptions, PodNetworkKind
 from podfit.net.system import SystemClock
 from podfit.process.config_file import read
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.node.choice import NodeChoice, choose_node, node_names
+from podfit.process.node.choice import NodeChoice, choose_node, network_note, node_names
 from podfit.process.node.machine import look
 from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 
@@ -54,7 +57,65 @@ def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert choose_node(UpOptions(api=API), look(DATA, CLOCK.now(), versions=False)).kind is NodeKind.REAL
     several = choose_node(UpOptions(api=API, nodes=3), look(DATA, CLOCK.now(), versions=False))
-    assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
+    assert several == NodeChoice(
+        NodeKind.SIMULATED, "3 nodes were asked for and this machine is one", PodNetworkKind.POD
+    )
+
+
+NO_NFT = without(programs=programs("nft"))
+NO_NAT = without(filter_lacks=("CONFIG_NFT_NAT",))
+
+
+def on(network: PodNetworkKind, **options: Any) -> UpOptions:
+    return UpOptions(api=API, kubelet=KubeletOptions(pod_network=network), **options)
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "chosen", "note"),
+    [
+        (WHOLE, UpOptions(api=API), PodNetworkKind.POD, ""),
+        (WHOLE, on(PodNetworkKind.HOST), PodNetworkKind.HOST, ""),
+        (
+            NO_NFT,
+            UpOptions(api=API),
+            PodNetworkKind.HOST,
+            (
+                "pods are on the host's network, and no Service leads to them: nft is not installed "
+                "(mend it: apt-get install --no-install-recommends nftables)"
+            ),
+        ),
+        (
+            NO_NAT,
+            UpOptions(api=API),
+            PodNetworkKind.HOST,
+            "pods are on the host's network, and no Service leads to them: the kernel lacks CONFIG_NFT_NAT",
+        ),
+        (
+            NO_NAT,
+            on(PodNetworkKind.POD),
+            PodNetworkKind.POD,
+            (
+                "the kernel lacks CONFIG_NFT_NAT: no Service leads to pods, and nothing keeps a pod from sending with "
+                "another's address"
+            ),
+        ),
+        (NO_NFT, on(PodNetworkKind.HOST), PodNetworkKind.HOST, ""),
+        (NO_NFT, UpOptions(api=API, runtime_endpoint="/x"), PodNetworkKind.HOST, ""),
+        (NO_NFT, on(PodNetworkKind.POD, runtime_endpoint="/x"), PodNetworkKind.POD, ""),
+    ],
+)
+def test_pods_have_addresses_by_default_where_the_machine_can(
+    facts: Facts, options: UpOptions, chosen: PodNetworkKind, note: str
+) -> None:
+    choice = choose_node(options, facts)
+    assert (choice.kind, choice.pod_network, network_note(choice)) == (NodeKind.REAL, chosen, note)
+
+
+@pytest.mark.parametrize("facts", [NO_NFT, without(plugins=""), without(switches=False)])
+def test_addresses_that_were_demanded_are_not_left_out(facts: Facts) -> None:
+    with pytest.raises(MachineError, match="cannot have addresses of their own") as refused:
+        choose_node(on(PodNetworkKind.POD), facts)
+    assert refused.value.fix[-1] == "or run:  podfit up --pod-network host --data /nowhere"
 
 
 @pytest.mark.parametrize(

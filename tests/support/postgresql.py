@@ -49,7 +49,7 @@ class Database:
             "command": ["sh", "-c", f"{script} {where} -c {self.clients} -T 3600 -f /tmp/one.sql postgres"],
             "resources": {"limits": {"cpu": "300m"}},
         }
-        spec = {"restartPolicy": "Never", "containers": [container]}
+        spec = {"hostNetwork": True, "restartPolicy": "Never", "containers": [container]}
         self.up.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "clients"}, "spec": spec})
         self.commits_more(0)
 

@@ -30,8 +30,13 @@ def load(up: Up, name: str) -> None:
 def example(name: str, port: int, free: int) -> list[dict[str, Any]]:
     """What examples/services/NAME.yaml has, on the host's network at a free port instead of its own."""
     text = (CHECKOUT / f"examples/services/{name}.yaml").read_text()
-    found = list(yaml.safe_load_all(re.sub(rf"\b{port}\b", str(free), text)))
-    return [json.loads(json.dumps(document)) for document in found]
+    found = [
+        json.loads(json.dumps(document)) for document in yaml.safe_load_all(re.sub(rf"\b{port}\b", str(free), text))
+    ]
+    for document in found:
+        if document["kind"] in ("Pod", "Deployment"):
+            document["spec"].get("template", document)["spec"]["hostNetwork"] = True
+    return found
 
 
 def free_port() -> int:

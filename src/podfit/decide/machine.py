@@ -40,6 +40,7 @@ class Check(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
+FILTER = "filter"
 PLUGINS = ("ptp", "host-local", "loopback")
 """CNI plugins of the distribution that give pods their addresses."""
 
@@ -78,6 +79,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     plugins: str = ""
     modules: frozenset[str] = frozenset()
     cgroups: Cgroups = Cgroups()
+    filter_lacks: tuple[str, ...] = ()  # options of the kernel that nft cannot do without
+    switches: bool = True  # those below /proc/sys/net may be set
     overlay: bool = True  # the kernel has the file system of images
     namespaces: frozenset[str] = frozenset()
     seccomp: bool = True
@@ -91,10 +94,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     clock_step: float = 0.0  # seconds between two ticks of the monotonic clock
 
 
-def node_checks(facts: Facts, *, private: bool = True, routed: bool = True) -> list[Check]:
-    """What a real node stands on; `private` is one with a containerd of its own, `routed` one whose pods have addresses
-    of their own.
-    """
+def node_checks(facts: Facts, *, private: bool = True) -> list[Check]:
+    """What a real node stands on; `private` is one with a containerd of its own."""
     if facts.system != "Linux":
         return [Check("system", State.LACKING, f"this is {facts.system}, not Linux")]
     own = [_program(facts, "containerd"), _program(facts, "runc"), _busybox(facts)] if private else []
@@ -105,8 +106,19 @@ def node_checks(facts: Facts, *, private: bool = True, routed: bool = True) -> l
         _cgroups(facts),
         _kernel(facts),
         *([_snapshots(facts), _hosts_file(facts)] if private else []),
-        *([_plugins(facts), _network_tool(facts, "nft", "nftables")] if private and routed else []),
-        *([_network_tool(facts, "ip", "iproute2")] if private and routed else []),
+    ]
+
+
+def network_checks(facts: Facts) -> list[Check]:
+    """What a real node with a containerd of its own needs besides, so that its pods have addresses of their own."""
+    if facts.system != "Linux" or facts.user != 0:
+        return []
+    return [
+        _plugins(facts),
+        _network_tool(facts, "nft", "nftables"),
+        _network_tool(facts, "ip", "iproute2"),
+        _network_rights(facts),
+        _packet_filter(facts),
     ]
 
 
@@ -119,6 +131,7 @@ def node_notes(facts: Facts) -> list[Check]:
         _used_controllers(facts),
         _optional(facts, "pressure", "pressure stall information", facts.pressure, "no PSI metrics; boot with psi=1"),
         _tool(facts, "catatonit", "catatonit", "the pause container is busybox's shell"),
+        _tool(facts, "conntrack", "conntrack", "flows of UDP to a pod that is gone go on until their client is silent"),
     ]
 
 
@@ -256,14 +269,29 @@ def _hosts_file(facts: Facts) -> Check:
 def _plugins(facts: Facts) -> Check:
     if facts.plugins:
         return Check("cni", State.OK, facts.plugins)
-    missing = f"no CNI plugins {_listed(PLUGINS)}: no pod has an address of its own (or use --pod-network host)"
+    missing = f"no CNI plugins {_listed(PLUGINS)}"
     return Check("cni", State.LACKING, missing, INSTALL + "containernetworking-plugins")
 
 
 def _network_tool(facts: Facts, name: str, package: str) -> Check:
     if found := facts.programs.get(name):
         return Check(name, State.OK, found)
-    return Check(name, State.LACKING, f"{name} is not installed: addresses of pods need it", INSTALL + package)
+    return Check(name, State.LACKING, f"{name} is not installed", INSTALL + package)
+
+
+def _network_rights(facts: Facts) -> Check:
+    if _without(facts.capabilities, ("NET_ADMIN",)):
+        return Check("interfaces", State.LACKING, "no CAP_NET_ADMIN, so no interfaces can be made")
+    if not facts.switches:
+        return Check("interfaces", State.LACKING, "/proc/sys/net is read-only", "mount -o remount,rw /proc/sys")
+    return Check("interfaces", State.OK, "may be made")
+
+
+def _packet_filter(facts: Facts) -> Check:
+    """Without nft nobody knows, and that is said already."""
+    if facts.filter_lacks:
+        return Check(FILTER, State.LACKING, f"the kernel lacks {_listed(facts.filter_lacks)}")
+    return Check(FILTER, State.OK, "the kernel has what rules of Services need")
 
 
 def _tool(facts: Facts, name: str, package: str, without: str) -> Check:

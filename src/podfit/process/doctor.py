@@ -1,9 +1,10 @@
 """The examination of this machine: facts about it (`machine`), judged (`decide.machine`)."""
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.core.clock import Clock
-from podfit.decide.machine import Check, node_checks, node_notes, server_checks, server_notes
+from podfit.decide.machine import Check, State, network_checks, node_checks, node_notes, server_checks, server_notes
 from podfit.process.data.data_dir import DataDir
 from podfit.process.data.release import described
 from podfit.process.data.running_process import UpState, running
@@ -25,7 +26,10 @@ def examine(data: DataDir, clock: Clock, *, port: int) -> Report:
     own = _running(data)
     ports = {} if own is not None and own.server.endswith(f":{port}") else {"port": ("127.0.0.1", port)}
     facts = look(data, clock.now(), ports=ports)
-    node = (*node_checks(facts), *node_notes(facts))
+    notes = (
+        replace(check, state=State.NOTE) if check.state is State.LACKING else check for check in network_checks(facts)
+    )
+    node = (*node_checks(facts), *notes, *node_notes(facts))
     return Report(described(), str(data.root), (*server_checks(facts), *server_notes(facts)), node)
 
 

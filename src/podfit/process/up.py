@@ -38,7 +38,14 @@ from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
 from podfit.process.identities import ADMIN, DNS, MANAGER, PROXY, agent, controller
 from podfit.process.listening import port_of
-from podfit.process.node.choice import NodeChoice, choose_node, node_names, prepared_runtime
+from podfit.process.node.choice import (
+    NodeChoice,
+    choose_node,
+    looks_at_rules,
+    network_note,
+    node_names,
+    prepared_runtime,
+)
 from podfit.process.node.machine import look
 from podfit.process.options import NodeKind, UpOptions
 from podfit.store.protocol import Store, StoreError
@@ -143,14 +150,18 @@ class Cluster:
             from podfit.process.node.kubelet_config import check
 
             check(options.kubelet)
-        facts = look(options.data, clock.now(), versions=False)
+        facts = look(options.data, clock.now(), versions=False, rules=looks_at_rules(options))
         choice = choose_node(options, facts)
+        options = replace(options, kubelet=replace(options.kubelet, pod_network=choice.pod_network))
+        self.options = options
         self._api.prepare()
         ranges = self._pod_range(choice)
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         for lack in lacking(server_checks(facts)):
             announce(f"  note      {lack.found}")
+        if note := network_note(choice):
+            announce(f"  note      {note}")
         self._keeps_history = options.vpa and options.history and keeps_history(facts)
         if options.vpa and options.history and not self._keeps_history:
             announce(f"  note      what containers use is not kept: {HISTORY}")
@@ -171,7 +182,7 @@ class Cluster:
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
-            await self._serve_network(ranges, announce)
+            await self._serve_network(ranges, announce, rules=not choice.lacks)
             self._play(node_names(choice, options.nodes), announce)
         finally:
             self.access = await published  # also when the start fails: it has to be taken back
@@ -189,6 +200,8 @@ class Cluster:
         from podfit.process.node.pod_network import claim_range, first_gateway
 
         ranges = claim_range(options)
+        if choice.lacks:  # no rules would keep others away from the API server there, and no name would be reached
+            return ranges
         self._api.reach_pods(first_gateway(ranges))
         services = options.api.ranges
         if not options.kubelet.cluster_dns and services.family == "IPv4" and services.size > NAMES:
@@ -278,15 +291,22 @@ class Cluster:
         await self._serving.wait()
         grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
         await self._imports.need("podfit.apiserver.resources", "podfit.process.node.cluster_node", *grpc)
+        from podfit.kubelet.runtime.simulated.addresses import SimulatedAddresses
         from podfit.process.node.backend import real_backend, simulated_backend
 
         if prepared is not None:
             return [await real_backend(prepared, self.options, self._clock)]
         options = self.options
         ends, passing = options.programs_end, options.passing_seconds
+        routed = options.kubelet.pod_network is PodNetworkKind.POD
         return [
-            simulated_backend(self._clock, programs_end=ends, passing_seconds=passing)
-            for _ in node_names(choice, options.nodes)
+            simulated_backend(
+                self._clock,
+                programs_end=ends,
+                passing_seconds=passing,
+                addresses=SimulatedAddresses(number) if routed else None,
+            )
+            for number, _ in enumerate(node_names(choice, options.nodes))
         ]
 
     async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
@@ -306,7 +326,7 @@ class Cluster:
                 clock,
                 api_server=api.in_cluster,
                 size=options.sizes.get(name),
-                network=pod_network(options, backend, clock, api_port=port_of(api.server)),
+                network=pod_network(options, backend, clock, api_port=port_of(api.server), guarded=not choice.lacks),
                 bursts=True,
             )
             for name, backend in zip(names, backends, strict=True)
@@ -343,14 +363,22 @@ class Cluster:
         """Those that the cluster has by itself, and those that are played."""
         return self.nodes + (self._player.nodes if self._player is not None else ())
 
-    async def _serve_network(self, ranges: "NodeRanges | None", announce: Announce) -> None:
-        """Services lead to their pods from now on."""
+    async def _serve_network(self, ranges: "NodeRanges | None", announce: Announce, *, rules: bool) -> None:
+        """Services lead to their pods from now on, where the kernel takes `rules`."""
+        if ranges is None and self.options.data.pod_range.exists():
+            from podfit.process.node.pod_network import forget_services
+
+            await forget_services(self.options.data)
         for node in self.nodes:
             if ranges is None or node.network is None:
                 continue
             from podfit.process.node.pod_network import network_lines
             from podfit.process.node.proxy import node_proxy
 
+            for line in await network_lines(self.admin_local(), ranges, node.network):
+                announce(line)
+            if not rules:
+                continue
             client, own = self._client(Identity(PROXY)), node.client
             wanted = replace(self.options.proxy, cluster_cidr=str(ranges.cluster))
             proxy = node_proxy(
@@ -363,8 +391,6 @@ class Cluster:
                 metrics=self._api.metrics,
             )
             self._supervisor.run(proxy.run(), name="proxy")
-            for line in await network_lines(self.admin_local(), ranges, node.network):
-                announce(line)
             await self._imports.need("podfit.process.node.dns")
             names = self._names(ranges, node.name)
             self._supervisor.run(names.run(), name="name server")

@@ -155,3 +155,10 @@ def test_flows_that_were_led_nowhere_are_stale_when_somebody_answers() -> None:
 def test_what_stays_and_what_is_no_udp_is_left_alone() -> None:
     assert stale_flows(of("10.244.0.2"), of("10.244.0.2", "10.244.0.3")) == []
     assert stale_flows(of("10.244.0.2", protocol="tcp"), of(protocol="tcp")) == []
+
+
+def test_of_ten_thousand_endpoints_the_first_five_thousand_answer() -> None:
+    several = [endpoints(*((f"10.244.{part}.{number}", ready()) for number in range(1, 251))) for part in range(40)]
+    backends = port(service(), *several).internal.backends
+    assert len(backends) == 5000
+    assert list(backends) == sorted(backends)

@@ -194,3 +194,18 @@ class Model:
     def delete_element(self, name: str, texts: str) -> None:
         for key in texts.strip("{} ").split(", "):
             del self.elements[name, key]
+
+
+def many(number: int, *, affinity: int = 0) -> Parts:
+    addresses = (f"10.244.{index // 250}.{index % 250 + 1}" for index in range(number))
+    return service_rules(service("web", "10.96.0.5", *addresses, affinity=affinity))
+
+
+@pytest.mark.parametrize(
+    ("number", "size"), [(1, 8192), (16, 8192), (17, 7710), (1000, 131), (1001, 130), (10_000, 64)]
+)
+def test_the_more_backends_the_fewer_clients_are_remembered_with_each(number: int, size: int) -> None:
+    parts = many(number, affinity=60)
+    assert {kind.partition(";")[2].split(";")[0] for kind in parts.sets.values()} == {f" size {size}"}
+    assert len(parts.sets) == min(number, 1000)
+    assert len(parts.chains) == min(number, 1000) + 1

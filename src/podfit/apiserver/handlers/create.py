@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.core.v1.services.types import Service
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
@@ -131,8 +130,8 @@ async def _validate(write: Write) -> None:
         raise refusal(info.kind, write.about.name, errors, group=info.home.group)
     warnings = write.about.rounds.warnings
     warnings += warnings_of(write.obj, None)
-    if context.own_nodes and not (context.routes_services and isinstance(write.obj, Service)):
-        warnings += write.strategy.unsupported_fields(write.obj)
+    if context.own_nodes:
+        warnings += write.strategy.unsupported_fields(write.obj, context.routes_services)
     warnings += await controller_warnings(context, info, write.obj)
 
 

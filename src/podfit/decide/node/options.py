@@ -39,8 +39,11 @@ class MemoryReservation(StrEnum):
 
 
 class PodNetworkKind(StrEnum):
-    """Where pods are that do not say hostNetwork: each on a network of its own, or all on the node's."""
+    """Where pods are that do not say hostNetwork: each on a network of its own, or all on the node's. AUTO is for `up`
+    to choose (`process.node.choice`): POD on a containerd of its own where the machine can; HOST elsewhere.
+    """
 
+    AUTO = "auto"
     POD = "pod"
     HOST = "host"
 
@@ -256,8 +259,11 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
     ] = ""
     pod_network: Annotated[
         PodNetworkKind,
-        Option("pod: each pod has an address of its own (docs/network.md); host: all are on the node's network."),
-    ] = PodNetworkKind.HOST
+        Option(
+            "pod: each pod has an address of its own (docs/network.md); host: all are on the node's network; auto: pod "
+            "with `up` on its own containerd, where nothing lacks for it, else host."
+        ),
+    ] = PodNetworkKind.AUTO
     cluster_dns: Annotated[
         tuple[str, ...],
         Option(

@@ -13,8 +13,12 @@ from podfit.decide.services.backends import Backend, PortBackends, Reached, Serv
 
 MASQUERADE = "0x00400000"
 """The mark of a packet whose answer has to come back over this machine; cleared as soon as it is served."""
-MOST_CLIENTS = 65535
-"""How many clients of a Service are remembered with their backends."""
+MOST_CLIENTS, CLIENTS, LEAST_CLIENTS = 8192, 131072, 64
+"""How many clients are remembered with a backend: of so many of the whole port its part, within these bounds. The
+kernel takes the room of a set when it is made, and 5 ms for one of 65536.
+"""
+MOST_STAYING = 1000
+"""Backends of a port whose clients stay with theirs: a chain and a set for each. Beyond it they are not led to."""
 
 SERVICE_IPS, NODE_PORTS, CLUSTER_IPS = "service-ips", "node-ports", "cluster-ips"
 HOST_PORTS, HOST_IP_PORTS = "host-ports", "host-ip-ports"
@@ -72,18 +76,20 @@ def _way(
     elif not port.affinity:
         chains[name] = Chain((*first, _one_of(reached.backends, port.protocol)), label)
     else:
-        stays, choices = [], []
-        for backend in reached.backends:
+        stays, choices, size = [], [], _clients(len(reached.backends))
+        for backend in reached.backends[:MOST_STAYING]:
             own = f"{name}-{hashlib.sha256(str(backend).encode()).hexdigest()[:8]}"
-            sets[own] = (
-                f"type ipv4_addr; size {MOST_CLIENTS}; flags dynamic,timeout; timeout {port.affinity}s;"  # of clients
-            )
+            sets[own] = f"type ipv4_addr; size {size}; flags dynamic,timeout; timeout {port.affinity}s;"  # of clients
             rules = (f"update @{own} {{ ip saddr }}", _led_to(backend, port.protocol))
             chains[own] = Chain(rules, label)
             stays.append(f"ip saddr @{own} goto {own}")
             choices.append(f"goto {own}")
         numbered = ", ".join(f"{number} : {choice}" for number, choice in enumerate(choices))
         chains[name] = Chain((*first, *stays, f"numgen random mod {len(choices)} vmap {{ {numbered} }}"), label)
+
+
+def _clients(backends: int) -> int:
+    return max(LEAST_CLIENTS, min(MOST_CLIENTS, CLIENTS // backends))
 
 
 def _one_of(backends: tuple[Backend, ...], protocol: str) -> str:

@@ -89,12 +89,17 @@ class NetworkPlaces(msgspec.Struct, frozen=True):
 
 
 class RoutedNetwork:
-    """`api_port` is where the API server listens for pods on the gateway's address; 0 for nowhere."""
+    """`api_port` is where the API server listens for pods on the gateway's address; 0 for nowhere. It is not `guarded`
+    where the kernel takes no rules.
+    """
 
     host = False
 
-    def __init__(self, places: NetworkPlaces, runtime: Runtime, clock: Clock, *, api_port: int) -> None:
+    def __init__(
+        self, places: NetworkPlaces, runtime: Runtime, clock: Clock, *, api_port: int, guarded: bool = True
+    ) -> None:
         self.problem, self.switched = NO_RANGE, ""
+        self._guarded = guarded
         self._places, self._runtime, self._clock, self._api_port = places, runtime, clock, api_port
         self._assigned = ""
         self._assigning = asyncio.Lock()
@@ -143,7 +148,8 @@ class RoutedNetwork:
         places.shared.claim(network)
         self.switched = FORWARDING.replace("/", ".") if places.shared.forward() else ""
         await keep_gateway(gateway(network))
-        await nft.apply(guard(places.tag, network, api_port=self._api_port, comment=places.description))
+        if self._guarded:
+            await nft.apply(guard(places.tag, network, api_port=self._api_port, comment=places.description))
         place = PluginsPlace(places.tag, str(places.traces.addresses), mtu())
         text = msgspec.json.format(msgspec.json.encode(conflist(network, place)))
         file = self._file

@@ -17,6 +17,7 @@ from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.kubelet.runtime.simulated.addresses import RANGE, SimulatedAddresses
 from podfit.net.processes import MissingProgram
 from podfit.process.errors import MachineError
 from podfit.process.node.cri_runtime import cri_runtime, node_network
@@ -148,10 +149,16 @@ async def release(backend: NodeBackend, *, end: bool) -> None:
         await backend.runtime.close()
 
 
-def simulated_backend(clock: Clock, *, programs_end: bool, passing_seconds: float = 0.0) -> NodeBackend:
-    """With `programs_end` init containers and Jobs end well, as no program says otherwise."""
+def simulated_backend(
+    clock: Clock, *, programs_end: bool, passing_seconds: float = 0.0, addresses: SimulatedAddresses | None = None
+) -> NodeBackend:
+    """With `programs_end` init containers and Jobs end well, as no program says otherwise. Without `addresses` pods
+    have that of the node.
+    """
     cgroups = MemoryCgroups()
-    runtime = SimulatedRuntime(clock, cgroups, programs_end=programs_end)
+    runtime = SimulatedRuntime(clock, cgroups, programs_end=programs_end, addresses=addresses)
     checks = SimulatedChecks.of(runtime)
     detail = "containers do not run" + ("; init containers and Jobs end after a second" if programs_end else "")
+    if addresses is not None:
+        detail += f"; nothing leads to their pods' addresses ({RANGE})"
     return NodeBackend(runtime, cgroups, detail, checks.reach, checks=checks, passing_seconds=passing_seconds)

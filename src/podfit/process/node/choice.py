@@ -7,34 +7,75 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.decide.machine import Check, Facts, commands, lacking, node_checks
+from podfit.decide.machine import FILTER, Check, Facts, commands, lacking, network_checks, node_checks
 from podfit.decide.node.options import PodNetworkKind
 from podfit.process.errors import MachineError
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import NodeKind, NodeOptions, UpOptions
 
 if TYPE_CHECKING:
     from podfit.process.node.runtime import PreparedRuntime
 
 
 class NodeChoice(msgspec.Struct, frozen=True):
-    """The kind of node and, for people, why it was chosen."""
+    """The kind of node and, for people, why it was chosen. `pod_network` is where its pods are, never AUTO, and `lacks`
+    what would have to be here for other than that.
+    """
 
     kind: NodeKind
     why: str
+    pod_network: PodNetworkKind = PodNetworkKind.HOST
+    lacks: tuple[Check, ...] = ()
+
+
+def looks_at_rules(options: UpOptions) -> bool:
+    """Whether it matters what the kernel has for rules of Services."""
+    simulated = options.node in (NodeKind.SIMULATED, NodeKind.NONE)
+    return not simulated and not options.runtime_endpoint and options.kubelet.pod_network is not PodNetworkKind.HOST
 
 
 def choose_node(options: UpOptions, facts: Facts) -> NodeChoice:
     """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
     if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
-        return NodeChoice(options.node, "as asked")
-    routed = options.kubelet.pod_network is PodNetworkKind.POD
-    lacks = lacking(node_checks(facts, private=not options.runtime_endpoint, routed=routed))
+        return NodeChoice(options.node, "as asked", _simulated_network(options))
+    lacks = lacking(node_checks(facts, private=not options.runtime_endpoint))
     if not lacks and options.nodes == 1:
-        return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
+        network, missing = choose_network(options, facts)
+        return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here", network, missing)
     if options.node is NodeKind.REAL or options.runtime_endpoint:
         raise no_real_node("a real node cannot run here", lacks, options.data.command("up", "--node", "simulated"))
     why = lacks[0].found if lacks else f"{options.nodes} nodes were asked for and this machine is one"
-    return NodeChoice(NodeKind.SIMULATED, why)
+    return NodeChoice(NodeKind.SIMULATED, why, _simulated_network(options))
+
+
+def _simulated_network(options: UpOptions) -> PodNetworkKind:
+    return PodNetworkKind.HOST if options.kubelet.pod_network is PodNetworkKind.HOST else PodNetworkKind.POD
+
+
+def choose_network(options: NodeOptions, facts: Facts) -> tuple[PodNetworkKind, tuple[Check, ...]]:
+    """Where pods of a real node are, and what lacks for other than that. Raises MachineError where addresses of their
+    own were demanded; only a kernel that lacks rules still gives them, without Services.
+    """
+    wanted = options.kubelet.pod_network
+    if options.runtime_endpoint or wanted is PodNetworkKind.HOST:
+        return (PodNetworkKind.HOST if wanted is PodNetworkKind.AUTO else wanted), ()
+    lacks = tuple(lacking(network_checks(facts)))
+    if wanted is PodNetworkKind.AUTO:
+        return (PodNetworkKind.HOST if lacks else PodNetworkKind.POD), lacks
+    if any(check.part != FILTER for check in lacks):
+        instead = options.data.command("up", "--pod-network", "host")
+        raise no_real_node("pods cannot have addresses of their own here", lacks, instead)
+    return wanted, lacks
+
+
+def network_note(choice: NodeChoice) -> str:
+    """For people, one line; empty where nothing lacks."""
+    if not choice.lacks:
+        return ""
+    found, mend = "; ".join(check.found for check in choice.lacks), "; ".join(commands(choice.lacks))
+    if choice.pod_network is PodNetworkKind.POD:
+        return f"{found}: no Service leads to pods, and nothing keeps a pod from sending with another's address"
+    how = f" (mend it: {mend})" if mend else ""
+    return f"pods are on the host's network, and no Service leads to them: {found}{how}"
 
 
 def no_real_node(message: str, lacks: Sequence[Check], instead: str = "") -> MachineError:

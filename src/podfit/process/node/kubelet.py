@@ -33,7 +33,7 @@ from podfit.process.errors import MachineError, UsageError
 from podfit.process.foreground import Announce, start_or_stop
 from podfit.process.listening import listen
 from podfit.process.node.backend import NodeBackend, real_backend, release, simulated_backend
-from podfit.process.node.choice import no_real_node
+from podfit.process.node.choice import choose_network, no_real_node
 from podfit.process.node.cluster_node import ClusterNode
 from podfit.process.node.credentials import NodeClient, node_access
 from podfit.process.node.machine import look
@@ -189,8 +189,10 @@ class KubeletProcess:
 def _prepared(options: KubeletProcessOptions, clock: Clock) -> PreparedRuntime | None:
     if options.kind is NodeKind.SIMULATED:
         return None
-    facts = look(options.data, clock.now(), versions=False)
-    routed = options.kubelet.pod_network is PodNetworkKind.POD
-    if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint, routed=routed)):
+    wanted = options.kubelet.pod_network is PodNetworkKind.POD and not options.runtime_endpoint
+    facts = look(options.data, clock.now(), versions=False, rules=wanted)
+    if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint)):
         raise no_real_node("a real node cannot run here", lacks, "podfit kubelet --runtime simulated")
+    if wanted:
+        choose_network(options, facts)
     return prepare_runtime(options, clock)

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from podfit.decide.machine import PLUGINS, Cgroups, Disk, Facts
+from podfit.decide.node.packet_filter import BASE, NEEDS, check_text
 from podfit.net.processes import CNI_FOLDERS, MissingProgram, static_busybox
 from podfit.process.data.data_dir import DataDir
 
@@ -23,6 +24,7 @@ PROGRAMS = {
     "nft": ("--version",),
     "ip": ("-Version",),
     "catatonit": ("--version",),
+    "conntrack": ("--version",),
 }
 VERSION_SECONDS = 5.0
 AHEAD_SECONDS = 60.0
@@ -31,9 +33,16 @@ PROC = Path("/proc")
 
 
 def look(
-    data: DataDir, now: datetime, *, ports: Mapping[str, tuple[str, int]] = NO_PORTS, versions: bool = True
+    data: DataDir,
+    now: datetime,
+    *,
+    ports: Mapping[str, tuple[str, int]] = NO_PORTS,
+    versions: bool = True,
+    rules: bool = True,
 ) -> Facts:
-    """All facts. `ports` are addresses to listen on, by name; without `versions` no program is run (50 ms)."""
+    """All facts. `ports` are addresses to listen on, by name; without `versions` no program is asked for its own
+    (50 ms), without `rules` nft is not asked what the kernel has (10 ms).
+    """
     status = _status()
     return Facts(
         system=os.uname().sysname,
@@ -46,6 +55,8 @@ def look(
         plugins=next((folder for folder in CNI_FOLDERS if _has_plugins(folder)), ""),
         modules=frozenset(name for name in ("grpc", "google.protobuf", "duckdb") if _importable(name)),
         cgroups=_cgroups(),
+        filter_lacks=filter_lacks() if rules and os.geteuid() == 0 else (),
+        switches=_writable(str(PROC / "sys/net/ipv4/ip_forward")),
         overlay=_overlay(),
         namespaces=_namespaces(),
         seccomp="Seccomp" in status,
@@ -79,6 +90,26 @@ def _overlay() -> bool:
     modules = Path("/lib/modules", os.uname().release)
     lists = [modules / name for name in ("modules.builtin", "modules.dep") if (modules / name).exists()]
     return any("/overlay.ko" in path.read_text(errors="replace") for path in lists)
+
+
+def filter_lacks() -> tuple[str, ...]:
+    """Options of the kernel without which nft refuses rules of Services; none where there is no nft to ask."""
+    program = shutil.which("nft")
+    if program is None or _takes(program, check_text(NEEDS)):
+        return ()
+    if not _takes(program, check_text((BASE,))):
+        return (BASE,)
+    return tuple(name for name in NEEDS if not _takes(program, check_text((name,))))
+
+
+def _takes(nft: str, rules: str) -> bool:
+    try:
+        done = subprocess.run(
+            [nft, "--check", "-f", "-"], check=False, capture_output=True, input=rules.encode(), timeout=VERSION_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
 
 
 def _namespaces() -> frozenset[str]:

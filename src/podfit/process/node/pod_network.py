@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
@@ -15,11 +16,15 @@ from podfit.kubelet.network.leftovers import NetworkTraces
 from podfit.kubelet.network.machine import RangeTaken, SharedNetwork
 from podfit.kubelet.network.network import NetworkPlaces, OthersNetwork, PodNetwork, RoutedNetwork
 from podfit.kubelet.runtime.containerd import Places
+from podfit.kubelet.runtime.simulated.runtime import SimulatedRuntime
 from podfit.net import nft
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend
+from podfit.process.node.machine import filter_lacks
 from podfit.process.options import NodeOptions, UpOptions
+
+log = logging.getLogger(__name__)
 
 NAMED = 5
 
@@ -42,10 +47,14 @@ def network_traces(data: DataDir) -> NetworkTraces:
     return NetworkTraces(network_tag(data), data.containerd / "addresses", runtime.run / "state")
 
 
-def pod_network(options: NodeOptions, backend: NodeBackend, clock: Clock, *, api_port: int) -> PodNetwork:
-    """Of a node with this backend; `api_port` as in `RoutedNetwork`."""
-    if options.kubelet.pod_network is PodNetworkKind.HOST or backend.containerd is None:
-        return OthersNetwork(host=options.kubelet.pod_network is PodNetworkKind.HOST or not options.runtime_endpoint)
+def pod_network(
+    options: NodeOptions, backend: NodeBackend, clock: Clock, *, api_port: int, guarded: bool = True
+) -> PodNetwork:
+    """Of a node with this backend; `api_port` and `guarded` as in `RoutedNetwork`."""
+    if isinstance(backend.runtime, SimulatedRuntime):
+        return OthersNetwork(host=options.kubelet.pod_network is not PodNetworkKind.POD)
+    if options.kubelet.pod_network is not PodNetworkKind.POD or backend.containerd is None:
+        return OthersNetwork(host=options.kubelet.pod_network is not PodNetworkKind.POD or not options.runtime_endpoint)
     data = options.data
     places = NetworkPlaces(
         tag=network_tag(data),
@@ -54,7 +63,7 @@ def pod_network(options: NodeOptions, backend: NodeBackend, clock: Clock, *, api
         shared=shared_network(data),
         description=f"pods of podfit on {data.root}",
     )
-    return RoutedNetwork(places, backend.runtime, clock, api_port=api_port)
+    return RoutedNetwork(places, backend.runtime, clock, api_port=api_port, guarded=guarded)
 
 
 def claim_range(options: UpOptions) -> NodeRanges:
@@ -102,6 +111,25 @@ def _stays(pod: Pod) -> bool:
     return not pod.spec.host_network and bool(status.pod_ip) and status.pod_ip == status.host_ip and not has_ended(pod)
 
 
+async def _own_tables(data: DataDir) -> frozenset[str]:
+    """None where the kernel has no tables at all. Raises NftFailed."""
+    try:
+        return await nft.tables() & {network_tag(data), services_table(data)}
+    except nft.NftFailed:
+        if await asyncio.to_thread(filter_lacks):
+            return frozenset()
+        raise
+
+
+async def forget_services(data: DataDir) -> None:
+    """Pods had addresses and Services led to them; nobody keeps the rules up to date any more."""
+    try:
+        if services_table(data) in await _own_tables(data):
+            await nft.remove(services_table(data))
+    except nft.NftFailed as error:
+        log.warning("rules of Services that an earlier podfit may have left stay error=%s", error)
+
+
 async def remove_network(data: DataDir) -> None:
     """Nothing of it stays on the machine. The containers and the runtime are gone. Raises MachineError."""
     shared = shared_network(data)
@@ -110,7 +138,7 @@ async def remove_network(data: DataDir) -> None:
         await asyncio.to_thread(network_traces(data).remove)
         if not claimed:
             return
-        for table in await nft.tables() & {network_tag(data), services_table(data)}:
+        for table in await _own_tables(data):
             await nft.remove(table)
         for network in claimed:
             await routing.forget_gateway(gateway(network))

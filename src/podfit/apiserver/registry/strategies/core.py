@@ -66,9 +66,9 @@ def _changed_service(_info: ResourceInfo, new: Service, old: Service, _gates: Fe
     return updated(new, old)
 
 
-def _unrouted(service: Service) -> tuple[str, ...]:
+def _unrouted(service: Service, routed: bool) -> tuple[str, ...]:
     """A headless service promises no more than its endpoints, and one of another name is the DNS server's."""
-    if service.spec.type == "ExternalName" or service.spec.cluster_ip == "None":
+    if routed or service.spec.type == "ExternalName" or service.spec.cluster_ip == "None":
         return ()
     told = "podfit's nodes route no service (with --pod-network pod they do): clients have to use the addresses of its"
     return (f"{told} endpoints, not spec.clusterIP",)

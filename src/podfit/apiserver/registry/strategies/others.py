@@ -48,8 +48,8 @@ def _changed_lease(info: ResourceInfo, new: Lease, _old: Lease, gates: FeatureGa
 STRATEGIES: dict[type[Object], Strategy] = {
     Event: _EVENT,
     events.Event: _EVENT,
-    Ingress: Strategy(unsupported_fields=lambda _ingress: (_INGRESS,)),
+    Ingress: Strategy(unsupported_fields=lambda _ingress, _routed: (_INGRESS,)),
     Job: Strategy(prepare_create=_new_job, delete=DeleteStrategy(warnings=_pods_stay)),
     Lease: Strategy(prepare_create=_new_lease, update=UpdateStrategy(prepare=_changed_lease)),
-    NetworkPolicy: Strategy(unsupported_fields=lambda _policy: (_POLICY,)),
+    NetworkPolicy: Strategy(unsupported_fields=lambda _policy, _routed: (_POLICY,)),
 }

@@ -97,8 +97,10 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     complete: Callable[[Any, Identity], tuple[Any, Sequence[str]]] = lambda obj, _identity: (obj, ())
     """After admission: what the server adds or drops, and the warnings about it."""
     validate_create: Callable[[Any, FeatureGates], list[FieldError]] = validation.validate_create
-    unsupported_fields: Callable[[Any], Sequence[str]] = lambda _obj: ()
-    """Warnings of a new object about what podfit's own nodes do not do."""
+    unsupported_fields: Callable[[Any, bool], Sequence[str]] = lambda _obj, _routed: ()
+    """Warnings of a new object about what podfit's own nodes do not do; whether their pods have a network of their own,
+    to which Services lead.
+    """
     update: UpdateStrategy = UpdateStrategy()
     subresources: Mapping[str, UpdateStrategy] = MappingProxyType({})
     """Those that have a strategy of their own, beside `scale` and `status`."""

@@ -29,6 +29,7 @@ from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
+from podfit.kubelet.runtime.simulated.addresses import SimulatedAddresses
 from podfit.kubelet.runtime.simulated.program import WELL, begin_log, ending, has_to_be_killed
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
@@ -55,11 +56,19 @@ class SimulatedRuntime(SimulatedState):
     long a command that ends by itself runs, whatever it says.
 
     With `programs_end` init containers and containers of Jobs end well after a second, unless their command says more.
+    Without `addresses` sandboxes have none.
     """
 
-    def __init__(self, clock: Clock, cgroups: MemoryCgroups, *, programs_end: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        cgroups: MemoryCgroups,
+        *,
+        programs_end: bool = False,
+        addresses: SimulatedAddresses | None = None,
+    ) -> None:
         super().__init__(clock, cgroups)
-        self._programs_end = programs_end
+        self._programs_end, self._addresses = programs_end, addresses
 
     # ------------------------------------------------------------------ sandboxes
 
@@ -77,6 +86,7 @@ class SimulatedRuntime(SimulatedState):
             labels=config.labels,
             annotations=config.annotations,
             host_network=config.host_network,
+            ips=(self._addresses.take(sandbox_id),) if self._addresses is not None and not config.host_network else (),
         )
         self._sandboxes[sandbox_id] = status, config
         return sandbox_id
@@ -95,6 +105,8 @@ class SimulatedRuntime(SimulatedState):
         for container_id in self._inside(sandbox_id):
             self._remove(container_id)
         self._sandboxes.pop(sandbox_id, None)
+        if self._addresses is not None:
+            self._addresses.give_back(sandbox_id)
 
     async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         await self._may("list_sandboxes")
