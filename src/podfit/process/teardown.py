@@ -50,6 +50,9 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
     present = traces.look()
     if process is not None:
         await _ask_to_stop(process, clock, max((node.shutdown_seconds for node in nodes), default=0))
+        if os.geteuid() == 0 and traces.look().network:  # of an earlier podfit that does not know of it
+            with exclusive(data):
+                await remove_network(data)
         await traces.verify(clock)
         announce(f"stopped podfit (pid {process.pid}){_with(nodes)}")
         return
