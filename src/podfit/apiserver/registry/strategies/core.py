@@ -70,8 +70,8 @@ def _unrouted(service: Service, routed: bool) -> tuple[str, ...]:
     """A headless service promises no more than its endpoints, and one of another name is the DNS server's."""
     if routed or service.spec.type == "ExternalName" or service.spec.cluster_ip == "None":
         return ()
-    told = "podfit's nodes route no service (with --pod-network pod they do): clients have to use the addresses of its"
-    return (f"{told} endpoints, not spec.clusterIP",)
+    told = "podfit's nodes route no service where they are simulated, or pods on the host's network: clients have to"
+    return (f"{told} use the addresses of its endpoints, not spec.clusterIP",)
 
 
 def _new_claim(_info: ResourceInfo, obj: PersistentVolumeClaim, _gates: FeatureGates) -> PersistentVolumeClaim:
