@@ -23,12 +23,11 @@ SERVE = "mkdir -p /www; hostname > /www/index.html; exec httpd -f -p 80 -h /www"
 
 @pytest.mark.images
 def test_a_database_behind_a_service_and_a_client_that_knows_its_environment(cluster: Up) -> None:
-    """The client is told where by the variables of the Service; its rows are there after the pod was made anew by its
-    Deployment, at another address.
-    """
+    """The client is told where by the variables of the Service."""
     load(cluster, "postgresql")
     mount = {"name": "data", "mountPath": "/data"}
-    own = {"image": POSTGRESQL, "imagePullPolicy": "Never", "volumeMounts": [mount]}
+    user = {"name": "PGUSER", "value": "postgres"}
+    own = {"image": POSTGRESQL, "imagePullPolicy": "Never", "volumeMounts": [mount], "env": [user]}
     server = ["postgres", "-D", "/data/pg", "-k", "/tmp", "-c", "listen_addresses=*"]
     ready = {"exec": {"command": ["pg_isready", "--quiet", "-h", "127.0.0.1"]}, "periodSeconds": 1}
     pod = {
