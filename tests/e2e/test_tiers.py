@@ -18,6 +18,11 @@ POSTGRESQL = "localhost/postgresql:distribution"
 INIT = (
     "initdb --pgdata=/data/pg --username=postgres --auth=trust && echo 'host all all all trust' >> /data/pg/pg_hba.conf"
 )
+ASKING = """
+ask() { psql -tA -h "$DATABASE_SERVICE_HOST" -p "$DATABASE_SERVICE_PORT" -U postgres -c "$1"; }
+until ask 'SELECT 1' >/dev/null 2>&1; do :; done
+ask 'CREATE TABLE rows (number int)'; ask 'INSERT INTO rows VALUES (1), (2)'; ask 'SELECT count(*) FROM rows'
+"""
 SERVE = "mkdir -p /www; hostname > /www/index.html; exec httpd -f -p 80 -h /www"
 
 
@@ -38,18 +43,11 @@ def test_a_database_behind_a_service_and_a_client_that_knows_its_environment(clu
     }
     cluster.apply(*tier("database", pod, port=5432))
     cluster.ok("rollout", "status", "deployment/database", "--timeout=60s", timeout=70)
-    asking = 'psql -tA -h "$DATABASE_SERVICE_HOST" -p "$DATABASE_SERVICE_PORT" -U postgres -c "$0"'
-    client = {"name": "app", "image": POSTGRESQL, "imagePullPolicy": "Never", "command": ["sleep", "3600"]}
-    cluster.apply(manifest("client", client, hostNetwork=False))
-    cluster.pod_when("client", running, "runs")
-
-    def ask(statement: str) -> str:
-        return cluster.ok("exec", "client", "--", "sh", "-c", asking, statement).strip()
-
+    client = {"name": "app", "image": POSTGRESQL, "imagePullPolicy": "Never", "command": ["sh", "-c", ASKING]}
+    cluster.apply(manifest("client", client, hostNetwork=False, restartPolicy="Never"))
     try:
-        assert ask("CREATE TABLE rows (number int)") == "CREATE TABLE"
-        assert ask("INSERT INTO rows VALUES (1), (2)") == "INSERT 0 2"
-        assert ask("SELECT count(*) FROM rows") == "2"
+        cluster.ok("wait", "pod/client", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", timeout=70)
+        assert cluster.ok("logs", "client").split("\n")[:3] == ["CREATE TABLE", "INSERT 0 2", "2"]
     finally:
         cluster.ok("delete", "deployment/database", "service/database", "pod/client", "--now")
 
