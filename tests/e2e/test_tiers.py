@@ -122,7 +122,9 @@ def heals(up: Up, pod: str) -> None:
     up.ok("exec", pod, "--", "mv", "/www/gone.html", "/www/index.html")
 
 
+@pytest.mark.campaign
 def test_scaling_should_happen_in_predictable_order_and_halt_if_any_stateful_pod_is_unhealthy(stateful: Up) -> None:
+    """Of three pods that all listen on port 80: none is made, and none goes, while the one before it is not ready."""
     becomes(stateful, ss_0=True)
     breaks(stateful, "ss-0")
     becomes(stateful, ss_0=False)
@@ -142,7 +144,9 @@ def test_scaling_should_happen_in_predictable_order_and_halt_if_any_stateful_pod
     becomes(stateful)
 
 
+@pytest.mark.campaign
 def test_should_perform_rolling_updates_and_roll_backs_of_template_modifications(stateful: Up) -> None:
+    """An update waits for a pod that is not ready, goes on when it is, and goes back to the revision before."""
     stateful.ok("scale", "statefulset/ss", "--replicas=3")
     becomes(stateful, ss_0=True, ss_1=True, ss_2=True)
     first = revisions(stateful)
