@@ -12,7 +12,10 @@ from podfit.testing import clock as clocks
 from podfit.testing.clock import NeverAtRest, VirtualClock
 
 TESTS = Path(__file__).parents[1]
-TURNING = {"store/test_watch.py": "each number of turns is another moment at which a history is read"}
+TURNING = {
+    "store/test_watch.py": "each number of turns is another moment at which a history is read",
+    "kubelet/test_bursts.py": "each number of turns is another moment at which a kubelet is killed",
+}
 
 
 async def test_rest_is_the_end_of_a_long_chain() -> None:
