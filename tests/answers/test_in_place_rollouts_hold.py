@@ -104,7 +104,7 @@ class Rollouts:
             where = f"seed {self.seed}, {document}: {plan}"
             self.seen[plan.how] += 1
             self.held(plan, before, after, where)
-        if not told:
+        if not told and not stops(before) and "updateStrategy" not in document["spec"]:  # that would end a hold
             assert {pod.metadata.uid for pod in before.values()} == {pod.metadata.uid for pod in after.values()}
 
     def held(self, plan: RolloutPlan, before: dict[str, Pod], after: dict[str, Pod], where: str) -> None:
@@ -118,7 +118,7 @@ class Rollouts:
         for told in plan.pods:
             pod, self.seen[told.fate] = before[told.pod], self.seen[told.fate] + 1
             there = now.get(pod.metadata.uid)
-            if told.fate == rollout.WAITS:
+            if told.fate == rollout.WAITS or (told.fate == rollout.REPLACED and there is not None and stops(after)):
                 continue
             assert (there is None) == (told.fate == rollout.REPLACED), (told, where)
             if there is not None:
@@ -134,6 +134,11 @@ class Rollouts:
 
 async def _now(cluster: Cluster) -> Any:
     return cluster._virtual.now()
+
+
+def stops(pods: dict[str, Pod]) -> bool:
+    """Whether a rollout has found no room for a new pod, and goes no further."""
+    return any(not pod.spec.node_name for pod in pods.values())
 
 
 def starts(pod: Pod) -> int:
