@@ -200,8 +200,8 @@ async def _facts(client: Client, owner: Rolled, namespace: str) -> _Facts:
 
 def _is_at_rest(live: Rolled) -> bool:
     """Whether all its pods are there and available, and no rollout is under way."""
-    status = live.status
     if isinstance(live, DaemonSet):
+        status = live.status
         return hold.is_at_rest(_free(live)) and status.number_available == status.desired_number_scheduled
     if isinstance(live, Deployment):
         return is_replaced(live, live.status) and live.status.available_replicas == wanted(live)
