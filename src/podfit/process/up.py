@@ -8,6 +8,7 @@ scheduler.
 
 import asyncio
 import importlib
+import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -77,7 +78,10 @@ if TYPE_CHECKING:
     from podfit.process.node.player import NodePlayer
     from podfit.process.node.runtime import PreparedRuntime
 
+log = logging.getLogger(__name__)
+
 READY_SECONDS = 60.0
+FORGET_TRIES = 2
 NAMES = 9
 """Of the addresses of the Services' range, that of kube-dns: 10.96.0.10."""
 LOOPS = (
@@ -94,6 +98,7 @@ class Cluster:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
         self._began, self._ready = format_time(clock.now()), False
+        self._claimed = False
         self.access = Published(user_file(options.api.kubeconfig))
         self._clock, self._random = clock, random
         self._player: NodePlayer | None = None
@@ -138,6 +143,7 @@ class Cluster:
             await cluster._start(announce)
         except BaseException as error:
             await cluster.stop(pods=False, runtime=True)
+            await cluster._forget_network()
             if isinstance(error, StoreError):
                 raise MachineError(f"the cluster cannot start: {error}") from error
             raise
@@ -199,6 +205,7 @@ class Cluster:
             return None
         from podfit.process.node.pod_network import claim_range, first_gateway
 
+        self._claimed = True
         ranges = claim_range(options)
         if choice.lacks:  # no rules would keep others away from the API server there, and no name would be reached
             return ranges
@@ -208,6 +215,22 @@ class Cluster:
             kubelet = replace(options.kubelet, cluster_dns=(services.address(NAMES),))
             self.options = replace(options, kubelet=kubelet)
         return ranges
+
+    async def _forget_network(self) -> None:
+        """The start has failed: where nothing runs on the directory, nothing has an address or a rule either."""
+        if not self._claimed:
+            return
+        from podfit.process.node.leftovers import Traces
+        from podfit.process.node.pod_network import remove_network
+
+        if Traces(self.options.data).look().processes:
+            return
+        for _ in range(FORGET_TRIES):
+            try:
+                await remove_network(self.options.data)
+                return
+            except MachineError as error:  # such as a tool that the terminal's Ctrl-C has ended, too
+                log.warning("the start has failed, and the pods' network stays error=%s", error)
 
     @property
     def server(self) -> str:

@@ -144,4 +144,5 @@ async def remove_network(data: DataDir) -> None:
             await routing.forget_gateway(gateway(network))
         await asyncio.to_thread(shared.release)
     except (nft.NftFailed, routing.RouteFailed, OSError) as error:
-        raise MachineError(f"the pods' network is not taken down: {error}") from error
+        what = str(error) or type(error).__name__
+        raise MachineError(f"the pods' network is not taken down: {what}") from error
