@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from podfit.cli.tables import Cell, Row, Span, folded, laid_out
+from podfit.cli.tables import LEAST, Cell, Row, Span, folded, laid_out
 
 if TYPE_CHECKING:
     from podfit.process.errors import ClusterError
@@ -162,8 +162,13 @@ def fact(label: str, text: str) -> None:
 
 
 def entry(name: str, text: str, label: int) -> None:
-    """`  name   text` of a list, the text folded below itself."""
+    """`  name   text` of a list, the text folded below itself; below the name in a terminal without room beside it."""
     width = width_of(sys.stdout)
+    if width and width - label - 2 < LEAST:
+        line(f"  {name}".rstrip())
+        for below in folded(shown(text), width=width - len(HANGING)):
+            line(HANGING + below)
+        return
     first, *rest = folded(shown(text), width=max(width - label - 2, 1) if width else 0)
     line(f"  {name:<{label}}{first}")
     for following in rest:
