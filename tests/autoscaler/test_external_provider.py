@@ -155,7 +155,9 @@ async def _check_bounds(server: FakeProvider, client: ExternalProvider) -> None:
         await client.refresh([])
 
 
-@pytest.mark.parametrize("data", [b"\xff\xff", node_bytes(cpu="many"), node_bytes(memory="-")])
+@pytest.mark.parametrize(
+    "data", [b"\xff\xff", node_bytes(cpu="many"), node_bytes(memory="-")], ids=["no message", "cpu", "memory"]
+)
 async def test_a_template_that_is_no_node_is_a_problem_of_its_group(pair: Pair, data: bytes) -> None:
     server, client = pair
     server.groups["a"].template = data
