@@ -63,6 +63,14 @@ ON_A_NODE = {
 """What a cluster with a simulated node does not have: the test that attacks it instead."""
 
 BY_ITSELF = {
+    "burst ceilings of a pod": "apiserver/test_burst_ceilings.py::test_what_says_nothing_is_refused",
+    "limits that the node moves": (
+        "decide/autoscaling/test_burst.py::test_whatever_is_used_limits_stay_inside_and_changes_within_the_budget"
+    ),
+    "a node's summary that the updater polls": "vpa/test_vpa_bursts.py::test_what_is_no_summary_is_refused",
+    "endpoints to which a port of a Service leads": (
+        "decide/services/test_backends.py::test_of_ten_thousand_endpoints_the_first_five_thousand_answer"
+    ),
     "the history of usage": "vpa/test_vpa_own_history.py::test_a_journal_has_a_bound",
     "a question of `podfit history": "vpa/test_vpa_history_queries.py::test_a_question_and_an_answer_have_bounds",
     "what a provider of nodes tells": "autoscaler/test_external_provider.py::test_answers_are_bounded",

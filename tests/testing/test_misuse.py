@@ -82,6 +82,6 @@ def test_nodes_that_make_no_sense(nodes: Any, told: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("marked", [pytest.mark.podfit(node=3), pytest.mark.podfit(3)])
 def test_options_that_no_cluster_has(marked: pytest.MarkDecorator) -> None:
-    names = "takes lend_spare, nodes, play_kwok_nodes, seed, store, vpa, each by name"
+    names = "takes lend_spare, node_groups, nodes, play_kwok_nodes, seed, store, vpa, each by name"
     with pytest.raises(pytest.UsageError, match=names):
         options_of(marked.mark)

@@ -45,6 +45,8 @@ LOOK_SECONDS = 2.0
 """How long is looked for what became of all pods, when nobody asked to wait: a node needs less than a tenth of it."""
 BUDGET_SECONDS = 1.0
 """After which a disruption budget is read again, whose controller has yet to see that a pod is back."""
+LEAST_SECONDS = 0.001
+"""That an outcome takes: 0 is said of what was not sent."""
 SHRINK = "podfit.dev/memory-shrink"
 """How a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
 
@@ -309,7 +311,7 @@ class _Run:
             pod=planned.pod,
             state=state,
             text=text,
-            seconds=round(self._clock.monotonic() - self._sent[_key(planned)][1], 3),
+            seconds=max(round(self._clock.monotonic() - self._sent[_key(planned)][1], 3), LEAST_SECONDS),
             namespace=planned.namespace,
             sizes=tuple(resizing(pod, before)),
         )
