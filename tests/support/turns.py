@@ -18,6 +18,8 @@ TICK_SECONDS = 0.002
 TURN_MS = 100.0
 LONG_SECONDS = 0.04
 """From here on a turn is put in proportion to the machine's pace. No bound is lower."""
+PROPORTION = 1.25
+"""How much more than in proportion to its size a work may take to count as growing with it."""
 REFERENCE_MS = 5.0
 """What `reference_work` takes on the machine for which the bounds are set, with nobody else on it."""
 
@@ -95,12 +97,16 @@ def cpu_ms(work: Callable[[], Any], *, most: float = TURN_MS, tries: int = 5) ->
     return least
 
 
-def growth(work: Callable[[int], Callable[[], Any]], size: int, *, times: int = 8, tries: int = 3) -> float:
-    """By how much the CPU of a work grows when its size does `times`: both are the least of some tries, on the same
-    machine at the same time. `work` makes a call of a size; what it takes to make it is not measured. What grows with
-    the square of its size grows `times` times as much again."""
+def growth(work: Callable[[int], Callable[[], Any]], size: int, *, times: int = 8, tries: int = 12) -> float:
+    """By how much the CPU of a work grows when its size does `times`: both are the least of some tries in turns, which
+    end when the growth is that of the size. `work` makes a call of a size; what it takes to make it is not measured.
+    What grows with the square of its size grows `times` times as much again, however often it is tried."""
+    small = large = float("inf")
     with without_collector():
-        small, large = (min(_thread_ms(work(count)) for _ in range(tries)) for count in (size, times * size))
+        for _ in range(tries):
+            small, large = min(small, _thread_ms(work(size))), min(large, _thread_ms(work(times * size)))
+            if large < PROPORTION * times * small:
+                break
     return large / small
 
 

@@ -1,7 +1,8 @@
 """nft, the one door to the kernel's packet filter: a text of rules is one transaction, all of it or nothing."""
 
-import asyncio
 import shutil
+
+from podfit.net.programs import ran
 
 SECONDS = 30.0
 PACKAGE = "nftables"
@@ -31,17 +32,12 @@ async def _nft(text: str, *arguments: str) -> str:
     program = shutil.which("nft") or shutil.which("nft", path="/usr/sbin:/sbin")
     if program is None:
         raise NftFailed(f"nft is not installed: apt-get install {PACKAGE}")
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(program, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
-        async with asyncio.timeout(SECONDS):
-            said, errors = await process.communicate(text.encode())
-    except BaseException as error:
-        process.kill()
-        await process.wait()
-        if isinstance(error, TimeoutError):
-            raise NftFailed(f"nft has not ended after {SECONDS:.0f} s") from error
-        raise
-    if process.returncode:
-        raise NftFailed(errors.decode(errors="replace").strip()[:2000] or f"nft ended with {process.returncode}")
-    return said.decode(errors="replace")
+        code, said, errors = await ran(program, *arguments, given=text.encode(), seconds=SECONDS)
+    except TimeoutError as error:
+        raise NftFailed(f"nft has not ended after {SECONDS:.0f} s") from error
+    except OSError as error:
+        raise NftFailed(f"nft cannot be started: {error}") from error
+    if code:
+        raise NftFailed(errors.strip()[:2000] or f"nft ended with {code}")
+    return said

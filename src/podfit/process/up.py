@@ -7,13 +7,8 @@ scheduler.
 """
 
 import asyncio
-import importlib
-import logging
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -27,17 +22,17 @@ from podfit.core.randomness import Random
 from podfit.core.times import format_time
 from podfit.decide.machine import HISTORY, keeps_history, lacking, server_checks
 from podfit.decide.node.options import KubeletOptions, PodNetworkKind
-from podfit.net.certificates import hosts_of
+from podfit.net.deferred_imports import DeferredImports
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Handler, Identity
 from podfit.process.access import Published, keep, publish, take_back, user_file
 from podfit.process.control.apiserver import ApiServerComponent, LocalServices, place_of_store
-from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnComponents
+from podfit.process.control.component_health import OwnComponents
 from podfit.process.data.running_process import record_this_process
 from podfit.process.errors import MachineError
 from podfit.process.foreground import Announce
-from podfit.process.identities import ADMIN, DNS, MANAGER, PROXY, agent, controller
+from podfit.process.identities import ADMIN, MANAGER, agent
 from podfit.process.listening import port_of
 from podfit.process.node.choice import (
     NodeChoice,
@@ -51,43 +46,20 @@ from podfit.process.node.machine import look
 from podfit.process.options import NodeKind, UpOptions
 from podfit.store.protocol import Store, StoreError
 
-
-class DeferredImports:
-    """One thread imports one module after the other, so that what is waited for first is there first: imports share
-    the interpreter, and side by side each would take as long as all."""
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "import")
-
-    async def need(self, *modules: str) -> None:
-        """Returns when they can be imported without taking time. Raises what importing them raises."""
-        loop = asyncio.get_running_loop()
-        wanted = [loop.run_in_executor(self._thread, partial(importlib.import_module, module)) for module in modules]
-        await asyncio.gather(*wanted)
-
-    def close(self) -> None:
-        self._thread.shutdown(wait=False)
-
-
 if TYPE_CHECKING:
-    from podfit.client.pod_usage import PodUsages
     from podfit.decide.workload.nodes.ipam import NodeRanges
     from podfit.process.node.backend import NodeBackend
     from podfit.process.node.cluster_node import ClusterNode
-    from podfit.process.node.dns import DnsNode
     from podfit.process.node.player import NodePlayer
     from podfit.process.node.runtime import PreparedRuntime
 
-log = logging.getLogger(__name__)
 
 READY_SECONDS = 60.0
-FORGET_TRIES = 2
-NAMES = 9
-"""Of the addresses of the Services' range, that of kube-dns: 10.96.0.10."""
-LOOPS = (
+CONTROL = (
     "podfit.process.control.controllers",
     "podfit.process.control.scheduler",
     "podfit.process.control.metrics_server",
+    "podfit.process.control_in_up",
 )
 
 
@@ -183,7 +155,7 @@ class Cluster:
             announce(f"            for others {self._api.advertised}, listening on {listens}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
-        loops = hold(self._control_loops(node_names(choice, options.nodes), ranges), name="start of the controllers")
+        loops = hold(self._control(node_names(choice, options.nodes), ranges), name="start of the controllers")
         published = hold(asyncio.to_thread(publish, access, options.data, options.api.kubeconfig), name="kubeconfig")
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
@@ -203,6 +175,7 @@ class Cluster:
         routed = options.kubelet.pod_network is PodNetworkKind.POD and not options.runtime_endpoint
         if choice.kind is not NodeKind.REAL or not routed:
             return None
+        from podfit.decide.dns.own import NUMBER
         from podfit.process.node.pod_network import claim_range, first_gateway
 
         self._claimed = True
@@ -211,103 +184,32 @@ class Cluster:
             return ranges
         self._api.reach_pods(first_gateway(ranges))
         services = options.api.ranges
-        if not options.kubelet.cluster_dns and services.family == "IPv4" and services.size > NAMES:
-            kubelet = replace(options.kubelet, cluster_dns=(services.address(NAMES),))
+        if not options.kubelet.cluster_dns and services.family == "IPv4" and services.size > NUMBER:
+            kubelet = replace(options.kubelet, cluster_dns=(services.address(NUMBER),))
             self.options = replace(options, kubelet=kubelet)
         return ranges
 
     async def _forget_network(self) -> None:
         """The start has failed: where nothing runs on the directory, nothing has an address or a rule either."""
-        if not self._claimed:
-            return
-        from podfit.process.node.leftovers import Traces
-        from podfit.process.node.pod_network import remove_network
+        if self._claimed:
+            from podfit.process.node.leftovers import forget_network
 
-        if Traces(self.options.data).look().processes:
-            return
-        for _ in range(FORGET_TRIES):
-            try:
-                await remove_network(self.options.data)
-                return
-            except MachineError as error:  # such as a tool that the terminal's Ctrl-C has ended, too
-                log.warning("the start has failed, and the pods' network stays error=%s", error)
+            await forget_network(self.options.data)
 
     @property
     def server(self) -> str:
         """Where this machine reaches the API."""
         return self._api.server
 
-    async def _control_loops(self, nodes: Collection[str], ranges: "NodeRanges | None") -> None:
-        """Controllers and scheduler; returns when they have made what a first pod needs. `ranges` are those of nodes;
-        without them nodes get none."""
-        await self._imports.need(*LOOPS)
-        from podfit.client.pod_usage import PodUsages
-        from podfit.controllers.horizontal import ACCOUNT
-        from podfit.process.control.controllers import controller_loops, default_account, local_storage
-        from podfit.process.control.scheduler import scheduler_loops
+    async def _control(self, nodes: Collection[str], ranges: "NodeRanges | None") -> None:
+        """Controllers, scheduler and autoscalers; returns when they have made what a first pod needs."""
+        await self._imports.need(*CONTROL)
+        from podfit.process.control_in_up import ControlInUp
 
-        options, clock = self.options, self._clock
-        controllers = replace(
-            options.controllers,
-            allocate_node_cidrs=options.controllers.allocate_node_cidrs and ranges is not None,
-            cluster_cidr=str(ranges.cluster) if ranges is not None else options.controllers.cluster_cidr,
+        control = ControlInUp(
+            self.options, self._api, self._services, self._client, clock=self._clock, need=self._imports.need
         )
-        usages = PodUsages(self._client(controller(ACCOUNT)), clock)
-        control = controller_loops(
-            self._client,
-            controllers,
-            options.gates,
-            clock,
-            authority=self._api.authority,
-            served=self._served,
-            metrics=self._api.metrics,
-            usages=usages,
-        )
-        scheduling = scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics)
-        self._components.runs(CONTROLLERS, map(self._supervisor.run, control))
-        self._components.runs(SCHEDULER, map(self._supervisor.run, scheduling))
-        for loop in await local_storage(self._client, clock, options.data.volumes, nodes):
-            self._supervisor.run(loop)
-        if options.metrics_server:
-            from podfit.process.control.metrics_server import local_metrics
-
-            metrics = await local_metrics(self._api, self._services, self._client, clock, len(nodes))
-            self._supervisor.run(metrics, name="metrics server")
-        else:
-            await self._api.ask_backends()
-        if options.vpa:
-            await self._autoscale(usages)
-        if options.node_groups is not None:
-            await self._scale_nodes(options.node_groups)
-        async with asyncio.timeout(READY_SECONDS):
-            await default_account(self.admin_local())
-
-    async def _served(self) -> frozenset[str]:
-        given = self.options.api.tls
-        return self._api.authority.served() | frozenset(hosts_of(given.certificate_file) if given else ())
-
-    async def _autoscale(self, usages: "PodUsages") -> None:
-        """Returns when VPAs can be made."""
-        await self._imports.need("podfit.process.vpa.in_up")
-        from podfit.process.vpa.in_up import HistoryKept, VpaInUp
-
-        options = self.options
-        kept = HistoryKept(options.data.history, options.history_size) if self._keeps_history else None
-        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need, usages, kept)
-        await vpa.install()
-        self._supervisor.run(vpa.run(), name="vertical pod autoscaler")
-
-    async def _scale_nodes(self, file: Path) -> None:
-        """Returns when headroom can be asked for; nodes come and go from then on."""
-        await self._imports.need("podfit.process.autoscaler.loops")
-        from podfit.process.autoscaler.loops import ACCOUNT, autoscaler_in_up, install_in_up
-        from podfit.process.autoscaler.options import groups_of
-
-        groups = await asyncio.to_thread(groups_of, file)
-        await install_in_up(self._client(ADMIN))
-        client, metrics = self._client(controller(ACCOUNT)), self._api.metrics
-        loop = autoscaler_in_up(client, groups, self.options.autoscaler, self._clock, metrics)
-        self._supervisor.run(loop, name="cluster autoscaler")
+        await control.start(self._supervisor, self._components, nodes, ranges, keeps_history=self._keeps_history)
 
     async def _made(self, choice: NodeChoice, prepared: "PreparedRuntime | None") -> "list[NodeBackend]":
         """What the kubelets drive, once the API serves."""
@@ -388,62 +290,25 @@ class Cluster:
 
     async def _serve_network(self, ranges: "NodeRanges | None", announce: Announce, *, rules: bool) -> None:
         """Services lead to their pods from now on, where the kernel takes `rules`."""
-        if ranges is None and self.options.data.pod_range.exists():
-            from podfit.process.node.pod_network import forget_services
+        if ranges is None:
+            if self.options.data.pod_range.exists():
+                from podfit.process.node.pod_network import forget_services
 
-            await forget_services(self.options.data)
+                await forget_services(self.options.data)
+            return
+        await self._imports.need("podfit.process.node.network_in_up")
+        from podfit.process.node.network_in_up import NetworkInUp
+
+        network = NetworkInUp(
+            self.options, ranges, self._client, clock=self._clock, random=self._random, metrics=self._api.metrics
+        )
         for node in self.nodes:
-            if ranges is None or node.network is None:
+            if node.network is None:
                 continue
-            from podfit.process.node.pod_network import network_lines
-            from podfit.process.node.proxy import node_proxy
-
-            for line in await network_lines(self.admin_local(), ranges, node.network):
+            for line in await network.lines(node.network):
                 announce(line)
-            if not rules:
-                continue
-            client, own = self._client(Identity(PROXY)), node.client
-            wanted = replace(self.options.proxy, cluster_cidr=str(ranges.cluster))
-            proxy = node_proxy(
-                client,
-                own,
-                wanted,
-                data=self.options.data,
-                node=node.name,
-                clock=self._clock,
-                metrics=self._api.metrics,
-            )
-            self._supervisor.run(proxy.run(), name="proxy")
-            await self._imports.need("podfit.process.node.dns")
-            names = self._names(ranges, node.name)
-            self._supervisor.run(names.run(), name="name server")
-            async with asyncio.timeout(READY_SECONDS):
-                await proxy.synced.wait()
-                await names.serving.wait()
-            announce(names.line())
-
-    def _names(self, ranges: "NodeRanges", node: str) -> "DnsNode":
-        """The name server, where pods reach this machine."""
-        from podfit.process.node.dns import DnsNode, DnsSettings
-        from podfit.process.node.pod_network import first_gateway
-
-        options = self.options
-        settings = DnsSettings(
-            addresses=(first_gateway(ranges),),
-            port=53,
-            domain=options.kubelet.cluster_domain,
-            node=node,
-            publish=True,
-            any_port=True,
-        )
-        return DnsNode(
-            self._client(Identity(DNS)),
-            replace(options.dns, networks=(str(ranges.cluster), *options.dns.networks)),
-            settings,
-            clock=self._clock,
-            random=self._random,
-            metrics=self._api.metrics,
-        )
+            if rules:
+                announce(await network.serve(node.name, node.client, self._supervisor))
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With

@@ -1,11 +1,11 @@
 """Ends flows of UDP that the kernel remembers, by the tool conntrack. A connection of TCP ends by itself."""
 
-import asyncio
 import logging
 import shutil
 from collections.abc import Iterable
 
 from podfit.decide.services.backends import StaleFlow
+from podfit.net.programs import ran
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +27,11 @@ async def _end(program: str, flow: StaleFlow) -> None:
     wanted = ["-D", "-p", "udp", "--orig-port-dst", str(flow.port)]
     wanted += ["--orig-dst", flow.address] if flow.address else []
     wanted += ["--reply-src", flow.backend] if flow.backend else []
-    none, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(program, *wanted, stdin=none, stdout=none, stderr=pipe)
     try:
-        async with asyncio.timeout(SECONDS):
-            _, errors = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        log.warning("conntrack has not ended address=%s port=%d", flow.address, flow.port)
+        code, _, errors = await ran(program, *wanted, seconds=SECONDS)
+    except (TimeoutError, OSError) as error:
+        log.warning("conntrack has not ended address=%s port=%d error=%r", flow.address, flow.port, error)
         return
-    said = errors.decode(errors="replace").strip()
-    if process.returncode and NONE_DELETED not in said:
+    said = errors.strip()
+    if code and NONE_DELETED not in said:
         log.warning("flows of UDP stay address=%s port=%d error=%s", flow.address, flow.port, said[:500])

@@ -130,7 +130,7 @@ _decoded, _large = cached_within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_de
 
 def remember(info: ResourceInfo, record: Record, obj: Any) -> None:
     """What was changed need not be decoded: the next who reads it gets the object, and with it parts that were judged.
-    Of what is new, much is never changed, and to keep it would cost more than it saves.
+    Of what is new, much is never changed, and to keep it would cost more than it saves; a pod without a node is.
 
     Not of kinds with amounts, of which sums may have another form than their text, but of pods, in which amounts are as
     they were sent; nor of custom resources, which are documents that a client wrote.
@@ -200,11 +200,14 @@ class Stored(Generic[T]):
         meta = obj.metadata
         try:
             where = key(self._info, meta.namespace, meta.name)
-            return await self._store.create(where, self._encoded(obj), along=along)
+            record = await self._store.create(where, self._encoded(obj), along=along)
         except CompanionConflict:
             raise _superseded() from None
         except KeyExists:
             raise await self._taken(meta.namespace, meta.name) from None
+        if isinstance(obj, Pod) and not obj.spec.node_name:
+            remember(self._info, record, obj)  # it is bound next
+        return record
 
     async def update(self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()) -> Record:
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,

@@ -1,6 +1,5 @@
 """The demo's actor: runs the real kubectl where there is one, else podfit's own client."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -11,6 +10,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.net.programs import ran
 
 OLDEST = (1, 32)  # the first kubectl that knows --subresource resize
 NAMESPACE = "default"
@@ -58,25 +58,10 @@ class Kubectl:
     async def delete(self, pod: str) -> None:
         await self._run("delete", "pod", pod, "--now", "--wait=true")
 
-    async def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        process = await asyncio.create_subprocess_exec(
-            *self._command,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        try:
-            out, err = await process.communicate(stdin)
-        except asyncio.CancelledError:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-            raise
-        if process.returncode:
-            raise Refused(err.decode(errors="replace").strip())
-        return out
+    async def _run(self, *arguments: str, stdin: bytes = b"") -> None:
+        code, _, errors = await ran(*self._command, *arguments, given=stdin)
+        if code:
+            raise Refused(errors.strip())
 
 
 class OwnClient:
@@ -109,18 +94,9 @@ async def choose(client: Client, kubeconfig: Path) -> Actor:
 
 
 async def _version(program: str) -> str | None:
-    process = await asyncio.create_subprocess_exec(
-        program,
-        "version",
-        "--client",
-        "--output",
-        "json",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    out, _ = await process.communicate()
+    ended = await ran(program, "version", "--client", "--output", "json")
     try:
-        return str(json.loads(out)["clientVersion"]["gitVersion"])
+        return str(json.loads(ended.said)["clientVersion"]["gitVersion"])
     except (ValueError, KeyError):
         return None
 

@@ -14,6 +14,8 @@ from podfit.api.meta.v1.types import ObjectMeta
 
 NAME, NAMESPACE = "kube-dns", "kube-system"
 PORT = 53
+NUMBER = 9
+"""Of its address, of the addresses of the Services' range, whose first is the Service `kubernetes`: 10.96.0.10."""
 MANAGED, US = "app.kubernetes.io/managed-by", "podfit"
 SLICE_MANAGED = "endpointslice.kubernetes.io/managed-by"
 LABELS = {"k8s-app": NAME, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "podfit-dns", MANAGED: US}

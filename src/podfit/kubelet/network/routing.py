@@ -3,8 +3,11 @@
 Each pod's veth has the address as well, but without any pod the API server would not be reached at it.
 """
 
-import asyncio
 import shutil
+
+from podfit.net.programs import ran
+
+SECONDS = 10.0
 
 
 class RouteFailed(Exception):
@@ -29,9 +32,9 @@ async def _ip(*arguments: str) -> None:
     program = shutil.which("ip") or shutil.which("ip", path="/usr/sbin:/sbin")
     if program is None:
         raise RouteFailed("ip is not installed: apt-get install iproute2")
-    process = await asyncio.create_subprocess_exec(
-        program, *arguments, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
-    _, errors = await process.communicate()
-    if process.returncode:
-        raise RouteFailed(errors.decode(errors="replace").strip() or f"ip ended with {process.returncode}")
+    try:
+        code, _, errors = await ran(program, *arguments, seconds=SECONDS)
+    except (TimeoutError, OSError) as error:
+        raise RouteFailed(f"ip {' '.join(arguments)}: {error!r}") from error
+    if code:
+        raise RouteFailed(errors.strip() or f"ip ended with {code}")

@@ -20,6 +20,7 @@ from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.shims import LeakedShims
+from podfit.net.programs import ran
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler
 from podfit.process.data.running_process import RunningNode
@@ -39,20 +40,13 @@ async def service_manager(booted: Path = BOOTED, question: tuple[str, ...] = QUE
     if not await asyncio.to_thread(booted.is_dir):
         return ""
     try:
-        process = await asyncio.create_subprocess_exec(
-            *question, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
-        )
+        ended = await ran(*question, seconds=ANSWER_SECONDS)
+    except TimeoutError:
+        return "unknown"
     except OSError as error:
         log.warning("systemd cannot be asked whether the machine goes down error=%s", error)
         return "unknown"
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            answer, _ = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return "unknown"
-    return answer.decode(errors="replace").strip() or "unknown"
+    return ended.said.strip() or "unknown"
 
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import plainly
 from podfit.core.randomness import Random
-from podfit.decide.dns.own import DnsPlace
+from podfit.decide.dns.own import NUMBER, DnsPlace
 from podfit.decide.dns.zone import Zone
 from podfit.decide.pod.resolver import DOMAIN
 from podfit.dns.forwarder import PORT, Forwarder
@@ -29,8 +29,6 @@ from podfit.process.options import DnsOptions
 
 log = logging.getLogger(__name__)
 
-NUMBER = 9
-"""Of kube-dns, of the addresses of the Services' range, whose first is the Service `kubernetes`: 10.96.0.10."""
 LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 

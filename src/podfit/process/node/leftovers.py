@@ -5,6 +5,7 @@ part of the cgroup tree, its mounts. Network namespaces carry no such mark; they
 one has to look before the processes end.
 """
 
+import logging
 import os
 import stat
 from collections import Counter
@@ -20,8 +21,8 @@ from podfit.kubelet.disk.mounter import mount_points
 from podfit.kubelet.network.machine import routes
 from podfit.kubelet.runtime.containerd import Places
 from podfit.process.data.data_dir import DataDir
-from podfit.process.errors import ClusterError
-from podfit.process.node.pod_network import network_traces, shared_network
+from podfit.process.errors import ClusterError, MachineError
+from podfit.process.node.pod_network import network_traces, remove_network, shared_network
 from podfit.process.node.runtime import cgroup_layout
 
 NAMESPACES = Path("/run/netns")
@@ -29,6 +30,8 @@ MADE = "cni-*"  # by containerd; one of another name was there before, such as t
 WAIT_SECONDS = 3.0  # the last shim ends a moment after its container
 STEP = 0.05
 NAMED = 3
+FORGET_TRIES = 2
+log = logging.getLogger(__name__)
 
 
 class LeftBehind(ClusterError):
@@ -159,3 +162,15 @@ def _namespace(pid: int) -> int:
         return Path(f"/proc/{pid}/ns/net").stat().st_ino
     except OSError:
         return 0
+
+
+async def forget_network(data: DataDir) -> None:
+    """After a start that failed: where nothing runs on the directory, nothing has an address or a rule either."""
+    if Traces(data).look().processes:
+        return
+    for _ in range(FORGET_TRIES):
+        try:
+            await remove_network(data)
+            return
+        except MachineError as error:  # such as a tool that the terminal's Ctrl-C has ended, too
+            log.warning("the start has failed, and the pods' network stays error=%s", error)

@@ -20,7 +20,7 @@ import msgspec
 
 from podfit.decide.history.retention import Convert, Drop, HistoryFile, Limits, Merge, Task, file_of, next_task
 from podfit.net.files import one_at_a_time
-from podfit.vpa.history.own.children import started
+from podfit.vpa.history.own.children import child
 from podfit.vpa.history.own.files import NEW, HistoryDirectory
 from podfit.vpa.history.own.journal import read_journal
 
@@ -109,9 +109,9 @@ class Compaction:
 
 async def compact(wanted: Wanted) -> None:
     """Have it done by a process of its own. Raises ConnectionError where that fails; damage is a warning."""
-    process = await started(MODULE)
+    process = await child(MODULE, wanted)
     try:
-        told, failed = await process.communicate(msgspec.json.encode(wanted))
+        told, failed = await process.communicate()
     finally:
         with suppress(ProcessLookupError):
             process.kill()

@@ -25,7 +25,7 @@ import msgspec
 from podfit.core.clock import Clock
 from podfit.decide.history.select_only import LARGEST, refused
 from podfit.net.files import one_at_a_time
-from podfit.vpa.history.own.children import started
+from podfit.vpa.history.own.children import child
 from podfit.vpa.history.own.files import HistoryDirectory
 from podfit.vpa.history.own.journal import read_journal
 
@@ -169,13 +169,13 @@ async def ask(asked: Asked, clock: Clock, tell: Callable[[str], None]) -> Answer
     """`tell` is told now and then that it still works."""
     if len(asked.sql) > LARGEST:
         return Answer(refused=f"a question has at most {LARGEST} characters")
-    process = await started(MODULE)
+    process = await child(MODULE, asked)
     try:
         async with asyncio.TaskGroup() as group:
             telling = group.create_task(_tell(asked, clock, tell))
             try:
                 async with asyncio.timeout(asked.seconds + 2 * GRACE):
-                    told, said = await process.communicate(msgspec.json.encode(asked))
+                    told, said = await process.communicate()
             except TimeoutError:
                 return Answer(failed=f"it took more than {asked.seconds:g} s")
             finally:

@@ -21,7 +21,7 @@ import numpy as np
 from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.history.retention import HistoryFile
 from podfit.net.files import one_at_a_time
-from podfit.vpa.history.own.children import started
+from podfit.vpa.history.own.children import child
 from podfit.vpa.history.own.files import HistoryDirectory
 from podfit.vpa.history.own.journal import read_journal
 from podfit.vpa.history.own.records import labels_from
@@ -248,10 +248,7 @@ def own_history(directory: Path, length: float, namespace: str, tell: Any) -> Re
 
     async def read(now: float) -> OwnPast:
         asked = Asked(directory=str(directory), since=now - length, until=now, namespace=namespace)
-        process = await started(MODULE)
-        assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(asked))
-        process.stdin.write_eof()
+        process = await child(MODULE, asked)
         head = await _next(process, Head)
         if head is None:
             await _ended(process)
