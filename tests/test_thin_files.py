@@ -8,7 +8,10 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podfit"
 THIN = 40
 """Lines."""
-REASONS = {"podfit.decide.node.reservations": "a rule of its own (R-117), which the state holds"}
+REASONS = {
+    "podfit.decide.node.reservations": "a rule of its own (R-117), which the state holds",
+    "podfit.proxy.conntrack": "the door to a tool of the machine, as net/nft.py is",
+}
 
 
 def modules() -> dict[str, Path]:
