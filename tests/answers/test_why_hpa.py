@@ -13,7 +13,7 @@ from podfit.answers.why.hpa import HpaWhy, read_hpa, why_hpa
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
-from podfit.decide.autoscaling.horizontal.keep_point import SCALE
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, KEEP_POINT, SCALE
 from podfit.decide.autoscaling.horizontal.lasting import REFRESH
 from podfit.decide.autoscaling.horizontal.model import Settings
 from podfit.decide.autoscaling.horizontal.vertical_first import PATIENCE
@@ -78,6 +78,9 @@ class Situation:
         notes = {}
         if await self._grows(pick, chance()):
             notes, spec["metrics"] = {SCALE: VERTICAL_FIRST}, pick(([metric()], [metric("memory", 80), metric()]))
+        elif chance() < 0.3:
+            began = pick((60, 90, 100, 117, 160, 300))
+            notes = {SCALE: KEEP_POINT, ANCHOR: f'{{"cpu":{{"target":50,"request":{began}}}}}'}
         self.load()
         await self.world.start(SETTINGS)
         await self.world.autoscaler("web", spec, annotations=notes)
@@ -198,6 +201,22 @@ async def test_why_hpa_says_that_pods_grow_first(tmp_path: Path) -> None:
         assert (await why(world)).acts[1] == stays
         await world.clock.advance(PATIENCE)
         assert (await why(world)).replicas == 2
+
+
+async def test_why_hpa_says_the_target_that_followed_the_request(tmp_path: Path) -> None:
+    """50 % of 180m are 90.91 % of 99m; the tolerance would reach to all that pods request."""
+    async with autoscaling(tmp_path) as world:
+        world.metrics.told = {"pods": {"web-0": {"containers": {"app": {"cpu": "99m"}}}}}
+        await world.target({"kind": "Deployment", "replicas": 1, "status_replicas": 1})
+        await world.pod(pod(0, {"cpu": "99m"}))
+        await world.start(SETTINGS)
+        notes = {SCALE: KEEP_POINT, ANCHOR: '{"cpu":{"target":50,"request":180}}'}
+        spec = {"scaleTargetRef": REF, "maxReplicas": 3, "metrics": [metric()]}
+        await world.autoscaler("web", spec, annotations=notes)
+        answer = await why(world)
+        (cpu,) = answer.metrics
+        assert (cpu.current, cpu.target, cpu.ratio, cpu.wants) == ("100 %", "90.91 %", 1.1, 1)
+        assert answer.changes == ("cpu resource: more replicas above 100 % of the request, fewer below 81.82 %",)
 
 
 async def test_why_hpa_says_what_holds_it(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """What upstream's own HPA specs (`[sig-autoscaling] [Feature:HPA]`, Kubernetes 1.36) do, step by step, on simulated
-nodes whose containers use what a spec's ResourceConsumer would. Each case is named after its spec.
-
-The two specs of external metrics are not here, as they bring an adapter of their own:
-`tests/controllers/test_hpa_golden_controller.py` replays what upstream made of such metrics.
+nodes whose containers use what a spec's ResourceConsumer would; the two of external metrics bring an adapter of their
+own. All 34 are here, each case named after its spec.
 """
 
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from msgspec.structs import replace
 
 from podfit.testing.cluster import Cluster
 from support.demand import Demand, average, hpa, utilization, workload
+from support.external_metrics import ExternalMetrics, serve
 
 Document = dict[str, Any]
 LONG = 15
@@ -357,3 +356,43 @@ def test_with_small_up_and_large_down_tolerances_should_scale_up_but_not_down(cl
     demand.comes_to(3, minutes=REACTION / 60)
     demand.milli = usage(1)
     demand.stays(minutes=8)
+
+
+QUEUE = "queue_messages_ready"
+ON_QUEUE: Document = {
+    "type": "External",
+    "external": {"metric": {"name": QUEUE}, "target": {"type": "Value", "value": "50"}},
+}
+
+
+@pytest.fixture
+def queue(cluster: Cluster) -> ExternalMetrics:
+    """A hundred messages in a queue, which an adapter behind an APIService tells."""
+    metrics = ExternalMetrics(**{QUEUE: 100})
+    serve(cluster, metrics)
+    return metrics
+
+
+def test_external_metrics_should_scale_up_and_down_based_on_external_metric_value(
+    cluster: Cluster, queue: ExternalMetrics
+) -> None:
+    cluster.apply(workload(), hpa(ON_QUEUE, most=3, behavior={"scaleUp": window(0), "scaleDown": window(0)}))
+    demand = Demand(cluster)
+    demand.comes_to(3, minutes=(60 + REACTION) / 60)
+    queue.values[QUEUE] = 0
+    demand.comes_to(1, minutes=(60 + REACTION) / 60)
+
+
+@pytest.mark.podfit(feature_gates={"HPAScaleToZero": True})
+def test_scale_to_zero_should_scale_down_to_zero_and_back_up_based_on_external_metric_value(
+    cluster: Cluster, queue: ExternalMetrics
+) -> None:
+    cluster.apply(workload(), hpa(ON_QUEUE, most=3, minReplicas=0, behavior={"scaleDown": window(0)}))
+    queue.values[QUEUE] = 0
+    demand = Demand(cluster)
+    demand.comes_to(1, minutes=1)
+    demand.comes_to(0, minutes=(60 + REACTION) / 60)
+    told = cluster.get("autoscaling/v2", "HorizontalPodAutoscaler", "web")["status"]["conditions"]
+    assert [said["status"] for said in told if said["type"] == "ScaledToZero"] == ["True"]
+    queue.values[QUEUE] = 200
+    demand.comes_to(3, minutes=(60 + REACTION) / 60)

@@ -80,8 +80,13 @@ def test_nodes_that_make_no_sense(nodes: Any, told: str, tmp_path: Path) -> None
         Cluster(tmp_path, nodes=nodes)
 
 
+def test_feature_gates_that_there_are_not(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unrecognized feature gate: HpaScaleToZero"):
+        Cluster(tmp_path, feature_gates={"HpaScaleToZero": True})
+
+
 @pytest.mark.parametrize("marked", [pytest.mark.podfit(node=3), pytest.mark.podfit(3)])
 def test_options_that_no_cluster_has(marked: pytest.MarkDecorator) -> None:
-    names = "takes lend_spare, node_groups, nodes, play_kwok_nodes, seed, store, vpa, each by name"
+    names = "takes feature_gates, lend_spare, node_groups, nodes, play_kwok_nodes, seed, store, vpa, each by name"
     with pytest.raises(pytest.UsageError, match=names):
         options_of(marked.mark)

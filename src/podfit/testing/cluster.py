@@ -21,6 +21,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, load
 from podfit.client.rest import Client
+from podfit.core.features import FeatureGates
 from podfit.core.quantity import Quantity
 from podfit.decide.node.options import KubeletOptions
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
@@ -115,6 +116,7 @@ class Cluster:
         controllers: tuple[str, ...] = ("*",),
         lend_spare: bool = False,
         node_groups: Path | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
         seed: int | None = None,
         store: OpenStore = passing_store,
     ) -> None:
@@ -124,7 +126,12 @@ class Cluster:
         self._random = SystemRandom() if seed is None else SeededRandom(seed)
         self.clock = Clock(self._runner, self._virtual)
         options = UpOptions(
-            api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
+            api=ApiServerOptions(
+                data=DataDir.at(directory),
+                port=0,
+                kubeconfig=directory / "kubeconfig",
+                gates=FeatureGates(feature_gates or {}),
+            ),
             node=NodeKind.SIMULATED if sizes else NodeKind.NONE,
             nodes=len(sizes) or 1,
             sizes=sizes,

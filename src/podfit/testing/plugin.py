@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from podfit.testing.cluster import Clock, Cluster
 
 
-OPTIONS = frozenset({"nodes", "vpa", "play_kwok_nodes", "lend_spare", "node_groups", "seed", "store"})
+OPTIONS = frozenset({"nodes", "vpa", "play_kwok_nodes", "lend_spare", "node_groups", "feature_gates", "seed", "store"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "podfit(nodes=1, vpa=False, play_kwok_nodes=False, lend_spare=False, node_groups=None, seed=None): "
+        "podfit(nodes=1, vpa=False, play_kwok_nodes=False, lend_spare=False, node_groups=None, feature_gates=None, "
+        "seed=None): "
         "what a test's cluster has",
     )
 

@@ -9,7 +9,7 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
-from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchors, effective, request_bounds
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchored, anchors, request_bounds
 from podfit.decide.autoscaling.horizontal.model import Sample, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import MOVES, POINT, kept_points, within_points
@@ -49,33 +49,44 @@ def wanted(autoscaler: HorizontalPodAutoscaler, request: int, usage: int) -> tup
     return outcome.desired, dict(outcome.annotations)
 
 
-def anchored(target: int = 80, request: int = 100) -> str:
+def anchor_of(target: int = 80, request: int = 100) -> str:
     return msgspec.json.encode({"cpu": Anchor(target, request)}).decode()
 
 
 def test_hpa_writes_its_anchor_once() -> None:
     _, notes = wanted(hpa(), 100, 80)
-    assert notes[ANCHOR] == anchored()
+    assert notes[ANCHOR] == anchor_of()
     _, notes = wanted(hpa(anchor=notes[ANCHOR]), 160, 80)
     assert ANCHOR not in notes
-    _, notes = wanted(hpa(60, anchor=anchored()), 160, 80)
-    assert notes[ANCHOR] == anchored(60, 160)
+    _, notes = wanted(hpa(60, anchor=anchor_of()), 160, 80)
+    assert notes[ANCHOR] == anchor_of(60, 160)
 
 
 @pytest.mark.parametrize("request_", [85, 100, 130, 160, 200])
 def test_hpa_adds_replicas_where_it_did(request_: int) -> None:
     """80 % of 100m is 80m: at 160m each, twice the pods, whatever is requested now."""
-    autoscaler = hpa(anchor=anchored())
+    autoscaler = hpa(anchor=anchor_of())
     assert wanted(autoscaler, request_, 80)[0] == 4
     assert wanted(autoscaler, request_, 160)[0] in (8, 9)
-    assert effective(autoscaler, pods(request_), SETTINGS)[0][0].resource is not None
+    assert anchored(autoscaler, pods(request_), SETTINGS) == ((Anchor(80, 100),), "")
     assert to_dict(autoscaler.spec) == to_dict(hpa().spec)
 
 
 def test_hpa_adds_replicas_before_pods_use_more_than_they_request() -> None:
     """At 84m the target is 95 %, and the tolerance would reach to 104 %."""
-    assert wanted(hpa(anchor=anchored()), 84, 84)[0] == 4
-    assert wanted(hpa(anchor=anchored()), 84, 86)[0] == 5
+    assert wanted(hpa(anchor=anchor_of()), 84, 84)[0] == 4
+    assert wanted(hpa(anchor=anchor_of()), 84, 86)[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("target", "request_", "size", "usage"), [(60, 200, 132, 133), (70, 500, 386, 388), (60, 500, 330, 332)]
+)
+def test_hpa_keeps_its_point_to_the_last_thousandth(target: int, request_: int, size: int, usage: int) -> None:
+    """Whole percents would leave replicas that use up to 1 % more than they request: days 229, 565 and 639 of the
+    thousand on which an HPA and a VPA come to rest."""
+    autoscaler = hpa(target, anchor=anchor_of(target, request_))
+    assert wanted(autoscaler, size, target * request_ * 110 // 10000)[0] == 4
+    assert wanted(autoscaler, size, usage)[0] == 5
 
 
 def test_hpa_target_stays_between_40_and_95_percent() -> None:
@@ -83,13 +94,13 @@ def test_hpa_target_stays_between_40_and_95_percent() -> None:
 
 
 def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
-    assert request_bounds([hpa(anchor=anchored())]) == {"cpu": (88, 200)}
-    assert request_bounds([hpa(anchor=anchored()), hpa(anchor=anchored(80, 120))]) == {"cpu": (106, 200)}
-    assert request_bounds([hpa(95, anchor=anchored(95))]) == {"cpu": (105, 237)}
+    assert request_bounds([hpa(anchor=anchor_of())]) == {"cpu": (88, 200)}
+    assert request_bounds([hpa(anchor=anchor_of()), hpa(anchor=anchor_of(80, 120))]) == {"cpu": (106, 200)}
+    assert request_bounds([hpa(95, anchor=anchor_of(95))]) == {"cpu": (105, 237)}
     container = {"containerName": "app", "target": {"cpu": "300m"}, "upperBound": {"cpu": "1"}}
     beside = {"containerName": "side", "target": {"cpu": "100m"}, "lowerBound": {"cpu": "10m"}}
     status = convert({"recommendation": {"containerRecommendations": [container, beside]}}, VerticalPodAutoscalerStatus)
-    points = kept_points([hpa(anchor=anchored())])["shop", "Deployment", "web"]
+    points = kept_points([hpa(anchor=anchor_of())])["shop", "Deployment", "web"]
     found = within_points(status, status.recommendation, points, EARLY)
     assert found.recommendation is not None
     told = [to_dict(one) for one in found.recommendation.container_recommendations]
@@ -145,12 +156,15 @@ def test_vpa_recommends_nothing_before_its_first_estimate_has_lasted() -> None:
 
 def test_vpa_leaves_the_resource_alone_beside_upstreams_hpa() -> None:
     """Who writes no generation is not podfit's controller."""
-    assert request_bounds([hpa(ours=False, anchor=anchored())]) == {}
+    assert request_bounds([hpa(ours=False, anchor=anchor_of())]) == {}
     assert request_bounds([hpa()]) == {}
-    plain = convert({**to_dict(hpa(anchor=anchored())), "metadata": {"name": "other"}}, HorizontalPodAutoscaler)
-    assert request_bounds([hpa(anchor=anchored()), plain]) == {}
+    plain = convert({**to_dict(hpa(anchor=anchor_of())), "metadata": {"name": "other"}}, HorizontalPodAutoscaler)
+    assert request_bounds([hpa(anchor=anchor_of()), plain]) == {}
 
 
-@pytest.mark.parametrize("text", ["x", "[]", '{"cpu":{"target":0,"request":1}}', '{"cpu":{}}', " " * 5000])
+LONG = f'{{"cpu":{{"target":50,"request":1{"0" * 400}}}}}'
+
+
+@pytest.mark.parametrize("text", ["x", LONG, "[]", '{"cpu":{"target":0,"request":1}}', '{"cpu":{}}', " " * 5000])
 def test_hpa_does_not_believe_a_wrong_anchor(text: str) -> None:
     assert anchors(hpa(anchor=text)) == {}

@@ -245,7 +245,7 @@ def why_hpa(facts: HpaFacts) -> HpaWhy:
         wanted=wanted,
         next=next_,
         then=then,
-        metrics=tuple(map(_metric, plan.effective, plan.found)) if plan.found else (),
+        metrics=tuple(map(_metric, autoscaler.spec.metrics, plan.found)) if plan.found else (),
         active=_said(outcome, "ScalingActive"),
         held=_held(plan),
         limited=limited.message if plan.found and not plan.failure and limited and limited.status == TRUE else "",
@@ -275,6 +275,8 @@ def _metric(spec: MetricSpec, result: Computed | Failure) -> MetricWhy:
     if target.average_utilization is not None and current is not None and current.average_utilization is not None:
         what = f"{current.average_utilization} %"
         ratio: float | None = current.average_utilization / target.average_utilization
+        if result.followed is not None:
+            should, ratio = f"{result.followed.percent:.4g} %", result.followed.ratio
     else:
         amount = (current.value or current.average_value) if current is not None else None
         wish = target.value if current is not None and current.value is not None else target.average_value
@@ -346,14 +348,18 @@ def _window(plan: Plan, *, up: bool) -> float:
 def _changes(plan: Plan) -> Iterator[str]:
     """Bounds of each metric within which nothing happens, and the bound of the spec that holds it."""
     tolerance = tolerance_of(plan.view)
-    for spec, result in zip(plan.effective, plan.found, strict=False):
+    for spec, result in zip(plan.view.autoscaler.spec.metrics, plan.found, strict=False):
         target = _target(spec)
         if isinstance(result, Failure):
             yield f"{_name(spec)}: nothing, until it can be read"
         elif target.average_utilization is not None:
-            share = target.average_utilization
+            share: float = target.average_utilization
+            above = share * (1 + tolerance.up)
+            if result.followed is not None:
+                share = result.followed.percent
+                above = min(share * (1 + tolerance.up), 100.0)
             yield (
-                f"{_name(spec)}: more replicas above {share * (1 + tolerance.up):.4g} % of the request, fewer below "
+                f"{_name(spec)}: more replicas above {above:.4g} % of the request, fewer below "
                 f"{share * (1 - tolerance.down):.4g} %"
             )
         else:

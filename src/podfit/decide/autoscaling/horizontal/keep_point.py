@@ -9,31 +9,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, MetricSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.horizontal.average_value import mean_request
-from podfit.decide.autoscaling.horizontal.model import Settings, Tolerance, Unmeasured
+from podfit.decide.autoscaling.horizontal.model import (
+    LEAST_SHARE,
+    MOST_LONG,
+    MOST_SHARE,
+    Anchor,
+    Settings,
+    Tolerance,
+    Unmeasured,
+)
 from podfit.decide.autoscaling.horizontal.vertical import shares
 
 SCALE, KEEP_POINT = "podfit.dev/scale", "keep-point"
 ANCHOR = "podfit.dev/scale-anchor"
 """Annotations of an autoscaler: what is asked for, and what its controller began with."""
-LEAST, MOST = 40, 95
-"""Percent of the request."""
 _MOST_BYTES = 4096
-
-
-class Anchor(msgspec.Struct, frozen=True):
-    """`target` in percent, `request` in thousandths of the resource, for a pod."""
-
-    target: int
-    request: int
-
-    def at(self, request: int) -> int:
-        """The target in percent at another request."""
-        return max(LEAST, min(MOST, round(self.target * self.request / request)))
 
 
 Anchors = Mapping[str, Anchor]
@@ -53,19 +47,20 @@ def anchors(autoscaler: HorizontalPodAutoscaler) -> Anchors:
         found = msgspec.json.decode(text or "{}", type=dict[str, Anchor])
     except (msgspec.DecodeError, UnicodeError):
         return {}
-    return {name: anchor for name, anchor in found.items() if anchor.request > 0 and anchor.target > 0}
+    most = MOST_LONG
+    return {name: kept for name, kept in found.items() if 0 < kept.request <= most and 0 < kept.target <= most}
 
 
-def effective(
+def anchored(
     autoscaler: HorizontalPodAutoscaler, pods: Sequence[Pod], settings: Settings
-) -> tuple[tuple[MetricSpec, ...], str]:
-    """The metrics with the targets of now, and what the annotation has to say; empty where it says it already. A
-    target that was changed in the spec has a new anchor."""
+) -> tuple[tuple[Anchor | None, ...], str]:
+    """What the target of each metric follows from, None where it stays as it is, and what the annotation has to say;
+    empty where it says it already. A target that was changed in the spec has a new anchor."""
     before, metrics = anchors(autoscaler), autoscaler.spec.metrics
     if not keeps_point(autoscaler) or settings.upstream_compatible:
-        return metrics, ""
+        return (None,) * len(metrics), ""
     known: dict[str, Anchor] = dict(before)
-    found: list[MetricSpec] = []
+    found: list[Anchor | None] = []
     for metric in metrics:
         percent = _percent(metric)
         try:
@@ -73,22 +68,14 @@ def effective(
         except Unmeasured:
             request = 0
         if not percent or not request:
-            found.append(metric)
+            found.append(None)
             continue
         anchor = known.get(name_of(metric))
         if anchor is None or anchor.target != percent:
             anchor = known[name_of(metric)] = Anchor(percent, request)
-        found.append(_with_percent(metric, anchor.at(request)))
+        found.append(anchor)
     text = msgspec.json.encode(known).decode() if known != before else ""
     return tuple(found), text if len(text) <= _MOST_BYTES else ""
-
-
-def within_the_request(autoscaler: HorizontalPodAutoscaler, metric: MetricSpec, usual: Tolerance) -> Tolerance:
-    """Of a target that was moved: replicas are added before pods use more than they request."""
-    percent = _percent(metric)
-    if not keeps_point(autoscaler) or not percent:
-        return usual
-    return Tolerance(min(usual.up, max(100 / percent - 1, 0.0)), usual.down)
 
 
 def name_of(metric: MetricSpec) -> str:
@@ -99,16 +86,6 @@ def name_of(metric: MetricSpec) -> str:
 def _percent(metric: MetricSpec) -> int:
     source = metric.resource or metric.container_resource
     return (source.target.average_utilization or 0) if source is not None and shares(metric) else 0
-
-
-def _with_percent(metric: MetricSpec, percent: int) -> MetricSpec:
-    if metric.resource is not None:
-        target = replace(metric.resource.target, average_utilization=percent)
-        return replace(metric, resource=replace(metric.resource, target=target))
-    of = metric.container_resource
-    if of is None:
-        return metric
-    return replace(metric, container_resource=replace(of, target=replace(of.target, average_utilization=percent)))
 
 
 def request_bounds(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, tuple[int, int]]:
@@ -127,7 +104,8 @@ def request_bounds(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, 
                 free.add(resource)
                 continue
             point = anchor.target * anchor.request
-            least, most = max(-(-point // MOST), math.ceil(point / 100 * _rests_at(autoscaler))), point // LEAST
+            least = max(-(-point // MOST_SHARE), math.ceil(point / 100 * _rests_at(autoscaler)))
+            most = point // LEAST_SHARE
             before = bounds.get(resource, (least, most))
             bounds[resource] = max(before[0], least), min(before[1], most)
     return {resource: bound for resource, bound in bounds.items() if resource not in free and bound[0] <= bound[1]}

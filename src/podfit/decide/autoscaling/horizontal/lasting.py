@@ -23,6 +23,7 @@ from podfit.decide.autoscaling.horizontal.model import (
     Recommendation,
     Settings,
     Unread,
+    View,
 )
 from podfit.decide.autoscaling.horizontal.replicas import Target
 
@@ -52,28 +53,28 @@ class _Proposals(msgspec.Struct, frozen=True):
 
 
 def with_last_good(
-    metrics: Sequence[MetricSpec],
+    measured: Sequence[tuple[MetricSpec, Target]],
     readings: Sequence[Reading],
     found: Sequence[Computed | Failure],
-    memory: Memory,
-    target: Target,
-    namespace: str,
-) -> tuple[list[Computed | Failure], Memory]:
-    """A metric that is not read counts as it was read last, for as long as the settings say."""
-    kept = {good.metric: good for good in memory.good if target.now - good.time <= target.settings.last_good}
+    view: View,
+    now: float,
+) -> tuple[list[Computed | Failure], tuple[Good, ...]]:
+    """A metric that is not read counts as it was read last, for as long as the settings say. With what is known of each
+    after this pass."""
+    kept = {good.metric: good for good in view.memory.good if now - good.time <= view.settings.last_good}
     results: list[Computed | Failure] = []
     good: list[Good] = []
-    for metric, reading, result in zip(metrics, readings, found, strict=True):
+    for (metric, target), reading, result in zip(measured, readings, found, strict=True):
         identity = codec.encode(metric)
         last = kept.get(identity)
         if isinstance(result, Computed):
-            good.append(Good(identity, target.now, reading))
+            good.append(Good(identity, now, reading))
         elif isinstance(reading, Unread) and last is not None:
             good.append(last)
-            again = compute(metric, target, last.reading, namespace)
+            again = compute(metric, target, last.reading, view.autoscaler.metadata.namespace)
             result = replace(again, last_good=last.time) if isinstance(again, Computed) else result
         results.append(result)
-    return results, replace(memory, good=tuple(good))
+    return results, tuple(good)
 
 
 def news(events: Iterable[Event], memory: Memory) -> tuple[tuple[Event, ...], Memory]:

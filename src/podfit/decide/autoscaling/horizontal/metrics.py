@@ -27,6 +27,7 @@ from podfit.core.quantity import Format, Quantity
 from podfit.core.resources import MEMORY
 from podfit.decide.autoscaling.horizontal.model import Reading, Unmeasured, Unread
 from podfit.decide.autoscaling.horizontal.replicas import (
+    Followed,
     Proposal,
     Target,
     by_average,
@@ -47,6 +48,7 @@ class Computed(msgspec.Struct, frozen=True):
     status: MetricStatus
     left_out: tuple[str, ...] = ()
     last_good: float | None = None
+    followed: Followed | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -116,7 +118,7 @@ def _resource(spec: MetricSpec, target: Target, reading: Reading, _: str) -> Com
         name = f"{source.name} resource utilization (percentage of request)"
     current = _current(proposal, source.name)
     status = MetricStatus(type=spec.type, resource=ResourceMetricStatus(name=source.name, current=current))
-    return Computed(proposal.replicas, name, status, proposal.left_out)
+    return Computed(proposal.replicas, name, status, proposal.left_out, followed=proposal.followed)
 
 
 def _container_resource(spec: MetricSpec, target: Target, reading: Reading, _: str) -> Computed:
@@ -128,7 +130,7 @@ def _container_resource(spec: MetricSpec, target: Target, reading: Reading, _: s
         name=source.name, container=source.container, current=_current(proposal, source.name)
     )
     status = MetricStatus(type=spec.type, container_resource=told)
-    return Computed(proposal.replicas, name, status, proposal.left_out)
+    return Computed(proposal.replicas, name, status, proposal.left_out, followed=proposal.followed)
 
 
 def _of_resource(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -14,6 +15,8 @@ from podfit.core.options import AT_LEAST_1, DURATION, POSITIVE, Bound, Option
 
 MOST = 2**31 - 1
 MOST_LONG = 2**63 - 1
+LEAST_SHARE, MOST_SHARE = 40, 95
+"""Percent of the request, within which a target follows it."""
 
 
 class Tolerance(msgspec.Struct, frozen=True):
@@ -25,6 +28,20 @@ class Tolerance(msgspec.Struct, frozen=True):
     def holds(self, ratio: float) -> bool:
         """Both ends belong to it."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """What the target of an autoscaler that keeps its point is worked out from: `target` in percent, `request` in
+    thousandths of the resource, for a pod."""
+
+    target: int
+    request: int
+
+    def at(self, requested: int, pods: int = 1) -> Fraction:
+        """The target in percent where so many pods request so much together. It is exact: at rest half a percent is the
+        difference between pods that use less than they request, and more."""
+        share = Fraction(self.target * self.request * pods, requested)
+        return max(Fraction(LEAST_SHARE), min(Fraction(MOST_SHARE), share))
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

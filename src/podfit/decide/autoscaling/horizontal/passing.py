@@ -9,12 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import (
-    HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerStatus,
-    MetricSpec,
-    MetricStatus,
-)
+from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus
 from podfit.decide.autoscaling.horizontal.asked_size import ASKED, CONDITION, is_vertical_first
 from podfit.decide.autoscaling.horizontal.conditions import (
     ABLE,
@@ -29,7 +24,7 @@ from podfit.decide.autoscaling.horizontal.conditions import (
     with_condition,
     without_condition,
 )
-from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, effective, keeps_point, within_the_request
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, anchored, keeps_point
 from podfit.decide.autoscaling.horizontal.lasting import MEMORY, PROPOSALS, news, proposals, remembered, with_last_good
 from podfit.decide.autoscaling.horizontal.limits import Wish, limit, remember_change, tolerance_of
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
@@ -72,8 +67,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     proposals: str = ""
     found: tuple[Computed | Failure, ...] = ()
     """Of each metric of the spec."""
-    effective: tuple[MetricSpec, ...] = ()
-    """The metrics with the targets that counted."""
     anchor: str = ""
     asked: str = ""
     """The sizes that are asked for of a VPA."""
@@ -261,20 +254,19 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
         now=now,
     )
     namespace = view.autoscaler.metadata.namespace
-    metrics, anchor = effective(view.autoscaler, view.pods, view.settings)
+    points, anchor = anchored(view.autoscaler, view.pods, view.settings)
+    measured = [(metric, replace(target, anchor=point)) for metric, point in zip(spec.metrics, points, strict=True)]
     found = [
-        compute(metric, _at_metric(view, target, metric), reading, namespace)
-        for metric, reading in zip(metrics, readings, strict=True)
+        compute(metric, one, reading, namespace) for (metric, one), reading in zip(measured, readings, strict=True)
     ]
     failing = [result for result in found if isinstance(result, Failure)]
     if not view.settings.upstream_compatible:
-        found, memory = with_last_good(metrics, readings, found, plan.memory, target, namespace)
-        plan = replace(plan, memory=memory, proposals=proposals(found), anchor=anchor)
+        found, good = with_last_good(measured, readings, found, view, now)
+        plan = replace(plan, memory=replace(plan.memory, good=good), proposals=proposals(found), anchor=anchor)
     failures = [result for result in found if isinstance(result, Failure)]
     plan = replace(
         plan,
         found=tuple(found),
-        effective=metrics,
         metrics=tuple(result.status if isinstance(result, Computed) else MetricStatus() for result in found),
         events=tuple(Event(WARNING, failure.reason, failure.message) for failure in failing),
         observed=tuple(
@@ -282,7 +274,7 @@ def _measured(plan: Plan, readings: Sequence[Reading], now: float) -> Plan:
             for metric, result in zip(spec.metrics, found, strict=True)
         ),
     )
-    sized = grown(view, metrics, readings, found, memory=plan.memory, least=_least(view), now=now)
+    sized = grown(view, spec.metrics, readings, found, memory=plan.memory, least=_least(view), now=now)
     plan = _with_growth(plan, sized, now)
     best = _best(sized.found)
     error = ""
@@ -304,12 +296,6 @@ def _with_growth(plan: Plan, sized: Grown, now: float) -> Plan:
         reason = "ReplicasWait" if sized.held else "PodsSized"
         status = with_condition(plan.status, CONDITION, TRUE if sized.held else FALSE, reason, sized.text, now)
     return replace(plan, memory=sized.memory, asked=sized.annotation, status=status)
-
-
-def _at_metric(view: View, target: Target, metric: MetricSpec) -> Target:
-    if view.settings.upstream_compatible:
-        return target
-    return replace(target, tolerance=within_the_request(view.autoscaler, metric, target.tolerance))
 
 
 def _limited(plan: Plan, best: Computed, now: float) -> Plan:

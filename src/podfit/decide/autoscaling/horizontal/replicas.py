@@ -6,12 +6,13 @@ ends of the tolerance belong to it.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.autoscaling.horizontal.model import MOST, MOST_LONG, Samples, Settings, Tolerance, Unmeasured
+from podfit.decide.autoscaling.horizontal.model import MOST, MOST_LONG, Anchor, Samples, Settings, Tolerance, Unmeasured
 from podfit.decide.autoscaling.horizontal.pods import (
     NO_PODS,
     Sorted,
@@ -38,6 +39,15 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     beside: int = 0
     """Replicas that there are beside the pods: the metric says nothing of them, and they stay."""
+    anchor: Anchor | None = None
+    """Of a utilization whose target follows the request."""
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """Of a target that follows the request: what it was, in percent, and what usage is to it."""
+
+    percent: float
+    ratio: float
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -48,12 +58,20 @@ class Proposal(msgspec.Struct, frozen=True):
     usage: int
     utilization: int | None = None
     left_out: tuple[str, ...] = ()
+    followed: Followed | None = None
 
 
 class _Ratio(msgspec.Struct, frozen=True):
+    """`percent` is a target that followed the request; above the ratio `whole` pods use more than they request."""
+
     ratio: float
     usage: int
     utilization: int | None = None
+    percent: float | None = None
+    whole: float = math.inf
+
+    def within(self, tolerance: Tolerance) -> bool:
+        return tolerance.holds(self.ratio) and self.ratio <= self.whole
 
 
 def by_utilization(target: Target, samples: Samples, resource: str, percent: int, container: str = "") -> Proposal:
@@ -76,7 +94,7 @@ def by_utilization(target: Target, samples: Samples, resource: str, percent: int
         target,
         groups,
         counted,
-        lambda counted: _utilization(counted, requests, percent),
+        lambda counted: _utilization(counted, requests, percent, target.anchor),
         lambda name: requests[name] * fallback // 100,
     )
     return replace(proposal, left_out=left_out) if left_out else proposal
@@ -135,13 +153,14 @@ def _proposed(
 ) -> Proposal:
     """`assumed` is what a pod without a sample is taken for when it may be one too many."""
     first = measure(counted)
+    followed = Followed(first.percent, first.ratio) if first.percent is not None else None
 
     def propose(replicas: int) -> Proposal:
-        return Proposal(replicas, first.usage, first.utilization)
+        return Proposal(replicas, first.usage, first.utilization, followed=followed)
 
     counts_unready = bool(groups.unready) and first.ratio > 1.0
     if not counts_unready and not groups.missing:
-        within = target.tolerance.holds(first.ratio)
+        within = first.within(target.tolerance)
         return propose(target.current if within else _whole(first.ratio * groups.ready) + target.beside)
     counted = dict(counted)
     if first.ratio < 1.0:
@@ -150,22 +169,29 @@ def _proposed(
         counted |= dict.fromkeys(groups.missing, 0)
     if counts_unready:
         counted |= dict.fromkeys(groups.unready, 0)
-    ratio = measure(counted).ratio
+    again = measure(counted)
+    ratio = again.ratio
     turned = ratio > 1.0 if first.ratio < 1.0 else first.ratio > 1.0 and ratio < 1.0
-    if turned or target.tolerance.holds(ratio):
+    if turned or again.within(target.tolerance):
         return propose(target.current)
     replicas = _whole(ratio * len(counted)) + target.beside
     backwards = replicas > target.current if ratio < 1.0 else ratio > 1.0 and replicas < target.current
     return propose(target.current if backwards else replicas)
 
 
-def _utilization(counted: Mapping[str, int], requests: Mapping[str, int], percent: int) -> _Ratio:
+def _utilization(
+    counted: Mapping[str, int], requests: Mapping[str, int], percent: int, anchor: Anchor | None
+) -> _Ratio:
     known = [name for name in counted if name in requests]
     used, requested = sum(counted[name] for name in known), sum(requests[name] for name in known)
     if requested == 0:
         raise Unmeasured(UNKNOWN)
-    utilization = min(_divided(used * 100, requested), MOST)
-    return _Ratio(utilization / percent, _divided(used, len(known)), utilization)
+    utilization, usage = min(_divided(used * 100, requested), MOST), _divided(used, len(known))
+    if anchor is None:
+        return _Ratio(utilization / percent, usage, utilization)
+    share = anchor.at(requested, len(known))
+    ratio, whole = Fraction(used * 100, requested) / share, 100 / share
+    return _Ratio(float(ratio), usage, utilization, percent=float(share), whole=float(whole))
 
 
 def _average(counted: Mapping[str, int], amount: int) -> _Ratio:
