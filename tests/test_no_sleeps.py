@@ -33,6 +33,8 @@ CLOCKS = {
     "e2e/storm.py": "a figure that it tells",
     "e2e/test_floods.py": "a figure that it tells",
     "e2e/test_hostile_connections.py": "until when memory has to be given back",
+    "e2e/test_hpa_on_a_node.py": "so long load comes and goes",
+    "e2e/test_hpa_specs_on_a_node.py": "figures that it tells, and until when memory has been given back",
     "e2e/test_java.py": "a figure that it tells",
     "e2e/test_many_sessions.py": "so long another user asks, and figures that it tells",
     "e2e/test_postgresql.py": "a figure that it tells",

@@ -20,6 +20,17 @@ async def test_a_key_waits_once_and_keys_come_in_order(clock: FakeClock) -> None
     assert [await queue.get(), await queue.get()] == ["a", "b"]
 
 
+async def test_keys_take_turns_by_their_share(clock: FakeClock) -> None:
+    queue: WorkQueue[str] = WorkQueue(clock, share=lambda key: key[0])
+    for key in ("a1", "a2", "a3", "b1", "a4", "c1", "b2"):
+        queue.add(key)
+    assert len(queue) == 7
+    assert [await queue.get() for _ in range(7)] == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+    queue.add("b3")
+    assert await queue.get() == "b3"
+    assert len(queue) == 0
+
+
 async def test_a_key_added_during_its_work_is_worked_on_again_afterwards(clock: FakeClock) -> None:
     queue: WorkQueue[str] = WorkQueue(clock)
     queue.add("a")

@@ -2,6 +2,7 @@
 grow before replicas are added, and a StatefulSet beside them that its VPA sizes."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ FLAGS = (
     "--horizontal-pod-autoscaler-downscale-stabilization=10s",
     "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
 )
+MINUTES = 30
 WITHIN = 100.0
 """Seconds; usage is measured every 15."""
 FEW, MOST = 20, 40
@@ -151,3 +153,21 @@ def test_hpa_scales_under_real_load_and_pods_grow_first_where_they_may(up: Up, t
     assert any("reason: All metrics below target" in text for text in told), told
     why = run(PODFIT, "why", "vpa/first", "--kubeconfig", str(up.kubeconfig))
     assert "which HorizontalPodAutoscaler first asks for" in why.out, why.out
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(2700)
+def test_hpa_scales_under_real_load_for_thirty_minutes(
+    up: Up, tmp_path: Path, figure: Callable[[str, object], None]
+) -> None:
+    """Load comes and goes for 30 minutes on a node with containerd: each time a Deployment goes from 1 to 4 replicas
+    and back, another grows in place before it has a second replica and gives back, and the StatefulSet beside them,
+    sized by its VPA, keeps its pod; no container restarts.
+    """
+    scene, end, waves = Scene(up, tmp_path / "load"), time.monotonic() + MINUTES * 60, 0
+    while time.monotonic() < end:
+        scene.wave()
+        waves += 1
+    figure("waves", waves)
+    assert scene.sizes("kept")[0] < 300
+    assert waves > 1

@@ -74,11 +74,13 @@ _GADGET = {
 
 class MetricsApis:
     """`told` is what a scenario says: `pods` (containers and their usage), `custom` (items by their path below the
-    namespace), `external` (values by name), `pods_error` (code, message, reason)."""
+    namespace), `external` (values by name), `pods_error` (code, message, reason). `slow` are the seconds after which
+    metrics of other namespaces are answered."""
 
     def __init__(self, clock: FakeClock, namespace: str) -> None:
         self._clock, self._namespace = clock, namespace
         self.told: Mapping[str, Any] = {}
+        self.slow: Mapping[str, float] = {}
         self.asked: list[str] = []
 
     def find(self, service: ServiceReference) -> Handler | None:
@@ -89,6 +91,7 @@ class MetricsApis:
         group, version, *rest = request.path.removeprefix("/apis/").split("/")
         if not rest:
             return _response(200, {"kind": "APIResourceList", "groupVersion": f"{group}/{version}", "resources": []})
+        await self._clock.sleep(self.slow.get(rest[1] if rest[0] == "namespaces" else "", 0.0))
         path = "/".join(rest).removeprefix(f"namespaces/{self._namespace}/")
         if group == "metrics.k8s.io":
             return self._usage()

@@ -5,7 +5,8 @@ add ──▶ waiting ──get──▶ in work ──done──▶ gone, or wa
          └── after a delay ─┘ retry: 5 ms after the first failure of a key, doubling up to `longest`
 
 Work that waits for nothing keeps others of the process waiting for a few milliseconds at most. A key whose work is
-large may `rest`: what is added meanwhile waits.
+large may `rest`: what is added meanwhile waits. Keys that have a share, such as their namespace, take turns by it:
+whoever has ten thousand of them waits for his own.
 """
 
 import asyncio
@@ -31,12 +32,55 @@ BUSY_SECONDS = 0.002
 CONFLICT = 409  # somebody wrote first: looked at again, and nothing to worry about
 
 
+def one_share(_: object) -> None:
+    """Keys come in their order."""
+
+
+class Turns(Generic[K]):
+    """Keys in their order within a share, and one of each share after the other."""
+
+    def __init__(self, share: Callable[[K], Hashable]) -> None:
+        self._share = share
+        self._keys: dict[Hashable, deque[K]] = {}
+        self._order: deque[Hashable] = deque()
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, key: K) -> None:
+        share = self._share(key)
+        if share not in self._keys:
+            self._keys[share] = deque()
+            self._order.append(share)
+        self._keys[share].append(key)
+        self._length += 1
+
+    def popleft(self) -> K:
+        """Raises IndexError where there is none."""
+        share = self._order.popleft()
+        key = self._keys[share].popleft()
+        self._length -= 1
+        if self._keys[share]:
+            self._order.append(share)
+        else:
+            del self._keys[share]
+        return key
+
+
 class WorkQueue(Generic[K]):
-    def __init__(self, clock: Clock, *, first: float = FIRST_DELAY, longest: float = LONGEST_DELAY) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        first: float = FIRST_DELAY,
+        longest: float = LONGEST_DELAY,
+        share: Callable[[K], Hashable] = one_share,
+    ) -> None:
         self._clock = clock
         self._first = first
         self._longest = longest
-        self._ready: deque[K] = deque()
+        self._ready = Turns(share)
         self._waiting: set[K] = set()  # to be worked on: ready, or added while in work
         self._in_work: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -95,7 +139,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def get(self) -> K:
-        """The key that has waited longest; call `done` when its work is over."""
+        """The key that has waited longest, of the share whose turn it is; call `done` when its work is over."""
         while not self._ready:
             getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._getters.append(getter)

@@ -23,13 +23,13 @@ How to write one:
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.client.informer import Informer
-from podfit.client.workqueue import FIRST_DELAY, WorkQueue
+from podfit.client.workqueue import FIRST_DELAY, WorkQueue, one_share
 from podfit.core.clock import Clock
 from podfit.net.loop_turns import MANY
 
@@ -46,10 +46,17 @@ BY_NODE = "node"
 class Controller(ABC, Generic[K]):
     """Subclasses hand the informers they read to `super().__init__`, and add keys in handlers."""
 
-    def __init__(self, clock: Clock, *informers: Informer[Any], workers: int = 1, retry: float = FIRST_DELAY) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *informers: Informer[Any],
+        workers: int = 1,
+        retry: float = FIRST_DELAY,
+        share: Callable[[K], Hashable] = one_share,
+    ) -> None:
         """`workers` is how many keys are worked on at once; one key never is by two. `retry`: seconds after a first
-        failure, twice as many after each that follows."""
-        self.queue: WorkQueue[K] = WorkQueue(clock, first=retry)
+        failure, twice as many after each that follows. Keys take turns by their `share`."""
+        self.queue: WorkQueue[K] = WorkQueue(clock, first=retry, share=share)
         self._followed, self._workers = informers, workers
 
     @abstractmethod
@@ -69,6 +76,10 @@ class Controller(ABC, Generic[K]):
 
 def key_of(obj: Object) -> Key:
     return obj.metadata.namespace, obj.metadata.name
+
+
+def namespace_of(key: Key) -> str:
+    return key[0]
 
 
 def by_namespace(obj: Object) -> Iterable[str]:

@@ -2,8 +2,9 @@
 
     scale ─▶ metrics, if they count ─▶ decide.autoscaling.horizontal ─▶ scale ─▶ events, status
 
-An autoscaler that is new or changed waits for its period as well, and is looked at once in it. What the windows of its
-behaviour need is remembered here, and in an annotation for the next process; by upstream's rules it is lost.
+An autoscaler that is new or changed waits for its period as well, and is looked at once in it; namespaces take turns.
+What the windows of its behaviour need is remembered here, and in an annotation for the next process; by upstream's
+rules it is lost.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from podfit.client.pod_usage import PodUsages
 from podfit.client.rest import Client
 from podfit.client.scales import NoKind, Scales
 from podfit.client.vpa_kinds import LASTING, VerticalAutoscalers
-from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
+from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of, namespace_of
 from podfit.controllers.horizontal_metrics import HorizontalMetrics
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -89,7 +90,7 @@ class HorizontalPodAutoscalerController(Controller[Key]):
         self._claims = Claims()
         self._memories: dict[Key, Memory] = {}
         self._metrics = HorizontalMetrics(metrics, lambda: len(self._autoscalers.list()))
-        super().__init__(clock, self._autoscalers, self._pods, workers=settings.workers)
+        super().__init__(clock, self._autoscalers, self._pods, workers=settings.workers, share=namespace_of)
         self._autoscalers.add_handler(add=self._later, update=lambda _, new: self._later(new), delete=self._gone)
 
     def _later(self, autoscaler: HorizontalPodAutoscaler) -> None:

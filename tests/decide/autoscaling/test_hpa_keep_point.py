@@ -9,8 +9,8 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
-from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, Anchor, anchored, anchors, request_bounds
-from podfit.decide.autoscaling.horizontal.model import Sample, Settings, View
+from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, anchored, anchors, request_bounds
+from podfit.decide.autoscaling.horizontal.model import Anchor, Sample, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import MOVES, POINT, kept_points, within_points
 
