@@ -35,7 +35,7 @@ def test_hpa_that_keeps_its_point_does_not_follow_a_minute_in_which_a_node_is_aw
     samples doubles, and is what it was ten minutes later."""
     day = Day(msgspec.structs.replace(planned(644), phases=planned(644).phases[:1]), upstream=False)
     assert day.plan.mode == KEEP_POINT
-    assert [phase.requests for phase in day.live()] == [[500, 476]]
+    assert [phase.requests for phase in day.live()] == [[500, 386]]
 
 
 def test_hpa_and_vpa_by_upstreams_rules_do_not_come_to_rest() -> None:
