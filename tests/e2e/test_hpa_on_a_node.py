@@ -30,8 +30,8 @@ Document = dict[str, Any]
 
 
 def workload(kind: str, name: str, load: Path, requests: dict[str, str], most: str) -> Document:
-    """One replica that uses all of its limit of CPU while the file `load/on` is there, and next to nothing else: to look
-    for it makes no process."""
+    """One replica that uses all of its limit of CPU while the file `load/on` is there, and next to nothing otherwise:
+    looking for it makes no process."""
     burn = (
         "trap 'exit 0' TERM; mkfifo /tmp/never; exec 3<>/tmp/never; "
         "while :; do if [ -e /load/on ]; then :; else read -r -t 1 _ <&3; fi; done"
