@@ -172,6 +172,7 @@ def test_hpa_scales_under_real_load_for_thirty_minutes(
     while time.monotonic() < end:
         scene.wave()
         waves += 1
+    figure("on cgroup v", 2 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1)
     figure("waves", waves)
     assert scene.sizes("kept")[0] < 300
     assert waves > 1
