@@ -14,7 +14,7 @@ from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.node.choice import NodeChoice, choose_node, network_note, node_names
 from podfit.process.node.machine import look
-from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions, check_plugins
 
 DATA = DataDir(Path("/nowhere"))
 API = ApiServerOptions(data=DATA)
@@ -102,6 +102,7 @@ def on(network: PodNetworkKind, **options: Any) -> UpOptions:
         (NO_NFT, on(PodNetworkKind.HOST), PodNetworkKind.HOST, ""),
         (NO_NFT, UpOptions(api=API, runtime_endpoint="/x"), PodNetworkKind.HOST, ""),
         (NO_NFT, on(PodNetworkKind.POD, runtime_endpoint="/x"), PodNetworkKind.POD, ""),
+        (NO_NFT, UpOptions(api=API, kubelet=KubeletOptions(cni_conf_dir="/x")), PodNetworkKind.POD, ""),
     ],
 )
 def test_pods_have_addresses_by_default_where_the_machine_can(
@@ -109,6 +110,35 @@ def test_pods_have_addresses_by_default_where_the_machine_can(
 ) -> None:
     choice = choose_node(options, facts)
     assert (choice.kind, choice.pod_network, network_note(choice)) == (NodeKind.REAL, chosen, note)
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "said"),
+    [
+        ("", {"runtime_endpoint": "/x"}, "the runtime of --container-runtime-endpoint has a directory of its own"),
+        ("", {"node": NodeKind.SIMULATED}, "simulated pods have no network"),
+        ("", {"nodes": 3}, "simulated pods have no network"),
+        ("missing", {}, "there is no such directory"),
+        ("", {}, ""),
+    ],
+)
+def test_plugins_are_for_a_containerd_of_podfits_own(
+    tmp_path: Path, given: str, options: dict[str, Any], said: str
+) -> None:
+    named = KubeletOptions(cni_conf_dir=str(tmp_path / given))
+    made = UpOptions(api=ApiServerOptions(data=DataDir(tmp_path / "data")), kubelet=named, **options)
+    if not said:
+        check_plugins(made, real=True)
+        return
+    with pytest.raises(UsageError, match=said):
+        made.check()
+
+
+def test_plugins_and_the_hosts_network_contradict_each_other() -> None:
+    both = KubeletOptions(cni_conf_dir="/x", pod_network=PodNetworkKind.HOST)
+    assert both.problem == "--cni-conf-dir gives pods addresses of their own, and --pod-network host none"
+    assert KubeletOptions(cni_bin_dir="/x").problem == "--cni-bin-dir is for the plugins of a --cni-conf-dir"
+    assert KubeletOptions(cni_conf_dir="/x", cni_bin_dir="/y").problem == ""
 
 
 @pytest.mark.parametrize("facts", [NO_NFT, without(plugins=""), without(switches=False)])

@@ -199,6 +199,22 @@ class NodeOptions(Protocol):
     def runtime_endpoint(self) -> str: ...
 
 
+def makes_network(options: NodeOptions) -> bool:
+    """Whether addresses of pods are podfit's to give, where pods have some."""
+    return not options.runtime_endpoint and not options.kubelet.cni_conf_dir
+
+
+def check_plugins(options: NodeOptions, *, real: bool) -> None:
+    """UsageError where there is no containerd of podfit's own for them."""
+    given = options.kubelet.cni_conf_dir
+    if given and options.runtime_endpoint:
+        raise UsageError("--cni-conf-dir: the runtime of --container-runtime-endpoint has a directory of its own")
+    if given and not real:
+        raise UsageError("--cni-conf-dir means a real node: simulated pods have no network")
+    if given and not Path(given).is_dir():
+        raise UsageError(f"--cni-conf-dir {given}: there is no such directory")
+
+
 GATES = Unit(
     name="NAME=true,OTHER=false",
     read=FeatureGates.parse,
@@ -394,5 +410,6 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
+        check_plugins(self, real=self.node not in (NodeKind.SIMULATED, NodeKind.NONE) and self.nodes == 1)
         if self.kubelet.pod_manifest_path:
             flag_files.check_manifests(Path(self.kubelet.pod_manifest_path))

@@ -43,7 +43,7 @@ from podfit.process.node.choice import (
     prepared_runtime,
 )
 from podfit.process.node.machine import look
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import NodeKind, UpOptions, makes_network
 from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Cluster:
     def _pod_range(self, choice: NodeChoice) -> "NodeRanges | None":
         """Where this cluster's pods are; None where all are on the network of their node. The API is served there."""
         options = self.options
-        routed = options.kubelet.pod_network is PodNetworkKind.POD and not options.runtime_endpoint
+        routed = options.kubelet.pod_network is PodNetworkKind.POD and makes_network(options)
         if choice.kind is not NodeKind.REAL or not routed:
             return None
         from podfit.decide.dns.own import NUMBER

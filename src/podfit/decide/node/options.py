@@ -264,6 +264,21 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
             "with `up` on its own containerd, where nothing lacks for it, else host."
         ),
     ] = PodNetworkKind.AUTO
+    cni_conf_dir: Annotated[
+        str,
+        Option(
+            "Directory with somebody else's CNI configurations, for podfit's own containerd: pods have the addresses "
+            "that their plugins give (docs/network.md).",
+            unit=_DIRECTORY,
+            usual="podfit's own",
+        ),
+    ] = ""
+    cni_bin_dir: Annotated[
+        str,
+        Option(
+            "Directory with the plugins that are named there.", unit=_DIRECTORY, usual="/usr/lib/cni or /opt/cni/bin"
+        ),
+    ] = ""
     cluster_dns: Annotated[
         tuple[str, ...],
         Option(
@@ -289,6 +304,11 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
     ] = ""
 
     @property
+    def has_addresses(self) -> bool:
+        """Whether pods have addresses of their own; who names plugins for that need not say so again."""
+        return self.pod_network is PodNetworkKind.POD or bool(self.cni_conf_dir)
+
+    @property
     def names(self) -> ClusterNames:
         """The cluster's, for pods."""
         return ClusterNames(self.cluster_dns, self.cluster_domain)
@@ -305,10 +325,22 @@ class KubeletOptions(Configured, frozen=True, kw_only=True):
 
     @property
     def problem(self) -> str:
-        """Why what is said of images or shutdowns cannot be followed; empty when it can."""
-        return self.images.problem or shutdown.problem(
-            self.shutdown_grace_period, self.shutdown_grace_period_critical_pods, self.shutdown_by_priority
+        """Why what is said of images, shutdowns or plugins cannot be followed; empty when it can."""
+        return (
+            self.images.problem
+            or shutdown.problem(
+                self.shutdown_grace_period, self.shutdown_grace_period_critical_pods, self.shutdown_by_priority
+            )
+            or self._plugins_problem
         )
+
+    @property
+    def _plugins_problem(self) -> str:
+        if self.cni_conf_dir and self.pod_network is PodNetworkKind.HOST:
+            return "--cni-conf-dir gives pods addresses of their own, and --pod-network host none"
+        if self.cni_bin_dir and not self.cni_conf_dir:
+            return "--cni-bin-dir is for the plugins of a --cni-conf-dir"
+        return ""
 
     @property
     def shutdown(self) -> Groups:

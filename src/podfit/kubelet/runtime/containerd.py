@@ -36,6 +36,7 @@ STOP_SECONDS = 10.0
 STEP = 0.01
 RESTART_SECONDS = 0.2
 CAP_SYS_RESOURCE = 24
+PLUGIN_KEYS = ("conf_dir", "bin_dir")
 SHIM_FOLDERS = (Path("/run/containerd/s"), Path("/run/containerd"))  # made by shims whatever the config; left if in use
 
 
@@ -43,11 +44,22 @@ class ContainerdFailed(Exception):
     """It did not start; the text ends with what it said last."""
 
 
+class OtherPlugins(ContainerdFailed):
+    """One runs already, for pods of other plugins."""
+
+
 class _Process(msgspec.Struct, frozen=True):
     """The start time, in clock ticks, tells a process from a later one with the same id."""
 
     pid: int
     start: int
+
+
+class Plugins(msgspec.Struct, frozen=True):
+    """Where CNI configurations are, and the programs that they name."""
+
+    configurations: Path
+    programs: Path
 
 
 class Places(msgspec.Struct, frozen=True):
@@ -76,15 +88,33 @@ class Places(msgspec.Struct, frozen=True):
         return self.root / "config.toml"
 
     @property
+    def own_plugins(self) -> Plugins:
+        """Configurations of our own making, for plugins of the distribution."""
+        folder = next((folder for folder in CNI_FOLDERS if Path(folder, "ptp").exists()), CNI_FOLDERS[0])
+        return Plugins(self.root / "cni", Path(folder))
+
+    def known_plugins(self) -> Plugins | None:
+        """Those that `_config` wrote for the last one that was started; None where that cannot be read."""
+        try:
+            lines = (line.strip().partition(" = ") for line in self.config.read_text().splitlines())
+            said = {name: msgspec.json.decode(value, type=str) for name, _, value in lines if name in PLUGIN_KEYS}
+            return Plugins(*(Path(said[name]) for name in PLUGIN_KEYS))
+        except (OSError, ValueError, LookupError, msgspec.DecodeError):
+            return None
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         return "--config", str(self.config)
 
 
 class Containerd:
-    """`start` adopts or launches; `watch` keeps it alive until cancelled; `stop` ends it."""
+    """`start` adopts or launches; `watch` keeps it alive until cancelled; `stop` ends it. Without `plugins` those of
+    the last one count, else our own: who takes pods down has to ask whoever gave them their addresses.
+    """
 
-    def __init__(self, root: Path, *, sandbox_image: str, clock: Clock) -> None:
+    def __init__(self, root: Path, *, sandbox_image: str, clock: Clock, plugins: Plugins | None = None) -> None:
         self.places = Places(root)
+        self._plugins = plugins
         self._sandbox_image = sandbox_image
         self._clock = clock
         self._process: _Process | None = None
@@ -104,7 +134,15 @@ class Containerd:
         self._process = _running(self.places.arguments)
         if self._process is None:
             self._launch()
+        else:
+            self._check_plugins()
         self._begun = True
+
+    def _check_plugins(self) -> None:
+        """One that runs reads the configurations that it was started with."""
+        before = self.places.known_plugins()
+        if self._plugins and before and before.configurations != self._plugins.configurations:
+            raise OtherPlugins(f"its containerd runs with the CNI configurations of {before.configurations}")
 
     async def start(self) -> None:
         """Returns when the socket takes connections. Raises ContainerdFailed."""
@@ -154,7 +192,8 @@ class Containerd:
         places = self.places
         for directory in (places.root, places.run, places.root / "cni"):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomic(places.config, _config(places, self._sandbox_image).encode())
+        plugins = self._plugins or places.known_plugins() or places.own_plugins
+        write_atomic(places.config, _config(places, self._sandbox_image, plugins).encode())
         program = shutil.which("containerd")
         if program is None:
             raise ContainerdFailed("containerd is not installed")
@@ -219,9 +258,8 @@ def can_lower_oom_score() -> bool:
     return False
 
 
-def _config(places: Places, sandbox_image: str) -> str:
+def _config(places: Places, sandbox_image: str, plugins: Plugins) -> str:
     """Version 2, which containerd 1.6 reads and 2.x migrates on load."""
-    cni = next((folder for folder in CNI_FOLDERS if Path(folder, "ptp").exists()), CNI_FOLDERS[0])
     restrict = str(not can_lower_oom_score()).lower()
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
@@ -244,8 +282,8 @@ oom_score = 0
   stream_server_port = "0"
   netns_mounts_under_state_dir = true
   [{cri}.cni]
-    bin_dir = "{cni}"
-    conf_dir = {_quoted(places.root / "cni")}
+    bin_dir = {_quoted(plugins.programs)}
+    conf_dir = {_quoted(plugins.configurations)}
   [{cri}.containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"

@@ -10,7 +10,7 @@ from podfit.core.clock import Clock
 from podfit.decide.machine import FILTER, Check, Facts, commands, lacking, network_checks, node_checks
 from podfit.decide.node.options import PodNetworkKind
 from podfit.process.errors import MachineError
-from podfit.process.options import NodeKind, NodeOptions, UpOptions
+from podfit.process.options import NodeKind, NodeOptions, UpOptions, makes_network
 
 if TYPE_CHECKING:
     from podfit.process.node.runtime import PreparedRuntime
@@ -30,7 +30,7 @@ class NodeChoice(msgspec.Struct, frozen=True):
 def looks_at_rules(options: UpOptions) -> bool:
     """Whether it matters what the kernel has for rules of Services."""
     simulated = options.node in (NodeKind.SIMULATED, NodeKind.NONE)
-    return not simulated and not options.runtime_endpoint and options.kubelet.pod_network is not PodNetworkKind.HOST
+    return not simulated and makes_network(options) and options.kubelet.pod_network is not PodNetworkKind.HOST
 
 
 def choose_node(options: UpOptions, facts: Facts) -> NodeChoice:
@@ -41,7 +41,7 @@ def choose_node(options: UpOptions, facts: Facts) -> NodeChoice:
     if not lacks and options.nodes == 1:
         network, missing = choose_network(options, facts)
         return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here", network, missing)
-    if options.node is NodeKind.REAL or options.runtime_endpoint:
+    if options.node is NodeKind.REAL or not makes_network(options):
         raise no_real_node("a real node cannot run here", lacks, options.data.command("up", "--node", "simulated"))
     why = lacks[0].found if lacks else f"{options.nodes} nodes were asked for and this machine is one"
     return NodeChoice(NodeKind.SIMULATED, why, _simulated_network(options))
@@ -56,6 +56,8 @@ def choose_network(options: NodeOptions, facts: Facts) -> tuple[PodNetworkKind, 
     own were demanded; only a kernel that lacks rules still gives them, without Services.
     """
     wanted = options.kubelet.pod_network
+    if options.kubelet.cni_conf_dir:
+        return PodNetworkKind.POD, ()
     if options.runtime_endpoint or wanted is PodNetworkKind.HOST:
         return (PodNetworkKind.HOST if wanted is PodNetworkKind.AUTO else wanted), ()
     lacks = tuple(lacking(network_checks(facts)))

@@ -40,7 +40,7 @@ from podfit.process.node.machine import look
 from podfit.process.node.options import KubeletProcessOptions
 from podfit.process.node.pod_network import pod_network, remove_network
 from podfit.process.node.runtime import PreparedRuntime, prepare_runtime
-from podfit.process.options import NodeKind
+from podfit.process.options import NodeKind, makes_network
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class KubeletProcess:
 def _prepared(options: KubeletProcessOptions, clock: Clock) -> PreparedRuntime | None:
     if options.kind is NodeKind.SIMULATED:
         return None
-    wanted = options.kubelet.pod_network is PodNetworkKind.POD and not options.runtime_endpoint
+    wanted = options.kubelet.pod_network is PodNetworkKind.POD and makes_network(options)
     facts = look(options.data, clock.now(), versions=False, rules=wanted)
     if lacks := lacking(node_checks(facts, private=not options.runtime_endpoint)):
         raise no_real_node("a real node cannot run here", lacks, "podfit kubelet --runtime simulated")

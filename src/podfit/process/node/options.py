@@ -18,7 +18,7 @@ from podfit.process import flag_files
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import UsageError
 from podfit.process.node.kubelet_config import check
-from podfit.process.options import DATA, GATES_OPTION, NodeKind, RuntimeEndpoint
+from podfit.process.options import DATA, GATES_OPTION, NodeKind, RuntimeEndpoint, check_plugins
 
 DEFAULT_PORT = 10250
 DIRECTORY = DataDir(Path("/var/lib/podfit-kubelet"))
@@ -117,6 +117,7 @@ class KubeletProcessOptions(Configured, frozen=True, kw_only=True):
             raise UsageError(f"--node-ip {self.node_ip!r} is not an address at which other machines reach this one")
         if self.runtime_endpoint and self.kind is NodeKind.SIMULATED:
             raise UsageError("--container-runtime-endpoint means a real node, not --runtime simulated")
+        check_plugins(self, real=self.kind is NodeKind.REAL)
         if self.client_ca is not None:
             flag_files.check_client_ca(self.client_ca)
         if self.tls is not None:

@@ -8,7 +8,6 @@ from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.node.options import PodNetworkKind
 from podfit.decide.node.pod_network import gateway
 from podfit.decide.workload.nodes.ipam import NodeRanges
 from podfit.kubelet.network import routing
@@ -22,7 +21,7 @@ from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend
 from podfit.process.node.machine import filter_lacks
-from podfit.process.options import NodeOptions, UpOptions
+from podfit.process.options import NodeOptions, UpOptions, makes_network
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +50,11 @@ def pod_network(
     options: NodeOptions, backend: NodeBackend, clock: Clock, *, api_port: int, guarded: bool = True
 ) -> PodNetwork:
     """Of a node with this backend; `api_port` and `guarded` as in `RoutedNetwork`."""
-    if isinstance(backend.runtime, SimulatedRuntime):
-        return OthersNetwork(host=options.kubelet.pod_network is not PodNetworkKind.POD)
-    if options.kubelet.pod_network is not PodNetworkKind.POD or backend.containerd is None:
-        return OthersNetwork(host=options.kubelet.pod_network is not PodNetworkKind.POD or not options.runtime_endpoint)
+    wanted = options.kubelet.has_addresses
+    if isinstance(backend.runtime, SimulatedRuntime) or not makes_network(options):
+        return OthersNetwork(host=not wanted)
+    if not wanted or backend.containerd is None:
+        return OthersNetwork(host=True)
     data = options.data
     places = NetworkPlaces(
         tag=network_tag(data),

@@ -4,13 +4,14 @@ Kept light, because containerd is launched before anything else is done and gets
 """
 
 import hashlib
+from pathlib import Path
 
 import msgspec
 
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import DetectedCgroups, detect
 from podfit.kubelet.cgroup.protocol import CgroupError, Layout
-from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
+from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed, OtherPlugins, Places, Plugins
 from podfit.kubelet.runtime.images import PAUSE
 from podfit.net.files import write_atomic
 from podfit.process.data.data_dir import DataDir
@@ -33,12 +34,24 @@ def prepare_runtime(options: NodeOptions, clock: Clock) -> PreparedRuntime:
         raise MachineError(f"no cgroups on this machine: {error}", fix=(simulate(options.data),)) from error
     if options.runtime_endpoint:
         return PreparedRuntime(found, None)
-    containerd = private_containerd(options.data, clock)
+    containerd = private_containerd(options.data, clock, plugins_of(options))
     try:
         containerd.begin()
+    except OtherPlugins as error:
+        raise MachineError(
+            f"pods of this directory have other plugins: {error}", fix=(options.data.command("down"),)
+        ) from error
     except ContainerdFailed as error:
         raise containerd_failed(options.data, containerd, error) from error
     return PreparedRuntime(found, containerd)
+
+
+def plugins_of(options: NodeOptions) -> Plugins:
+    """Who gives pods their addresses."""
+    own, kubelet = Places(options.data.containerd).own_plugins, options.kubelet
+    if not kubelet.cni_conf_dir:
+        return own
+    return Plugins(Path(kubelet.cni_conf_dir).absolute(), Path(kubelet.cni_bin_dir or own.programs).absolute())
 
 
 def containerd_failed(data: DataDir, containerd: Containerd, error: ContainerdFailed) -> MachineError:
@@ -81,5 +94,6 @@ def _below(root: str, data: DataDir) -> Layout:
     return Layout(f"{root}/podfit-{tag}")
 
 
-def private_containerd(data: DataDir, clock: Clock) -> Containerd:
-    return Containerd(data.containerd, sandbox_image=PAUSE, clock=clock)
+def private_containerd(data: DataDir, clock: Clock, plugins: Plugins | None = None) -> Containerd:
+    """Without `plugins` it has those of the one before it."""
+    return Containerd(data.containerd, sandbox_image=PAUSE, clock=clock, plugins=plugins)
