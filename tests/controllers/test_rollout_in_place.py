@@ -229,6 +229,26 @@ def test_a_deferred_pod_is_replaced_after_its_deadline(cluster: Cluster, n: str)
     assert status(cluster, Deployment, n).available_replicas == 2, "no room for another, and none may be unavailable"
 
 
+@pytest.mark.parametrize(("own", "seconds"), [(None, 60), ("2m", 120), ("soon", 300)])
+def test_the_namespace_says_the_deadline_of_what_says_none(
+    cluster: Cluster, n: str, own: str | None, seconds: int
+) -> None:
+    """A workload's own counts before it; for one that is no duration the usual 5m is taken."""
+    annotations = IN_PLACE | {"podfit.dev/rollout-deadline": "1m"}
+    cluster.run(cluster.client.patch(Namespace, n, "", {"metadata": {"annotations": annotations}}))
+    made = workload("Deployment", 2)
+    made["metadata"]["annotations"] = {"podfit.dev/rollout-deadline": own} if own else {}
+    made["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "simulated-1"}
+    cluster.apply(made, namespace=n)
+    cluster.clock.advance(5)
+    set_cpu(cluster, Deployment, n, "3500m")
+    cluster.clock.advance(seconds - 10)
+    assert events(cluster, n, "ReplacingPod") == []
+    cluster.clock.advance(20)
+    (told,) = events(cluster, n, "ReplacingPod")
+    assert f"the resize was deferred for more than {seconds // 60}m0s" in told
+
+
 def test_a_pause_holds_it_and_other_templates_roll_as_ever(cluster: Cluster, n: str) -> None:
     cluster.apply(workload("Deployment", 3), namespace=n)
     cluster.clock.advance(3)
@@ -249,20 +269,30 @@ def test_a_pause_holds_it_and_other_templates_roll_as_ever(cluster: Cluster, n: 
     settled(cluster, n, 3)
 
 
-def test_applying_the_same_again_changes_nothing(cluster: Cluster, n: str) -> None:
-    made = workload("Deployment", 3)
+@pytest.mark.parametrize("kind", [Deployment, StatefulSet, DaemonSet])
+def test_applying_the_same_again_changes_nothing(cluster: Cluster, n: str, kind: type[Any]) -> None:
+    """As a GitOps tool does: in the midst of a rollout, and again and again after it."""
+    made = workload(kind.__name__, 3, **({"serviceName": "s"} if kind is StatefulSet else {}))
     cluster.apply(made, namespace=n)
-    cluster.clock.advance(3)
+    cluster.clock.advance(6)
+    uid = uids(cluster, n)
+    size = len(uid)
     made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "200m"
-    cluster.apply(made, namespace=n)
+    for _ in range(4):
+        cluster.apply(made, namespace=n)
+        cluster.clock.advance(0.3)
     cluster.clock.advance(5)
-    settled(cluster, n, 3)
-    before = [pod.metadata.resource_version for pod in pods(cluster, n)]
+    assert (uids(cluster, n), cpus(cluster, n), restarts(cluster, n)) == (uid, ["200m"] * size, 0)
+    owner = cluster.run(cluster.client.get(kind, "w", n))
+    before = [pod.metadata.resource_version for pod in pods(cluster, n)], owner.metadata
     for _ in range(3):
         cluster.apply(made, namespace=n)
         cluster.clock.advance(5)
-    assert [pod.metadata.resource_version for pod in pods(cluster, n)] == before
-    assert len(sets(cluster, n)) == 2
+    after = cluster.run(cluster.client.get(kind, "w", n)).metadata
+    assert ([pod.metadata.resource_version for pod in pods(cluster, n)], after) == before
+    if kind is Deployment:
+        settled(cluster, n, 3)
+        assert len(sets(cluster, n)) == 2
 
 
 def test_a_namespace_asks_for_all_and_a_workload_may_refuse(cluster: Cluster, n: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from support.eventually import eventually
-from support.up import IMAGE, STAY, Up
+from support.up import IMAGE, STAY, Up, resources
+from support.vpa_processes import vpa
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
 KINDS = {"Deployment": 10, "StatefulSet": 10, "DaemonSet": 1}
@@ -69,6 +70,102 @@ def test_a_new_size_in_the_template_restarts_nothing(cluster: Up, kind: str) -> 
     assert len(cluster.ok("rollout", "history", target).split("REVISION")[1].strip().splitlines()) == 3
     cluster.ok("rollout", "undo", target)
     unchanged("10m")
+    versions = cluster.ok("get", "pods", "-l", f"app={name}", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+    for _ in range(3):
+        cluster.apply(workload(kind, KINDS[kind]))
+    unchanged("10m")
+    after = cluster.ok("get", "pods", "-l", f"app={name}", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+    assert after == versions, "what was applied again and again is the same"
+
+
+SIMULATED = tuple(f"played-{number}" for number in range(10))
+
+
+def played(name: str) -> dict[str, Any]:
+    """A Node that `podfit up --play-kwok-nodes` simulates."""
+    sizes = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+    meta = {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"capacity": sizes, "allocatable": sizes}}
+
+
+def by_node(up: Up, name: str) -> dict[str, str]:
+    """UIDs of the pods that are there."""
+    pods = json.loads(up.ok("get", "pods", "-l", f"app={name}", "-o", "json"))["items"]
+    return {
+        pod["spec"]["nodeName"]: pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(400)
+def test_a_daemon_set_on_ten_simulated_nodes_and_the_real_one(
+    cluster_dir: Up, figure: Callable[[str, object], None]
+) -> None:
+    """A DaemonSet of eleven pods, one of them with a container that runs: a new size and its undo restart and replace
+    nothing. Then one of Guaranteed pods: on the real node, whose CPU manager is static, the resize is Infeasible, and
+    that pod alone is replaced.
+    """
+    up, name, target = cluster_dir, "daemonset", "daemonset/daemonset"
+    up.start("--play-kwok-nodes", "--cpu-manager-policy", "static", "--reserved-cpus", "0")
+    up.apply(*(played(node) for node in SIMULATED))
+    up.ok("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s", timeout=70)
+    made = workload("DaemonSet", 1)
+    up.apply(made)
+    up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+    before = facts(up, name)
+    assert len(before) == 11
+    for cpu, *command in (
+        ("20m", "set", "resources", target, "--requests=cpu=20m"),
+        ("10m", "rollout", "undo", target),
+    ):
+        up.ok(*command)
+        up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+        assert facts(up, name) == {uid: (container, 0, cpu) for uid, (container, *_) in before.items()}
+    up.ok("delete", target, "--wait", timeout=120)
+
+    container = made["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = resources("50m", "16Mi")
+    up.apply(made)
+    up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+    first = by_node(up, name)
+    container["resources"] = resources("60m", "16Mi")
+    up.apply(made)
+    up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+    second = by_node(up, name)
+    assert {node for node in first if first[node] != second[node]} == first.keys() - set(SIMULATED)
+    events = json.loads(up.ok("get", "events", "--field-selector=reason=ReplacingPod", "-o", "json"))["items"]
+    assert [event["message"] for event in events if "infeasible" in event["message"].lower()]
+    figure("pods resized in place", 11)
+    figure("replaced as Infeasible", 1)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_a_size_that_a_vpa_gave_stays(cluster_dir: Up, figure: Callable[[str, object], None]) -> None:
+    """A StatefulSet of 10 on the real node whose VPA has given its pods their CPU: a new size in the template changes
+    memory alone, in place, without a restart, and rolls out to its end.
+    """
+    up, name, target = cluster_dir, "statefulset", "statefulset/statefulset"
+    up.start()
+    up.apply(workload("StatefulSet", 10))
+    up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+    policy = {"containerName": "app", "controlledResources": ["cpu"]}
+    policies = [policy | {"minAllowed": {"cpu": "25m"}, "maxAllowed": {"cpu": "25m"}}]
+    up.apply(vpa(name, "StatefulSet", resourcePolicy={"containerPolicies": policies}))
+    given = eventually(
+        lambda: facts(up, name),
+        lambda pods: {cpu for *_, cpu in pods.values()} == {"25m"},
+        within=300,
+        what="the VPA's size",
+        told=up.log,
+        every=1,
+    )
+    up.ok("set", "resources", target, "--requests=cpu=15m,memory=24Mi")
+    up.ok("rollout", "status", target, "--timeout=120s", timeout=130)
+    assert facts(up, name) == {uid: (container, 0, "25m") for uid, (container, *_) in given.items()}
+    memory = up.ok("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].resources.requests.memory}")
+    assert memory.split() == ["24Mi"] * 10
+    figure("pods", len(given))
 
 
 @pytest.mark.campaign
