@@ -10,7 +10,7 @@ import pytest
 
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
-from podfit.answers.plan.ceilings import GRANTED, ceiling_outcome
+from podfit.answers.plan.ceilings import GRANTED, ceiling_outcome, no_room
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
@@ -135,3 +135,33 @@ async def test_what_is_told_of_a_ceiling_holds_a_thousand_times(
     assert sum(seen.values()) >= 900
     for verdict in sorted(seen):
         figure(verdict, seen[verdict])
+
+
+async def test_of_a_guaranteed_pod_it_is_told_that_its_node_has_no_room_now(tmp_path: Path) -> None:
+    """Of 4 cores a neighbour has 3: 900m are there, 1500m are not. Of a Burstable pod requests stay."""
+    async with running_server(tmp_path) as server:
+        client, namespace = server.client, "default"
+        capacity = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+        await client.create(convert({"metadata": {"name": "n"}, "status": {"allocatable": capacity}}, Node))
+        whole = {"cpu": "500m", "memory": "64Mi"}
+        sizes = {
+            "neighbour": {"requests": {"cpu": "3"}},
+            "whole": {"requests": whole, "limits": whole},
+            "part": {"requests": {"cpu": "100m"}, "limits": {"cpu": "500m"}},
+        }
+        for name, resources in sizes.items():
+            spec = {"containers": [{"name": "c0", "image": "i", "resources": resources}], "nodeName": "n"}
+            await client.create(convert({"metadata": {"name": name, "namespace": namespace}, "spec": spec}, Pod))
+            reported = {"name": "c0", "image": "i", "imageID": "", "ready": True, "restartCount": 0}
+            reported |= {"resources": resources, "allocatedResources": resources["requests"]}
+            status = {"phase": "Running", "containerStatuses": [reported]}
+            await client.patch(Pod, name, namespace, {"status": status}, subresource="status")
+
+        async def told(name: str, most: str) -> str:
+            snapshot = await Reader(client, namespace).read(Target(POD, name))
+            (pod,) = snapshot.pods
+            return no_room(snapshot, pod, ceiling(c0={"cpu": ("500m", most)}))
+
+        assert await told("whole", "900m") == ""
+        assert await told("part", "3") == ""
+        assert "not all of it now: Node didn't have enough resource: cpu" in await told("whole", "1500m")

@@ -37,7 +37,7 @@ def _show(answer: CeilingsPlan) -> None:
     rows = [
         (pod.pod, pod.vpa or "-", pod.verdict, "; ".join(pod.ranges) or "-", pod.text or "-") for pod in answer.pods
     ]
-    render.table(("POD", "VPA", "CEILING", "LIMITS MOVE", "WHY NOT"), rows)
+    render.table(("POD", "VPA", "CEILING", "LIMITS MOVE", "WHAT HOLDS IT BACK"), rows)
     render.line()
     for pod in answer.pods:
         if pod.burst:

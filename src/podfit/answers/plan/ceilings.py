@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.node.live_node import live_node
 from podfit.answers.plan.plan import checks_of, of_namespace
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.burst import CEILING
@@ -17,16 +18,18 @@ from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.ceilings import bursts, wanted_ranges
-from podfit.decide.pod.burst_ceiling import BurstRange, written_ranges
+from podfit.decide.pod.burst_ceiling import BurstRange, at_ceiling, written_ranges
+from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import BURST
 from podfit.decide.resize.checks import Resize, judge
+from podfit.decide.resize.verdict import Fits
 
 GRANTED, HELD, REFUSED, NONE = "granted", "held", "refused", "none"
 
 
 class CeilingPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`ranges` says floor and ceiling in words, `text` why it is refused, or there is none. `burst` is what the node
-    says of limits that it has moved.
+    """`ranges` says floor and ceiling in words, `text` why it is refused, or there is none; of a Guaranteed pod that
+    its node has no room for the ceiling now. `burst` is what the node says of limits that it has moved.
     """
 
     namespace: str
@@ -72,14 +75,14 @@ def _planned(snapshot: Snapshot) -> Iterator[CeilingPlan]:
         if not ranges:
             yield replace(plan, text="none of its containers has a limit that may rise without a restart")
         elif pod.metadata.annotations.get(CEILING) == written_ranges(ranges):
-            yield replace(plan, verdict=HELD)
+            yield replace(plan, verdict=HELD, text=no_room(snapshot, pod, written_ranges(ranges)))
         else:
             outcome = ceiling_outcome(snapshot, pod, written_ranges(ranges), tuple(quotas.values()))
             if isinstance(outcome, ApiError):
                 yield replace(plan, verdict=REFUSED, text=outcome.message)
             else:
                 quotas |= {quota.metadata.uid: quota for quota in outcome.quotas}
-                yield replace(plan, verdict=GRANTED)
+                yield replace(plan, verdict=GRANTED, text=no_room(snapshot, pod, written_ranges(ranges)))
 
 
 def ceiling_outcome(
@@ -87,9 +90,8 @@ def ceiling_outcome(
 ) -> Resize | ApiError:
     """What an API server of podfit would say to this ceiling of the pod."""
     old, node = default_pod(pod, snapshot.age.gates), pod.spec.node_name
-    annotations = {**pod.metadata.annotations, CEILING: text}
     resize = Resize(
-        new=replace(old, metadata=replace(old.metadata, annotations=annotations)),
+        new=_with_ceiling(old, text),
         old=old,
         node=snapshot.nodes.get(node),
         gates=snapshot.age.gates,
@@ -98,6 +100,26 @@ def ceiling_outcome(
     )
     knows_node = node in snapshot.nodes or node not in snapshot.unknown_nodes
     return judge(resize, checks_of(snapshot.age, knows_node=knows_node))
+
+
+def _with_ceiling(pod: Pod, text: str) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, annotations={**pod.metadata.annotations, CEILING: text}))
+
+
+def no_room(snapshot: Snapshot, pod: Pod, text: str) -> str:
+    """Why the node could not raise its limits to this ceiling now: requests of a Guaranteed pod move along, and are not
+    set aside before. Empty where it could, or that is not known.
+    """
+    gates, node = snapshot.age.gates, pod.spec.node_name
+    raised = at_ceiling(_with_ceiling(pod, text), gates)
+    if pod_requests(raised, gates=gates) == pod_requests(pod, gates=gates):
+        return ""
+    if node not in snapshot.nodes or node in snapshot.unknown_nodes:
+        return ""
+    model = live_node(node, snapshot)
+    model.ask(raised)
+    verdict = model.verdict(pod.metadata.uid)
+    return "" if isinstance(verdict, Fits) else f"not all of it now: {verdict.message}"
 
 
 def _words(ranges: dict[str, BurstRange]) -> Iterator[str]:
