@@ -80,7 +80,7 @@ guest: ## User-Mode Linux, in which the tests of cgroup v2 run (root)
 etcd: ## an etcd for the tests of the store, in .etcd/
 	@scripts/setup-etcd
 
-images: venv ## images of the distribution's PostgreSQL and Java for tests and examples, in .images/ (root)
+images: venv ## images of the distribution's PostgreSQL, Java and memcached for tests and examples, in .images/ (root)
 	@scripts/setup-images
 
 prometheus: ## a Prometheus for the tests of the autoscaler, in .prometheus/

@@ -1,58 +1,101 @@
-"""Manifests as users write them, on the real node: a database behind a Service, a set whose pods share a port."""
+"""Manifests as users write them, on the real node: a web tier, its cache and its database behind Services that it
+reaches by name; the guestbook; a set whose pods share a port.
+"""
 
 import json
 import subprocess
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from support import netexec
+from support import guestbook, netexec
 from support.eventually import eventually
 from support.services import free_port, load
-from support.up import IMAGE, Up, manifest, running
+from support.up import IMAGE, Up, running
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node"), pytest.mark.timeout(240)]
-POSTGRESQL = "localhost/postgresql:distribution"
+POSTGRESQL, MEMCACHED = "localhost/postgresql:distribution", "localhost/memcached:distribution"
 INIT = (
     "initdb --pgdata=/data/pg --username=postgres --auth=trust && echo 'host all all all trust' >> /data/pg/pg_hba.conf"
 )
-ASKING = """
-ask() { psql -tA -h "$DATABASE_SERVICE_HOST" -p "$DATABASE_SERVICE_PORT" -U postgres -c "$1"; }
-until ask 'SELECT 1' >/dev/null 2>&1; do :; done
-ask 'CREATE TABLE rows (number int)'; ask 'INSERT INTO rows VALUES (1), (2)'; ask 'SELECT count(*) FROM rows'
+SERVER = ["postgres", "-D", "/data/pg", "-k", "/tmp", "-c", "listen_addresses=*"]
+READY = {"exec": {"command": ["pg_isready", "--quiet", "-h", "127.0.0.1"]}, "periodSeconds": 1}
+COUNT = r"""#!/bin/sh
+# How many visits there were: by the cache, else by the database, which the cache is then told.
+printf 'Content-Type: text/plain\r\n\r\n'
+known=$(printf 'get visits\r\nquit\r\n' | nc cache 11211 | tr -d '\r' | sed -n 2p)
+if [ -n "$known" ]; then echo "$(hostname) cache $known"; exit; fi
+ask() { psql -h database -U postgres -tAc "$1"; }
+ask 'CREATE TABLE IF NOT EXISTS visits (number int)' >/dev/null 2>&1
+ask 'INSERT INTO visits VALUES (1)' >/dev/null
+known=$(ask 'SELECT count(*) FROM visits')
+printf 'set visits 0 0 %d\r\n%s\r\nquit\r\n' "${#known}" "$known" | nc cache 11211 >/dev/null
+echo "$(hostname) database $known"
 """
+WEB = f"""mkdir -p /tmp/www/cgi-bin; cat > /tmp/www/cgi-bin/count <<'EOF'
+{COUNT}EOF
+chmod 755 /tmp/www/cgi-bin/count; exec busybox httpd -f -p 8080 -h /tmp/www"""
 SERVE = "mkdir -p /www; hostname > /www/index.html; exec httpd -f -p 80 -h /www"
+NS = "/api/v1/namespaces/default"
 
 
-@pytest.mark.images
-def test_a_database_behind_a_service_and_a_client_that_knows_its_environment(cluster: Up) -> None:
-    """The client is told where by the variables of the Service."""
-    load(cluster, "postgresql")
+def database() -> list[dict[str, Any]]:
     mount = {"name": "data", "mountPath": "/data"}
     user = {"name": "PGUSER", "value": "postgres"}
     own = {"image": POSTGRESQL, "imagePullPolicy": "Never", "volumeMounts": [mount], "env": [user]}
-    server = ["postgres", "-D", "/data/pg", "-k", "/tmp", "-c", "listen_addresses=*"]
-    ready = {"exec": {"command": ["pg_isready", "--quiet", "-h", "127.0.0.1"]}, "periodSeconds": 1}
     pod = {
         "securityContext": {"runAsUser": 999, "runAsGroup": 999, "fsGroup": 999},
         "volumes": [{"name": "data", "emptyDir": {}}],
         "initContainers": [{"name": "init", "command": ["sh", "-c", INIT], **own}],
-        "containers": [{"name": "server", "command": server, "readinessProbe": ready, **own}],
+        "containers": [{"name": "server", "command": SERVER, "readinessProbe": READY, **own}],
     }
-    cluster.apply(*tier("database", pod, port=5432))
-    cluster.ok("rollout", "status", "deployment/database", "--timeout=60s", timeout=70)
-    client = {"name": "app", "image": POSTGRESQL, "imagePullPolicy": "Never", "command": ["sh", "-c", ASKING]}
-    cluster.apply(manifest("client", client, hostNetwork=False, restartPolicy="Never"))
-    try:
-        cluster.ok("wait", "pod/client", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", timeout=70)
-        assert cluster.ok("logs", "client").split("\n")[:3] == ["CREATE TABLE", "INSERT 0 2", "2"]
-    finally:
-        cluster.ok("delete", "deployment/database", "service/database", "pod/client", "--now")
+    return tier("database", pod, port=5432)
+
+
+def cache() -> list[dict[str, Any]]:
+    probe = {"tcpSocket": {"port": 11211}, "periodSeconds": 1}
+    container = {"name": "server", "image": MEMCACHED, "imagePullPolicy": "Never", "readinessProbe": probe}
+    return tier("cache", {"containers": [container | {"command": ["memcached", "-m", "16"]}]}, port=11211)
+
+
+def web() -> list[dict[str, Any]]:
+    """Two replicas on one port, and the program that each of them runs for a request."""
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
+    container = {"name": "server", "image": POSTGRESQL, "imagePullPolicy": "Never", "readinessProbe": probe}
+    container["command"] = ["sh", "-c", WEB]
+    pod = {"terminationGracePeriodSeconds": 1, "containers": [container]}
+    return tier("web", pod, port=8080, replicas=2)
+
+
+@pytest.mark.images
+def test_a_web_tier_reaches_its_cache_and_its_database_by_their_names(cluster: Up) -> None:
+    """Users reach it by a forwarded port of its Service, which leads to one replica, and by its address, to both."""
+    names = ("database", "cache", "web")
+    for image in ("postgresql", "memcached"):
+        load(cluster, image)
+    cluster.apply(*database(), *cache(), *web())
+    for name in names:
+        cluster.ok("rollout", "status", f"deployment/{name}", "--timeout=90s", timeout=100)
+    port = free_port()
+    with subprocess.Popen(cluster.kubectl_command("port-forward", "service/web", f"{port}:8080")) as forwarding:
+        try:
+            asks = partial(netexec.ask, "tcp", "127.0.0.1", port, "/cgi-bin/count")
+            first = eventually(asks, bool, within=30, what="an answer through the forwarded port").split()
+        finally:
+            forwarding.terminate()
+    assert first[1:] == ["database", "1"]
+    host = cluster.get("service", "web")["spec"]["clusterIP"]
+    others = [netexec.ask("tcp", host, 8080, "/cgi-bin/count").split() for _ in range(12)]
+    assert {tuple(told[1:]) for told in others} == {("cache", "1")}, "what the one has put there the others read"
+    assert len({told[0] for told in others}) == 2
+    cluster.ok("delete", *(f"{kind}/{name}" for kind in ("deployment", "service") for name in names), "--now")
 
 
 def tier(name: str, pod: dict[str, Any], *, port: int, replicas: int = 1) -> list[dict[str, Any]]:
+    """A Deployment and the Service of its name."""
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
@@ -63,21 +106,41 @@ def tier(name: str, pod: dict[str, Any], *, port: int, replicas: int = 1) -> lis
     ]
 
 
-def test_port_forward_to_a_service_of_two_replicas_on_one_port(cluster: Up) -> None:
-    probe = {"httpGet": {"port": 80}, "periodSeconds": 1}
-    container = {"name": "c", "image": IMAGE, "command": ["sh", "-c", SERVE], "readinessProbe": probe}
-    pod = {"terminationGracePeriodSeconds": 1, "containers": [container]}
-    cluster.apply(*tier("web", pod, port=80, replicas=2))
-    cluster.ok("rollout", "status", "deployment/web", "--timeout=60s", timeout=70)
-    port = free_port()
-    with subprocess.Popen(cluster.kubectl_command("port-forward", "service/web", f"{port}:80")) as forwarding:
-        try:
-            asks = partial(netexec.ask, "tcp", "127.0.0.1", port, "/index.html")
-            said = eventually(asks, bool, within=15, what="an answer through the forwarded port")
-        finally:
-            forwarding.terminate()
-    assert said.startswith("web-")
-    cluster.ok("delete", "deployment/web", "service/web", "--now")
+# ---------------------------------------------------------------- Kubectl client Guestbook application
+
+
+def book(name: str, replicas: int, port: int, *words: str) -> list[dict[str, Any]]:
+    app, volumes = netexec.container()
+    app["command"] = [netexec.PROGRAM[0], "-S", guestbook.PROGRAM, *words]
+    app["readinessProbe"] = {"httpGet": {"port": port, "path": "/get"}, "periodSeconds": 1}
+    pod = {"terminationGracePeriodSeconds": 1, "volumes": volumes, "containers": [{"image": IMAGE, **app}]}
+    return tier(name, pod, port=port, replicas=replicas)
+
+
+def test_guestbook_should_create_and_stop_a_working_application(cluster: Up) -> None:
+    """Three frontends, a store and two copies of it, which know each other by the names of their Services."""
+    primary, copy, back = "agnhost-primary", "agnhost-replica", "6379"
+    cluster.apply(
+        *book("frontend", 3, 80, "frontend", "80", back, primary, copy),
+        *book(primary, 1, 6379, "primary", back),
+        *book(copy, 2, 6379, "replica", back, primary),
+    )
+    for name in ("frontend", primary, copy):
+        cluster.ok("rollout", "status", f"deployment/{name}", "--timeout=90s", timeout=100)
+
+    def says(cmd: str, value: str = "") -> Any:
+        path = f"{NS}/services/frontend/proxy/guestbook?cmd={cmd}&key=messages&value={quote(value)}"
+        answer = cluster.kubectl("get", "--raw", path)
+        return json.loads(answer.out) if answer.code == 0 else answer.err
+
+    eventually(partial(says, "get"), lambda said: said == {"data": ""}, within=30, what="an empty book")
+    assert says("set", "TestEntry") == {"message": "Updated"}
+    assert [says("get") for _ in range(6)] == [{"data": "TestEntry"}] * 6
+    names = [f"{kind}/{name}" for kind in ("deployment", "service") for name in ("frontend", primary, copy)]
+    cluster.ok("delete", *names, "--now")
+    selector = f"app in (frontend,{primary},{copy})"
+    left = lambda: cluster.ok("get", "pods", "-l", selector, "-o", "name")  # noqa: E731
+    eventually(left, lambda names: names == "", within=30, what="its pods are gone")
 
 
 # ---------------------------------------------------------------- StatefulSet Basic StatefulSet functionality

@@ -12,7 +12,7 @@ from support.up import PODFIT, Up, run
 
 CHECKOUT = Path(__file__).parents[2]
 IMAGES = CHECKOUT / ".images"
-NAMES = ("postgresql", "java")
+NAMES = ("postgresql", "java", "memcached")
 
 
 def missing_images() -> str:
