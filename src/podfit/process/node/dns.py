@@ -16,7 +16,6 @@ from podfit.decide.dns.zone import Zone
 from podfit.decide.pod.resolver import DOMAIN
 from podfit.dns.forwarder import PORT, Forwarder
 from podfit.dns.host_resolvers import RESOLV_CONF, HostResolvers
-from podfit.dns.library import load
 from podfit.dns.metrics import DnsMetrics
 from podfit.dns.names import ClusterNames
 from podfit.dns.own_service import OwnService
@@ -117,7 +116,6 @@ class DnsNode:
             await self._own.settled.wait()
         self.serving.set()
         self._tell(self.line())
-        await asyncio.to_thread(load)
 
     async def _listen(self) -> int:
         settings = self._settings
