@@ -12,6 +12,7 @@ WAITING = {"support/eventually.py"}
 """Where waiting is done, once for all."""
 SLEEPING = {
     "e2e/test_bounds.py": "between two slices of work, so that the timer which measures turns comes in between",
+    "e2e/test_bursts_on_a_node.py": "the moment of a burst at which all is killed",
     "e2e/test_crash.py": "so long containerd stands still",
     "e2e/test_forced_deletions.py": "the moments of a kubelet's start at which pods are deleted",
     "e2e/test_hostile_connections.py": "so long they stay, and so long the process has to give back what they took",
@@ -21,6 +22,7 @@ SLEEPING = {
     "support/bounded.py": "so long others have what an attack has left, while its cost is measured",
     "support/bounded_neighbour.py": "the pace of a client",
     "support/bounded_server.py": "a thread that looks where a loop stands still, and a disk that does",
+    "support/guestbook.py": "a program in a pod, until the one that it copies is there",
     "support/hostile_connections.py": "until nothing more is taken of what a thread sends on thousands of connections",
     "support/latency.py": "a server that is asked at fixed moments",
     "support/spoofed_answers.py": "a server that sends a byte now and then",
@@ -31,6 +33,7 @@ READING = re.compile(r"\btime\.(monotonic|perf_counter|process_time|thread_time)
 CLOCKS = {
     "apiserver/test_flood.py": "CPU of requests in a flood, in proportion to CPU of the same requests without",
     "e2e/storm.py": "a figure that it tells",
+    "e2e/test_bursts_on_a_node.py": "a figure that it tells",
     "e2e/test_floods.py": "a figure that it tells",
     "e2e/test_hostile_connections.py": "until when memory has to be given back",
     "e2e/test_hpa_on_a_node.py": "so long load comes and goes",
@@ -42,6 +45,7 @@ CLOCKS = {
     "e2e/test_shared_etcd.py": "a figure that it tells",
     "e2e/test_spoofed_backends.py": "a webhook that trickles is given up after its timeout, in real time",
     "e2e/test_vpa_on_a_node.py": "a figure that it tells",
+    "e2e/test_vpa_seconds_on_a_node.py": "figures that it tells",
     "e2e/test_vpa_workloads_on_a_node.py": "so long a workload is watched",
     "kubelet/test_bursts_on_containerd.py": "figures that it tells, and so long a load is watched",
     "kubelet/test_containment_on_containerd.py": "so long pods come and go",
