@@ -2,6 +2,7 @@
 settings of the updater.
 """
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.answers.why.vpa import VpaWhy, foretold, read_facts, why_vpa
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition
 from podfit.api.coordination.v1.types import Lease, LeaseSpec
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import to_dict
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.election import Election, LeaseTiming
 from podfit.client.vpa_kinds import VPAS
@@ -22,6 +26,8 @@ from podfit.decide.autoscaling.actions import Deed, Verdict
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.priority import Thresholds
 from podfit.decide.autoscaling.published import IN_UP, LEASE, AdmissionLease
+from podfit.decide.autoscaling.scope import AGGREGATION
+from podfit.decide.autoscaling.slices import RECOMMENDATIONS
 from podfit.decide.autoscaling.update import UpdateSettings
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
@@ -56,6 +62,20 @@ async def situation(world: World, name: str, pick: random.Random) -> None:
             policy["minReplicas"] = pick.choice((1, 3))
         await world.vpa(vpa, target, updatePolicy=policy)
         await world.recommend(vpa, *pick.choice((("100m", "300Mi"), ("500m", "600Mi"), ("50m", "300Mi"))))
+        if pick.random() < 0.3:
+            await by_pod(world, vpa, [f"{name}-{number}" for number in range(pods) if pick.random() < 0.7], pick)
+
+
+async def by_pod(world: World, vpa: str, pods: list[str], pick: random.Random) -> None:
+    """Some pods have sizes of their own."""
+    await world.annotate_vpa(vpa, {AGGREGATION: "pod"})
+    amounts = {pod: pick.choice(("100m", "400m", "70m")) for pod in pods}
+    slices = {pod: {"app": {"cpu": [amount] * 3, "memory": ["300Mi"] * 3}} for pod, amount in amounts.items()}
+    text = json.dumps({"aggregation": "pod", "slices": slices})
+    status = (await world.seen(vpa)).status
+    said = VerticalPodAutoscalerCondition(type=RECOMMENDATIONS, status="True", message=text)
+    document: dict[str, Any] = to_dict(replace(status, conditions=(*status.conditions, said)))
+    await world.say_status(vpa, document)
 
 
 def settings_of(pick: random.Random) -> UpdaterSettings:

@@ -32,7 +32,9 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
+from podfit.decide.autoscaling.container_view import WHOLE
 from podfit.decide.autoscaling.policies import recommended
+from podfit.decide.autoscaling.slices import told_to
 from podfit.decide.node.room.plan import allocated_form
 from podfit.decide.pod.requests import pod_requests
 
@@ -194,7 +196,10 @@ def _recommended(pod: Pod, resource: str, requested: Quantity, facts: Allocation
     vpa = facts.vpas.of(pod)
     if vpa is None:
         return None
-    moved, known = 0, False
+    vpa, moved, known = told_to(vpa, pod), 0, False
+    whole = recommended(vpa.status.recommendation, WHOLE)
+    if whole is not None:
+        return whole.target.get(resource)
     for container in all_containers(pod.spec):
         sizes = recommended(vpa.status.recommendation, container.name)
         target = sizes.target.get(resource) if sizes is not None else None

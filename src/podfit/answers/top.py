@@ -25,6 +25,7 @@ from podfit.client.throttling import Throttling, ThrottlingReader
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.policies import recommended
+from podfit.decide.autoscaling.slices import told_to
 
 NO_USAGE = "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
 Order = Literal["name", "cpu", "memory", "cpu%", "memory%", "throttled"]
@@ -134,13 +135,14 @@ def _rows(pod: Pod, collected: TopFacts) -> Iterator[Row]:
     sizes = tuple(sizes_of(pod, collected.age.gates))
     state = state_of(pod, sizes, collected.age)[0]
     vpa = collected.vpas.of(pod)
+    told = told_to(vpa, pod) if vpa else None
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     for status in statuses:
         if status.state.running is None:
             continue
         key = (pod.metadata.namespace, pod.metadata.name, status.name)
         used = collected.usage.used.get(key, Used())
-        target = recommended(vpa.status.recommendation, status.name) if vpa else None
+        target = recommended(told.status.recommendation, status.name) if told else None
         mine = [size for size in sizes if size.container == status.name]
         yield Row(
             namespace=key[0],

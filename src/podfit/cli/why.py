@@ -7,16 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.autoscaling.vpas import EstimateStep
 from podfit.answers.facts.pod_state import ENDED, SETTLED, UNSCHEDULED
-from podfit.answers.facts.readable import readable_amount, readable_text, why_the_class_stays
+from podfit.answers.facts.readable import readable_text, why_the_class_stays
 from podfit.answers.facts.rights import by_rights
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import HPA, NODE, NODE_GROUP, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why.node import NodeWhy, why_node
 from podfit.answers.why.pods import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.answers.why.removable import RemovableWhy, RemovalFacts, read_removal_facts, why_removable
-from podfit.answers.why.vpa import VpaFacts, VpaWhy, read_facts, why_vpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import (
     ContextName,
@@ -32,75 +30,9 @@ from podfit.cli.cluster_questions import (
 from podfit.cli.output import Output
 from podfit.cli.why_hpa import why_of_an_hpa
 from podfit.cli.why_node_group import why_of_a_node_group
+from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
-
-
-def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kubeconfig: Path | None) -> int:
-    async def read(client: Client, where: str) -> VpaFacts:
-        return await read_facts(client, name, where)
-
-    facts, now = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now()
-    steps: tuple[EstimateStep, ...] = ()
-    if facts.checkpoints:
-        from podfit.answers.autoscaling.estimate_steps import estimate_steps  # loads NumPy
-
-        told = estimate_steps(facts.checkpoints, facts.vpa, now.timestamp())
-        steps = tuple(step for chain in told.values() for step in chain)
-    found = why_vpa(facts, now, steps)
-    if output.for_people:
-        _show_vpa(found)
-    else:
-        render.document(found, output)
-    return exits.DONE if found.good else exits.REFUSED
-
-
-def _show_vpa(answer: VpaWhy) -> None:
-    render.say(f"vpa {answer.vpa}  for {answer.target}, mode {answer.mode}: {answer.means}")
-    rows = [
-        (
-            chain.container,
-            chain.resource,
-            *(
-                readable_amount(chain.resource, amount) or "-"
-                for amount in (chain.uncapped, chain.target, chain.lower, chain.upper)
-            ),
-            chain.capped or "-",
-        )
-        for chain in answer.chains
-    ]
-    if rows:
-        header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
-        render.table(header, rows, indent="  ", keys=2)
-    if answer.steps:
-        steps = [
-            (step.container, step.resource, step.step, readable_amount(step.resource, step.value), step.because)
-            for step in answer.steps
-        ]
-        render.table(("CONTAINER", "RESOURCE", "STEP", "AFTER IT", "BECAUSE"), steps, indent="  ", keys=3)
-    if answer.age is not None:
-        render.fact("updated", f"{render.duration(answer.age)} ago ({answer.updated})")
-    for condition in answer.conditions:
-        render.fact("condition", condition)
-    if answer.stands:
-        stands = [
-            (
-                *(stand.pod, stand.container, stand.resource),
-                readable_amount(stand.resource, stand.request) or "none",
-                readable_amount(stand.resource, stand.target),
-                *(stand.stands, stand.why),
-            )
-            for stand in answer.stands
-        ]
-        render.table(
-            ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "REQUEST IS", "BECAUSE"), stands, indent="  ", keys=3
-        )
-    elif answer.pods and answer.chains:
-        render.fact("pods", f"{answer.pods}, all with the target")
-    for step in answer.next:
-        render.fact("next", f"{answer.updater} {step}")
-    for note in answer.notes:
-        render.fact("note", note)
 
 
 def why_of_a_removal(name: str, output: Output, *, namespace: str, context: str, kubeconfig: Path | None) -> int:

@@ -15,6 +15,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.api.meta.owners import group_of
 from podfit.core.quantity import ZERO
 from podfit.decide.autoscaling.policies import update_mode
+from podfit.decide.autoscaling.slices import slice_told
 from podfit.decide.autoscaling.view import since_conditions, view_of
 from podfit.decide.node.settled import settled_status
 from podfit.decide.pod.requests import pod_requests
@@ -57,7 +58,9 @@ def _taken_back(
     vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: tuple[LimitRange, ...], found: Autoscalers
 ) -> str:
     """By the updater's own decision on the pods as they will be."""
-    name, updater, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)})", found.updater, found.read_at
+    told = list(filter(None, dict.fromkeys(slice_told(vpa, pod) for pod in pods)))
+    sized = f", pods sized {told[0]}{f' and {len(told) - 1} others' if len(told) > 1 else ''}" if told else ""
+    name, updater, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)}{sized})", found.updater, found.read_at
     bounds = ", ".join(_bounds(vpa))
     rest = f"; its policy allows {bounds}" if bounds else ""
     if vpa.status.recommendation is None or now is None:

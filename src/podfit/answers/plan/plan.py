@@ -78,9 +78,9 @@ class PodRequest(msgspec.Struct, frozen=True):
 
 
 def requests_of(snapshot: Snapshot, request: ResizeRequest) -> tuple[PodRequest, ...]:
-    """The same for every pod that the snapshot is about."""
+    """The same for every pod that the snapshot is about, but for those that a VPA sizes otherwise."""
     request = with_template(request, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
-    return tuple(PodRequest(pod, request) for pod in snapshot.pods)
+    return tuple(PodRequest(pod, request.of(pod)) for pod in snapshot.pods)
 
 
 def plan(snapshot: Snapshot, request: ResizeRequest, template: TemplatePlan | None = None) -> Plan:

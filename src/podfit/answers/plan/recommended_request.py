@@ -16,9 +16,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import WHOLE, every_container
 from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import OFF, update_mode
+from podfit.decide.autoscaling.slices import differs_by_pod
 from podfit.decide.autoscaling.status import provided
 
 NOT_FOUND = 404
@@ -50,6 +51,14 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
                 return RecommendingVpa(vpa)
         raise NoRecommendation(f"no VPA in namespace {namespace} recommends sizes for {about}: see podfit recommend")
 
+    def whole(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> ResourceRequirements | None:
+        """Of the pod as a whole; None where the VPA sizes its containers."""
+        to = recommended_resources(pod, self.vpa, limit_ranges).get(WHOLE)
+        if to is None:
+            return None
+        own = pod.spec.resources or ResourceRequirements()
+        return replace(own, requests={**own.requests, **to.requests}, limits={**own.limits, **to.limits})
+
     def containers(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> dict[str, ResourceRequirements]:
         """Of every container of the pod; those without a recommendation keep what they have."""
         wanted = recommended_resources(pod, self.vpa, limit_ranges)
@@ -63,11 +72,16 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         return found
 
     def request(self, snapshot: Snapshot) -> ResizeRequest:
-        """By the first of its pods: those of one workload are alike."""
+        """By the first of its pods: those of one workload are alike, unless the VPA sizes slices of them."""
         if not snapshot.pods:
             return ResizeRequest()
-        admits = update_mode(self.vpa) != OFF
+        differing = snapshot.pods if differs_by_pod(self.vpa) else ()
+        by_pod = {pod.metadata.name: self._request(pod, snapshot.limit_ranges) for pod in differing}
+        return replace(self._request(snapshot.pods[0], snapshot.limit_ranges), by_pod=by_pod)
+
+    def _request(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> ResizeRequest:
         return ResizeRequest(
-            containers=self.containers(snapshot.pods[0], snapshot.limit_ranges),
-            autoscaler=self.vpa.metadata.name if admits else "",
+            containers=self.containers(pod, limit_ranges),
+            pod=self.whole(pod, limit_ranges),
+            autoscaler=self.vpa.metadata.name if update_mode(self.vpa) != OFF else "",
         )

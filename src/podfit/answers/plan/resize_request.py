@@ -28,7 +28,8 @@ NOTHING = ResourceRequirements()
 class ResizeRequest(msgspec.Struct, frozen=True):
     """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
     what each pod was before. `template` is the pods' own, whose limits say which proportion to keep, and `limit_ranges`
-    bound it. `autoscaler` is the VPA that gives these sizes to new pods, too.
+    bound it. `autoscaler` is the VPA that gives these sizes to new pods, too; `by_pod` has those of pods, by name, that
+    it sizes otherwise than the rest.
     """
 
     amounts: Mapping[str, Amount] = msgspec.field(default_factory=dict)
@@ -39,6 +40,14 @@ class ResizeRequest(msgspec.Struct, frozen=True):
     template: PodSpec | None = None
     limit_ranges: tuple[LimitRange, ...] = ()
     autoscaler: str = ""
+    by_pod: Mapping[str, "ResizeRequest"] = msgspec.field(default_factory=dict)
+
+    def of(self, pod: Pod) -> "ResizeRequest":
+        """What is asked for one pod."""
+        own = self.by_pod.get(pod.metadata.name)
+        if own is None:
+            return self
+        return msgspec.structs.replace(own, template=self.template, limit_ranges=self.limit_ranges)
 
 
 class NothingRecorded(RequestError):

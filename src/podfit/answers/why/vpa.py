@@ -5,6 +5,7 @@
 How the recommender came to `uncapped` (percentiles, margins, confidence) is in its memory and nowhere in the cluster.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -14,10 +15,11 @@ from podfit.answers.autoscaling.updater import NextPass, next_pass, read_views
 from podfit.answers.autoscaling.vpas import EstimateStep, last_written, read_vpa, selector_of
 from podfit.answers.facts.ages import Age
 from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS
-from podfit.answers.facts.pod_state import RESOURCES, granted, ran_out_of_memory
+from podfit.answers.facts.pod_state import RESOURCES, granted
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.updater import RunningUpdater, read_updater
 from podfit.answers.facts.workloads import WorkloadReader
+from podfit.answers.why.vpa_notes import notes, target_named, wide_limits
 from podfit.api.autoscaling_k8s.v1 import (
     RecommendedContainerResources,
     VerticalPodAutoscaler,
@@ -26,6 +28,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 )
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.aggregate import all_containers
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.client.places import makes_places
@@ -36,21 +39,12 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.capping import capped_by
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import WHOLE
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.nodes_and_autoscalers import largest
-from podfit.decide.autoscaling.patches import recommended_resources
-from podfit.decide.autoscaling.policies import (
-    CONTROLLED_VALUES,
-    EVERY_CONTAINER,
-    REQUESTS_ONLY,
-    controlled_resources,
-    controlled_values,
-    is_off,
-    policy_of,
-    recommended,
-    stored_mode,
-)
+from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of, recommended, stored_mode
+from podfit.decide.autoscaling.scope import EVERY_SLICE
+from podfit.decide.autoscaling.slices import RECOMMENDATIONS, slice_for, slice_told, stored, told_to
 from podfit.decide.autoscaling.update import View
 from podfit.net.system import SystemClock
 
@@ -62,6 +56,8 @@ MODES = {
     "InPlaceOrRecreate": "pods outside the bounds are resized in place, or evicted where that does not work",
     "InPlace": "pods outside the bounds are resized in place, never evicted",
 }
+POD_AS_A_WHOLE = "(pod)"
+"""As no container is named."""
 BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
 
 
@@ -89,6 +85,20 @@ class OffTarget(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     why: str
 
 
+class SliceChain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One number of a slice of the pods. `slice` is empty for all pods, `container` for the pod as a whole; `pods` are
+    how many of it run.
+    """
+
+    slice: str
+    container: str
+    resource: str
+    lower: str
+    target: str
+    upper: str
+    pods: int
+
+
 class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """`age` in seconds since its recommender last wrote; `conditions` are those that are true."""
 
@@ -101,6 +111,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     age: int | None = None
     chains: tuple[Chain, ...] = ()
     steps: tuple[EstimateStep, ...] = ()
+    slices: tuple[SliceChain, ...] = ()
     pods: int = 0
     stands: tuple[OffTarget, ...] = ()
     next: tuple[str, ...] = ()
@@ -219,18 +230,23 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     return VpaWhy(
         vpa=vpa.metadata.name,
         namespace=vpa.metadata.namespace,
-        target=_target(vpa),
+        target=target_named(vpa),
         mode=mode,
         means=MODES.get(mode, "a mode that is not known here"),
         updated=updated,
         age=int((now - parse_time(updated)).total_seconds()) if updated else None,
         chains=chains,
         steps=steps,
+        slices=tuple(_slices(vpa, facts.pods or ())),
         next=coming.steps,
         updater=facts.updater.name,
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, coming, pod)),
-        conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
+        conditions=tuple(
+            _told(condition)
+            for condition in vpa.status.conditions
+            if condition.status == "True" and condition.type != RECOMMENDATIONS
+        ),
         notes=(
             *notes(vpa, facts.pods, facts.age),
             *wide_limits(vpa, facts.pods or (), facts.limit_ranges, facts.most),
@@ -238,11 +254,6 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
             *(f"not read: {line}" for line in facts.unread),
         ),
     )
-
-
-def _target(vpa: VerticalPodAutoscaler) -> str:
-    target = vpa.spec.target_ref
-    return f"{target.kind}/{target.name}" if target is not None else "nothing"
 
 
 def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
@@ -261,25 +272,43 @@ def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -
 
 def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
     """By what the node has granted: an updater that resizes has written its target into the spec at once."""
-    spec = granted(pod, facts.age).spec
-    for container in all_containers(spec):
-        found = recommended(facts.vpa.status.recommendation, container.name)
+    spec, told = granted(pod, facts.age).spec, told_to(facts.vpa, pod).status.recommendation
+    own = [(container.name, container.resources) for container in all_containers(spec)]
+    for name, resources in (*own, (WHOLE, spec.resources or ResourceRequirements())):
+        found = recommended(told, name)
         if found is None:
             continue
         for resource in RESOURCES:
-            target, request = found.target.get(resource), container.resources.requests.get(resource)
+            target, request = found.target.get(resource), resources.requests.get(resource)
             if target is None or target == request:
                 continue
             stands = _where(request, found, resource)
             yield OffTarget(
                 pod=pod.metadata.name,
-                container=container.name,
+                container=name or POD_AS_A_WHOLE,
                 resource=resource,
                 request=str(request) if request is not None else "",
                 target=str(target),
                 stands=stands,
-                why=_reason(facts, coming, pod, container.name, resource),
+                why=_reason(facts, coming, pod, name, resource),
             )
+
+
+def _slices(vpa: VerticalPodAutoscaler, pods: Sequence[Pod]) -> Iterator[SliceChain]:
+    of_slice = Counter(slice_for(vpa, pod) for pod in pods)
+    for name, found in stored(vpa).slices.items():
+        for one in found.container_recommendations:
+            for resource in RESOURCES:
+                if resource in one.target:
+                    yield SliceChain(
+                        slice=name,
+                        container=one.container_name or POD_AS_A_WHOLE,
+                        resource=resource,
+                        lower=_text(one.lower_bound, resource),
+                        target=_text(one.target, resource),
+                        upper=_text(one.upper_bound, resource),
+                        pods=of_slice[name] if name != EVERY_SLICE else len(pods),
+                    )
 
 
 def _where(request: Quantity | None, bounds: RecommendedContainerResources, resource: str) -> str:
@@ -297,9 +326,11 @@ def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resourc
         return f"the updater does not work in namespace {facts.vpa.metadata.namespace}"
     if facts.view is None or pod.metadata.uid not in coming.verdicts:
         return "its topmost controller is not what this VPA names, or an older VPA names it too"
-    policy = policy_of(facts.vpa.spec.resource_policy, container)
+    vpa = told_to(facts.vpa, pod)
+    policy, annotations = policy_of(vpa.spec.resource_policy, container), vpa.metadata.annotations
     reasons = [coming.reason(pod.metadata.uid)]
-    vpa, annotations = facts.vpa, facts.vpa.metadata.annotations
+    if how := slice_told(facts.vpa, pod):
+        reasons.append(f"it is sized {how}")
     processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, facts.limit_ranges, annotations)
     reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
     if policy is not None and is_off(policy):
@@ -316,57 +347,3 @@ def _told(condition: VerticalPodAutoscalerCondition) -> str:
 
 def _text(amounts: ResourceList, name: str) -> str:
     return str(amounts[name]) if name in amounts else ""
-
-
-OOM = (
-    "ran out of memory: that counts as a fifth, and at least 100Mi, more than was asked for, where nothing else is set"
-)
-
-
-def _why_none(vpa: VerticalPodAutoscaler, pods: Sequence[Pod] | None) -> str:
-    if pods is None:
-        return f"the pods of {_target(vpa)} could not be found"
-    if not pods:
-        return f"no pod of {_target(vpa)} runs"
-    return "its recommender, which looks once a minute, has not seen these pods long enough, or does not run"
-
-
-def notes(vpa: VerticalPodAutoscaler, pods: Sequence[Pod] | None, age: Age) -> Iterator[str]:
-    """`pods` are those of its target, None when they could not be found."""
-    if age.caveat and stored_mode(vpa).startswith("InPlace"):
-        yield age.caveat
-    if vpa.status.recommendation is None or not vpa.status.recommendation.container_recommendations:
-        yield f"there is no recommendation: {_why_none(vpa, pods)}"
-    elif pods is not None and not pods:
-        yield f"no pod of {_target(vpa)} runs"
-    policies = vpa.spec.resource_policy.container_policies if vpa.spec.resource_policy else ()
-    only = sorted({policy.container_name for policy in policies if policy.controlled_values == REQUESTS_ONLY})
-    if only:
-        yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
-    for (container, resource), value in (controlled_values(vpa.metadata.annotations) or {}).items():
-        does = "stay as they are" if value == REQUESTS_ONLY else "follow the requests"
-        whose = "every container" if container == EVERY_CONTAINER else container
-        yield f"{resource} limits of {whose} {does} ({CONTROLLED_VALUES})"
-    for pod in pods or ():
-        names = [status.name for status in pod.status.container_statuses if ran_out_of_memory(status)]
-        if names:
-            yield f"{', '.join(names)} of {pod.metadata.name} {OOM}"
-
-
-def wide_limits(
-    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: Sequence[LimitRange], most: ResourceList
-) -> Iterator[str]:
-    """Limits that grow in proportion with the request beyond what any node has; `most` is what the largest one has."""
-    told = dict[tuple[str, str], str]()
-    for pod in pods:
-        own = {scaled.container.name: scaled.own for scaled in every_container(pod)}
-        for container, wanted in recommended_resources(pod, vpa, limit_ranges).items():
-            for name, limit in wanted.limits.items():
-                before = own[container].limits.get(name)
-                if name in most and limit > most[name] and limit != before:
-                    told[container, name] = (
-                        f"the {name} limit of {container} becomes {limit}, more than the {most[name]} of the largest "
-                        f"node: it keeps its proportion to the request; controlledValues: RequestsOnly leaves it at "
-                        f"{before or 'none'}"
-                    )
-    yield from told.values()

@@ -33,13 +33,15 @@ class ContainerRecommendation(Struct):
 
 
 class PodRecommendationStatus(Struct):
-    """`vpa` is the one that controls the pod; empty, with `message`, when none does. `initial` is what containers of
+    """`vpa` is the one that controls the pod; empty, with `message`, when none does. `message` also says to which slice
+    of the VPA's pods it belongs. `pod` has the sizes of one that is sized as a whole. `initial` is what containers of
     the same image and name used before in the same workload, in a namespace that asks for initial resources.
     """
 
     vpa: str = always(default="")
     message: str = ""
     containers: tuple[ContainerRecommendation, ...] = always(default=())
+    pod: ContainerRecommendation | None = None
     initial: tuple[ContainerRecommendation, ...] = ()
 
 

@@ -1,5 +1,6 @@
 """Converts histograms to and from VerticalPodAutoscalerCheckpoint objects (V-014, V-037)."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -7,6 +8,7 @@ from math import isinf
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import (
     HistogramCheckpoint,
@@ -34,6 +36,10 @@ FINE_VERSION = "podfit.dev/v1"
 """Of the same form with finer buckets, which upstream refuses."""
 FORMS = {VERSION: (CPU_BUCKETS, MEMORY_BUCKETS), FINE_VERSION: (FINE_CPU_BUCKETS, FINE_MEMORY_BUCKETS)}
 """Other versions are refused."""
+OF_SLICES = {VERSION: "podfit.dev/slice-v3", FINE_VERSION: "podfit.dev/slice-v1"}
+"""Of the same forms for a slice of a VPA, or its pods as a whole, which upstream would take for a container's."""
+SLICE, SLICED_BY = "podfit.dev/slice", "podfit.dev/aggregation"
+"""Annotations of these."""
 LARGEST_WEIGHT = 2**32 - 1
 LARGEST_TOTAL = 1e60
 """A sample counts at most 2^101, so no number of them comes near."""
@@ -124,6 +130,39 @@ def named(
         spec=VerticalPodAutoscalerCheckpointSpec(vpa_object_name=vpa, container_name=container),
         status=status,
     )
+
+
+def named_slice(
+    vpa: tuple[str, str], by: tuple[str, str], container: str, status: VerticalPodAutoscalerCheckpointStatus
+) -> VerticalPodAutoscalerCheckpoint:
+    """`vpa` is its namespace and name, `by` the aggregation and the slice; a container without a name is the pod."""
+    (namespace, name), (aggregation, slice_name) = vpa, by
+    ending = hashlib.sha256(f"{aggregation} {slice_name}".encode()).hexdigest()[:12]
+    return VerticalPodAutoscalerCheckpoint(
+        metadata=ObjectMeta(
+            name=f"{name}-{container or 'pod'}-{ending}",
+            namespace=namespace,
+            annotations={SLICED_BY: aggregation, SLICE: slice_name},
+        ),
+        spec=VerticalPodAutoscalerCheckpointSpec(vpa_object_name=name, container_name=container),
+        status=replace(status, version=OF_SLICES[status.version]),
+    )
+
+
+def is_of_slice(checkpoint: VerticalPodAutoscalerCheckpoint) -> bool:
+    return checkpoint.status.version in OF_SLICES.values()
+
+
+def slice_named(checkpoint: VerticalPodAutoscalerCheckpoint) -> tuple[str, str]:
+    """The aggregation, and the slice."""
+    annotations = checkpoint.metadata.annotations
+    return annotations.get(SLICED_BY, ""), annotations.get(SLICE, "")
+
+
+def restore_slice(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
+    """As `restore`."""
+    form = next(form for form, version in OF_SLICES.items() if version == status.version)
+    restore(aggregates, row, replace(status, version=form), now)
 
 
 def restore(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:

@@ -6,16 +6,16 @@
 What was restored stays with its VPA as long as that exists, even while no pod of it is found.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from podfit.api.autoscaling_k8s.v1 import (
-    ContainerResourcePolicy,
     PodResourcePolicy,
     RecommendedPodResources,
     VerticalPodAutoscalerCheckpoint,
+    VerticalPodAutoscalerCheckpointStatus,
 )
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
@@ -26,65 +26,20 @@ from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.matching import Matching
 from podfit.decide.autoscaling.merged_rows import AggregateRows, merge, take_out_open_windows
 from podfit.decide.autoscaling.model import Model
+from podfit.decide.autoscaling.own_aggregates import OwnAggregates
 from podfit.decide.autoscaling.policies import Override, aggregation, is_off, override, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
+from podfit.decide.autoscaling.scope import NO_RULES, PodFacts, Rules
 from podfit.decide.autoscaling.status import Estimated
+from podfit.decide.autoscaling.tracked import Group, Known, TrackedPod, TrackedVpa
+from podfit.decide.autoscaling.tracked import PodKey as PodKey
+from podfit.decide.autoscaling.tracked import VpaKey as VpaKey
 
 NOTHING_RESTORED: Mapping[str, tuple[int, ...]] = {}
 
 
-class Group(NamedTuple):
-    """All pods of a namespace that bear the same labels."""
-
-    namespace: str
-    labels: tuple[tuple[str, str], ...]
-
-
-class Known:
-    """Of a group: the rows of its containers, and how many of its pods live."""
-
-    __slots__ = ("living", "rows")
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
-        self.living = 0
-
-
-class TrackedPod(NamedTuple):
-    """Its containers, and where the model has each."""
-
-    group: Group
-    names: tuple[str, ...]
-    slots: tuple[int, ...]
-
-
-class TrackedVpa:
-    """`restored` has the rows of what checkpoints told, by container."""
-
-    __slots__ = ("groups", "policy", "restored", "selector")
-
-    def __init__(
-        self,
-        selector: Selector,
-        policy: PodResourcePolicy | None,
-        groups: list[Group],
-        restored: Mapping[str, tuple[int, ...]],
-    ) -> None:
-        self.selector, self.policy, self.groups, self.restored = selector, policy, groups, restored
-
-
 AT_ONCE = 1024
 """Containers whose histograms are merged together: as many as fit a processor's cache."""
-
-
-class PodKey(NamedTuple):
-    namespace: str
-    name: str
-
-
-class VpaKey(NamedTuple):
-    namespace: str
-    name: str
 
 
 class ClusterState:
@@ -99,21 +54,27 @@ class ClusterState:
         self._groups: dict[Group, Known] = {}
         self._pods: dict[PodKey, TrackedPod] = {}
         self._vpas: dict[VpaKey, TrackedVpa] = {}
+        self.own = OwnAggregates(self.model, self._configure, self._overrides_of)
+        """Of slices, and of pods as a whole."""
 
     # ------------------------------------------------------------ pods
 
-    def set_pod(self, key: PodKey, labels: Mapping[str, str], containers: Iterable[str], now: float) -> None:
+    def set_pod(
+        self, key: PodKey, labels: Mapping[str, str], containers: Iterable[str], now: float, node: str = ""
+    ) -> None:
         """A pod that is seen, with the containers that it has now. Past samples stay with the labels it had (V-026)."""
         group, names = Group(key.namespace, tuple(sorted(labels.items()))), tuple(dict.fromkeys(containers))
         before = self._pods.get(key)
-        if before is not None and (before.group, before.names) == (group, names):
+        if before is not None and (before.group, before.names, before.node) == (group, names, node):
             return
+        if before is not None:
+            self.own.unlink(key, before.slots)
         known, table = self._known(group, labels, names, now), self.model.containers
         known.living += 1
         slots: dict[str, int] = {}
         if before is not None:
             self._groups[before.group].living -= 1
-            slots = dict(zip(before.names, before.slots, strict=True))
+            slots = before.by_name
             table.free(np.array([slot for name, slot in slots.items() if name not in names], dtype=np.intp))
         for name in names:
             if name in slots:
@@ -121,11 +82,28 @@ class ClusterState:
         new = [name for name in names if name not in slots]
         taken = table.new(np.array([known.rows[name] for name in new], dtype=np.intp))
         slots |= zip(new, taken.tolist(), strict=True)
-        self._pods[key] = TrackedPod(group, names, tuple(slots[name] for name in names))
+        self._pods[key] = TrackedPod(group, names, tuple(slots[name] for name in names), node)
+        self._link(key, now)
+
+    def _link(self, key: PodKey, now: float) -> None:
+        """To what the VPAs that select a pod count of their own."""
+        if self.own:
+            pod = self._pods[key]
+            facts = PodFacts(key.name, pod.node, dict(pod.group.labels))
+            self.own.link(key, facts, pod.by_name, self._matching.selectors_of(pod.group), now)
+
+    def _link_anew(self, keys: list[PodKey], now: float, change: Callable[[], None] = lambda: None) -> None:
+        """`change` is done while they are linked to nothing."""
+        for key in keys:
+            self.own.unlink(key, self._pods[key].slots)
+        change()
+        for key in keys:
+            self._link(key, now)
 
     def remove_pod(self, key: PodKey) -> None:
         """KeyError when it is not there."""
         pod = self._pods.pop(key)
+        self.own.unlink(key, pod.slots)
         self._groups[pod.group].living -= 1
         self.model.containers.free(np.array(pod.slots, dtype=np.intp))
 
@@ -144,7 +122,9 @@ class ClusterState:
             if not rows:
                 self._forget_group(group)
         table.free(np.array(dropped, dtype=np.intp))
-        return len(dropped)
+        number = len(dropped) + self.own.forget_ended(ended)
+        self._link_anew(self.own.waiting(), now)
+        return number
 
     def _forget_group(self, group: Group) -> None:
         for key in self._matching.selectors_of(group):
@@ -169,6 +149,10 @@ class ClusterState:
         """Where the model has a container; None when it is not known."""
         pod = self._pods.get(key)
         return pod.slots[pod.names.index(container)] if pod is not None and container in pod.names else None
+
+    def containers_of(self, key: PodKey) -> int:
+        """How many containers of a pod that is seen are counted."""
+        return len(self._pods[key].names)
 
     def add_sample(self, key: PodKey, container: str, time: float, *, cpu: int | None, memory: int | None) -> None:
         """Millicores and bytes at a time; of a container that is not known, nothing."""
@@ -199,21 +183,38 @@ class ClusterState:
 
     # ------------------------------------------------------------ VPAs
 
-    def set_vpa(self, key: VpaKey, selector: Selector, policy: PodResourcePolicy | None) -> None:
+    def set_vpa(
+        self,
+        key: VpaKey,
+        selector: Selector,
+        policy: PodResourcePolicy | None,
+        rules: Rules = NO_RULES,
+        now: float = 0.0,
+    ) -> None:
         """A VPA as it is now; what was restored for it stays when its selector changes."""
         vpa = self._vpas.get(key)
-        if vpa is not None and (vpa.selector, vpa.policy) == (selector, policy):
+        if vpa is not None and (vpa.selector, vpa.policy, self.own.rules(key)) == (selector, policy, rules):
             return
+        sliced = rules.any or self.own.rules(key).any
+        before = set(vpa.groups) if vpa is not None else set[Group]()
         kept = self._forget(key) if vpa is not None else NOTHING_RESTORED
         self._matching.add_selector(key, key.namespace, selector)
         self._vpas[key] = vpa = TrackedVpa(selector, policy, list(self._matching.groups_of(key)), kept)
         for group in vpa.groups:
             self._configure(policy, self._groups[group].rows)
+        if sliced:
+            self._link_anew(self._pods_of(before.union(vpa.groups)), now, lambda: self.own.set_vpa(key, rules, policy))
 
     def remove_vpa(self, key: VpaKey) -> None:
         """With what was restored for it. KeyError when it is not there."""
+        groups, sliced = set(self._vpas[key].groups), self.own.rules(key).any
         rows = [row for slots in self._forget(key).values() for row in slots]
         self.model.aggregates.free(np.array(rows, dtype=np.intp))
+        if sliced:
+            self._link_anew(self._pods_of(groups), 0.0, lambda: self.own.remove_vpa(key))
+
+    def _pods_of(self, groups: set[Group]) -> list[PodKey]:
+        return [key for key, pod in self._pods.items() if pod.group in groups]
 
     def _forget(self, key: VpaKey) -> Mapping[str, tuple[int, ...]]:
         """Take a VPA out; its aggregates have the settings of the flags, or of another VPA that is for them."""
@@ -260,14 +261,14 @@ class ClusterState:
             if vpa.policy is None:
                 found.add(key, rows, {})
                 continue
-            policies = {name: policy_of(vpa.policy, name) for name in rows}
-            wanted = [name for name in rows if off or not is_off(policies[name])]
-            found.add(key, {name: rows[name] for name in wanted}, self._overrides(policies))
+            wanted = [name for name in rows if off or not is_off(policy_of(vpa.policy, name))]
+            found.add(key, {name: rows[name] for name in wanted}, self._overrides_of(vpa.policy, rows))
         return found
 
-    def _overrides(self, policies: Mapping[str, ContainerResourcePolicy | None]) -> dict[str, Override]:
-        if self._upstream_compatible:
+    def _overrides_of(self, policy: PodResourcePolicy | None, names: Iterable[str]) -> dict[str, Override]:
+        if self._upstream_compatible or policy is None:
             return {}
+        policies = {name: policy_of(policy, name) for name in names}
         own = {name: override(policy, percentiles=self.gates.per_vpa_config) for name, policy in policies.items()}
         return {name: overriding for name, overriding in own.items() if overriding is not None}
 
@@ -287,9 +288,20 @@ class ClusterState:
 
     def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Estimated]:
         """The same, with what is not known; a percentile of 0 says that there are no samples."""
-        members = self.members(annotations)
-        numbers: dict[VpaKey, list[Numbers]] = {key: [] for key in annotations}
-        unknown: dict[VpaKey, set[tuple[str, str]]] = {key: set() for key in annotations}
+        return self._found(
+            self.members(annotations), {key: (self._vpas[key].policy, annotations[key]) for key in annotations}
+        )
+
+    def found_by_slice(self, key: VpaKey, annotations: Mapping[str, str]) -> dict[str, Estimated]:
+        """The same of each slice of a VPA, and of its pods as a whole; empty where it asks for neither."""
+        members = self.own.members(key)
+        about = {which: (self.own.policy(key), annotations) for which, _ in members.names}
+        return {name: estimated for (_, name), estimated in self._found(members, about).items()}
+
+    def _found(self, members: AggregateRows, about: Mapping[Any, Any]) -> dict[Any, Estimated]:
+        """By what names members; `about` has the policy and the annotations of each."""
+        numbers: dict[Any, list[Numbers]] = {key: [] for key in about}
+        unknown: dict[Any, set[tuple[str, str]]] = {key: set() for key in about}
         for part, estimates in self.estimates(members):
             amounts = np.array([[estimates.cpu[bound].floor, estimates.memory[bound].floor] for bound in estimates.cpu])
             for place, (target, lower, upper) in enumerate(amounts.astype(np.int64).transpose(2, 0, 1).tolist()):
@@ -301,8 +313,7 @@ class ClusterState:
                     unknown[key].add((name, resource))
         return {
             key: Estimated(
-                recommendation(every, self._vpas[key].policy, self.flags.render, annotations[key]),
-                frozenset(unknown[key]),
+                recommendation(every, about[key][0], self.flags.render, about[key][1]), frozenset(unknown[key])
             )
             for key, every in numbers.items()
         }
@@ -320,17 +331,29 @@ class ClusterState:
         self, keys: Iterable[VpaKey], now: float
     ) -> Iterator[tuple[VpaKey, list[VerticalPodAutoscalerCheckpoint]]]:
         """What to keep of these VPAs, without the peaks of windows that are not over (V-036)."""
-        members = self.members(keys, off=True)
+        keys = list(keys)
         found: dict[VpaKey, list[VerticalPodAutoscalerCheckpoint]] = {}
+        for (key, name), status in self._saved(self.members(keys, off=True), now):
+            found.setdefault(key, []).append(checkpoints.named(key.namespace, key.name, name, status))
+        for key in keys if self.own else ():
+            by = str(self.own.rules(key).scope)
+            for ((_, which), name), status in self._saved(self.own.to_save(key), now):
+                found.setdefault(key, []).append(checkpoints.named_slice(key, (by, which), name, status))
+        return iter(found.items())
+
+    def _saved(
+        self, members: AggregateRows, now: float
+    ) -> Iterator[tuple[tuple[Any, str], VerticalPodAutoscalerCheckpointStatus]]:
         for part, known in self.merged(members):
             take_out_open_windows(known.memory, self.model.containers, members, part, now)
-            for (key, name), status in zip(members.names[part], checkpoints.checkpoints(known, now), strict=True):
-                found.setdefault(key, []).append(checkpoints.named(key.namespace, key.name, name, status))
-        return iter(found.items())
+            yield from zip(members.names[part], checkpoints.checkpoints(known, now), strict=True)
 
     def restore(self, checkpoint: VerticalPodAutoscalerCheckpoint, now: float) -> None:
         """Take what a checkpoint has into its VPA. ValueError says why it cannot be used; KeyError: no such VPA."""
         vpa = self._vpas[VpaKey(checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name)]
+        if checkpoints.is_of_slice(checkpoint):
+            self.own.restore(checkpoint, now)
+            return
         (row,) = self.model.aggregates.new(1, now).tolist()
         name = checkpoint.spec.container_name
         self._configure(vpa.policy, {name: row})

@@ -34,6 +34,8 @@ CAPPED = "podfit.dev/CappedToNode"
 """The recommender's: no node is as large as what would be recommended."""
 ASKED_FOR = "podfit.dev/VerticalFirst"
 """The recommender's: an HPA asks for the size, which it lets grow before it adds replicas."""
+AGGREGATED, MANY = "podfit.dev/Aggregated", "ManySlices"
+"""The recommender's: some slices of its pods have no sizes of their own."""
 OBSERVING, WINDOW = "podfit.dev/Observing", "ObservationWindow"
 """The recommender's: the VPA is new, and only observes yet."""
 IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
@@ -65,6 +67,14 @@ def said_while_observing(
     """With a condition that says until when pods are left as they are, and new ones made as they are written."""
     text = observing_text(vpa) if observes(vpa, now) else ""
     return with_condition(status, OBSERVING, WINDOW, text[:1].upper() + text[1:], format_time(now))
+
+
+def said_of_slices(
+    status: VerticalPodAutoscalerStatus, sized: int, more: int, now: datetime
+) -> VerticalPodAutoscalerStatus:
+    """With a condition while there are more slices than have sizes of their own."""
+    text = f"{sized} of {sized + more} slices have sizes of their own; pods of the others have those of all pods."
+    return with_condition(status, AGGREGATED, MANY, text if more else "", format_time(now))
 
 
 def too_few(live: Mapping[ObjectIdentity, int], minimum: int) -> str:

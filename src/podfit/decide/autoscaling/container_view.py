@@ -1,5 +1,8 @@
-"""The scaled containers of a pod and their resources: those that the node reports, else those of the spec."""
+"""The scaled containers of a pod, or the pod as a whole, and their resources: those that the node reports, else those
+of the spec.
+"""
 
+from collections.abc import Container as Among
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +20,11 @@ def resources_of(pod: Pod, container: Container) -> ResourceRequirements:
         if status.name == container.name and status.resources is not None:
             return status.resources
     return container.resources
+
+
+WHOLE = ""
+"""Stands for the pod as a whole where a container is named."""
+_NOTHING = ResourceRequirements()
 
 
 class Scaled(NamedTuple):
@@ -38,6 +46,19 @@ def every_container(pod: Pod) -> Iterator[Scaled]:
         if is_sidecar(container):
             path = f"/spec/initContainers/{index}/resources"
             yield Scaled(container, resources_of(pod, container), path, f"init container {index}", sidecar=True)
+
+
+def sized(pod: Pod, names: Among[str]) -> Iterator[Scaled]:
+    """What sizes for `names` are for: the pod as a whole where WHOLE is among them, and containers that are among them
+    as well; else its containers, all of them.
+    """
+    if WHOLE not in names:
+        yield from every_container(pod)
+        return
+    asked = pod.spec.resources or _NOTHING
+    own = pod.status.resources if pod.spec.resources is not None and pod.status.resources is not None else asked
+    yield Scaled(Container(name=WHOLE, resources=asked), own, "/spec/resources", "pod", sidecar=False)
+    yield from (scaled for scaled in every_container(pod) if scaled.container.name in names)
 
 
 def statuses_of(pod: Pod) -> Iterator[ContainerStatus]:

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedContainerResources, RecommendedPodResources
 from podfit.api.core.v1.limits.types import LimitRange, LimitRangeItem
+from podfit.api.core.v1.pods.aggregate import aggregate, requests_of
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.autoscaling.capping import at_least, at_most
-from podfit.decide.autoscaling.container_view import amount_of, every_container, units
+from podfit.decide.autoscaling.container_view import WHOLE, amount_of, every_container, sized, units
 from podfit.decide.autoscaling.limit_ranges import effective, proportional_limit, request_bounds
 from podfit.decide.autoscaling.policies import NO_ANNOTATIONS, RESOURCES, policy_of, recommended, scaled_limits
 
@@ -44,6 +45,8 @@ def for_pod(
         return Processed(None if policy is None else RecommendedPodResources())
     limit_ranges = tuple(limit_ranges)
     whole, each_one = effective(limit_ranges, "Pod"), effective(limit_ranges, "Container")
+    if (level := recommended(recommendation, WHOLE)) is not None:
+        return _as_a_whole(pod, level, policy, whole, annotations)
     if whole is not None:
         recommendation = _within_pod(pod, recommendation, whole)
     found, notes = [], {}
@@ -58,22 +61,44 @@ def for_pod(
     return Processed(RecommendedPodResources(container_recommendations=tuple(found)), notes)
 
 
+def _as_a_whole(
+    pod: Pod,
+    resources: RecommendedContainerResources,
+    policy: PodResourcePolicy | None,
+    item: LimitRangeItem | None,
+    annotations: Mapping[str, str],
+) -> Processed:
+    """AEP 9988: within the LimitRange of the pod, that of containers does not count; and no less than its containers
+    request together, which the API refuses.
+    """
+    scaled = next(sized(pod, (WHOLE,)))
+    capped, said = _within_container(resources, scaled.own, policy, item, annotations, "pod")
+    together = aggregate(pod.spec, requests_of)
+    raised = [at_least(amounts, together) for amounts in (capped.target, capped.lower_bound, capped.upper_bound)]
+    said += tuple(
+        f"{name} raised to what containers request" for name in capped.target if raised[0][name] != capped.target[name]
+    )
+    found = replace(capped, target=raised[0], lower_bound=raised[1], upper_bound=raised[2])
+    return Processed(RecommendedPodResources(container_recommendations=(found,)), {WHOLE: said} if said else {})
+
+
 def _within_container(
     resources: RecommendedContainerResources,
     own: ResourceRequirements,
     policy: PodResourcePolicy | None,
     item: LimitRangeItem | None,
     annotations: Mapping[str, str],
+    whose: str = "container",
 ) -> tuple[RecommendedContainerResources, tuple[str, ...]]:
     mine = policy_of(policy, resources.container_name)
     least, most = request_bounds(own, item) if item else ({}, {})
-    steps = [(at_least, least, "fit Min in container LimitRange"), (at_most, most, "fit Max in container LimitRange")]
+    steps = [(at_least, least, f"fit Min in {whose} LimitRange"), (at_most, most, f"fit Max in {whose} LimitRange")]
     if mine is not None:
         steps += [(at_least, mine.min_allowed, "minAllowed"), (at_most, mine.max_allowed, "maxAllowed")]
     follow = scaled_limits(mine, resources.container_name, annotations)
     fixed = {name: limit for name, limit in own.limits.items() if name not in follow}
     if fixed:
-        steps.append((at_most, fixed, "container limit"))
+        steps.append((at_most, fixed, f"{whose} limit"))
     notes: list[str] = []
     for cap, bounds, reason in steps:
         capped = cap(resources.target, bounds)

@@ -3,6 +3,8 @@
     container  one of a pod that is seen now       slot ─▶ aggregate
     aggregate  (namespace, container name, labels of the pod): all replicas of one workload share it
 
+A container may be followed by others, which stand for it in aggregates of a VPA's own: its samples are theirs, too.
+
 Everything is in arrays, and samples come in batches. A container may occur several times in one, in the order of its
 samples, as in a history. CPU is whole millicores, memory whole bytes, times are seconds since 1970.
 
@@ -25,6 +27,7 @@ CPU_WEIGHT, MEMORY_WEIGHT = 0.1, 1.0
 LARGEST = 1e14
 """Of millicores and of bytes."""
 NEVER = -np.inf
+NOBODY = -1
 Mask: TypeAlias = NDArray[np.bool_]
 
 
@@ -80,10 +83,13 @@ class Aggregates:
 
 
 class Containers:
-    """`window_end` is minus infinity before the first memory sample; peaks are those of the window."""
+    """`window_end` is minus infinity before the first memory sample; peaks are those of the window. `follower` is who
+    gets the same samples, NOBODY for none.
+    """
 
     def __init__(self) -> None:
         self.slots = Slots()
+        self.follower = np.empty(0, dtype=np.intp)
         self.aggregate = np.empty(0, dtype=np.intp)
         self.last_cpu: Floats = np.empty(0)
         self.last_memory: Floats = np.empty(0)
@@ -95,9 +101,9 @@ class Containers:
         """One for each of `aggregates`, without samples."""
         slots = self.slots.take(len(aggregates))
         if self.slots.capacity > len(self.aggregate):
-            for name in ("aggregate", "last_cpu", "last_memory", "window_end", "usage_peak", "oom_peak"):
+            for name in ("aggregate", "follower", "last_cpu", "last_memory", "window_end", "usage_peak", "oom_peak"):
                 setattr(self, name, self.slots.grown(getattr(self, name)))
-        self.aggregate[slots] = aggregates
+        self.aggregate[slots], self.follower[slots] = aggregates, NOBODY
         self.last_cpu[slots] = self.last_memory[slots] = self.window_end[slots] = NEVER
         self.usage_peak[slots] = self.oom_peak[slots] = 0
         return slots
@@ -125,6 +131,8 @@ class Model:
         Each of them counts as `samples` of the model.
         """
         table, total = self.containers, self.aggregates
+        if (followed := table.follower[slots] != NOBODY).any():
+            self.add_cpu(table.follower[slots[followed]], millicores[followed], times[followed], samples=samples)
         taken: Mask = millicores >= 0
         taken[taken] = times[taken] > newest_before(slots[taken], times[taken], table.last_cpu)
         slots, times = slots[taken], times[taken]
@@ -139,6 +147,8 @@ class Model:
     def add_memory(self, slots: Rows, amounts: Floats, times: Floats) -> Mask:
         """Which samples were taken: those of at least 0 that are not older than the container's last (V-021)."""
         table = self.containers
+        if (followed := table.follower[slots] != NOBODY).any():
+            self.add_memory(table.follower[slots[followed]], amounts[followed], times[followed])
         taken: Mask = amounts >= 0
         taken[taken] = times[taken] >= newest_before(slots[taken], times[taken], table.last_memory)
         slots, amounts, times = slots[taken], np.minimum(amounts[taken], LARGEST), times[taken]
@@ -154,6 +164,8 @@ class Model:
         The peak of earlier such events is left out of `used`, so several at one request do not add up.
         """
         table, row = self.containers, self.containers.aggregate[slot]
+        if table.follower[slot] != NOBODY:
+            self.add_oom(int(table.follower[slot]), requested, time)
         if time < table.last_memory[slot] - self.aggregates.interval[row]:
             return False
         needed = self.needed_after_oom(slot, requested)

@@ -59,6 +59,11 @@ class Around(msgspec.Struct, frozen=True):
     def keeps(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[int, int]]:
         return self.points.get((namespace, target.kind, target.name), {}) if target is not None else {}
 
+    def sized_by_autoscalers(self, namespace: str, target: CrossVersionObjectReference | None) -> frozenset[str]:
+        """The resources in which HPAs of a target have a say: all of its pods are alike in them."""
+        place = namespace, target
+        return frozenset((*self.keeps(*place), *self.asks(*place), *self.holds(*place)))
+
     def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[str, ...]]:
         return self.held.get((namespace, target.kind, target.name), {}) if target is not None else {}
 

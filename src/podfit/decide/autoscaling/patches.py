@@ -10,17 +10,28 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
-from podfit.core.resources import CPU
+from podfit.core.resources import CPU, maximum
 from podfit.decide.autoscaling import boost
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import WHOLE, every_container, sized
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.limit_ranges import NOTHING, effective, proportional_limits
-from podfit.decide.autoscaling.policies import OFF, boost_of, is_off, policy_of, recommended, scaled_limits, update_mode
+from podfit.decide.autoscaling.policies import (
+    OFF,
+    boost_of,
+    is_off,
+    names_of,
+    policy_of,
+    recommended,
+    scaled_limits,
+    update_mode,
+)
+from podfit.decide.autoscaling.slices import told_to
 
 OBSERVED, UPDATES = "vpaObservedContainers", "vpaUpdates"
 Operation = dict[str, Any]
@@ -37,12 +48,13 @@ class Resources(msgspec.Struct, frozen=True):
 def recommended_resources(
     pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Iterable[LimitRange]
 ) -> Mapping[str, Resources]:
-    """By container; those without a recommendation are left out."""
+    """By container, or of WHOLE; those without a recommendation are left out."""
+    vpa = told_to(vpa, pod)
     limit_ranges, policy = tuple(limit_ranges), vpa.spec.resource_policy
     annotations = vpa.metadata.annotations
     processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges, annotations)
     item, found = effective(limit_ranges, "Container"), {}
-    for container, own, *_ in every_container(pod):
+    for container, own, *_ in sized(pod, names_of(processed.recommendation)):
         resources = recommended(processed.recommendation, container.name)
         if resources is None:
             continue
@@ -50,12 +62,21 @@ def recommended_resources(
         notes, limits = processed.notes.get(container.name, ()), NOTHING
         follow = scaled_limits(policy_of(policy, container.name), container.name, annotations)
         if follow:
-            scaled = proportional_limits(own, requests, item.default if item else NOTHING)
+            defaults = item.default if item and container.name != WHOLE else NOTHING
+            scaled = proportional_limits(own, requests, defaults)
             limits = {name: amount for name, amount in scaled.amounts.items() if name in follow}
             said = (note for note in scaled.notes if note.partition(":")[0] in follow)
             notes = (*notes, *said)
+        if container.name == WHOLE:
+            limits = _around_containers(pod, limits)
         found[container.name] = Resources(requests, limits, notes)
     return found
+
+
+def _around_containers(pod: Pod, limits: ResourceList) -> ResourceList:
+    """Limits of a pod as a whole: none of its containers may have a larger one."""
+    own = maximum(*(container.resources.limits for container in all_containers(pod.spec)))
+    return {name: max(amount, own.get(name, amount)) for name, amount in limits.items()}
 
 
 def admission_patches(
@@ -69,13 +90,15 @@ def admission_patches(
     operations: list[Operation] = []
     if not pod.metadata.annotations:
         operations.append(_add("/metadata/annotations", {}))
+    vpa = told_to(vpa, pod)
     wanted = {} if update_mode(vpa) == OFF else recommended_resources(pod, vpa, limit_ranges)
     updates: list[str] = []
-    for container, own, path, place, sidecar in every_container(pod):
+    for container, own, path, place, sidecar in sized(pod, wanted):
         policy = policy_of(vpa.spec.resource_policy, container.name)
         if (gates.cpu_startup_boost and is_off(policy)) or (sidecar and container.name not in wanted):
             continue
-        resources, more = wanted.get(container.name, Resources()), boost_of(vpa, container.name)
+        resources = wanted.get(container.name, Resources())
+        more = boost_of(vpa, container.name) if container.name != WHOLE else None
         if gates.cpu_startup_boost and more is not None and not sidecar:
             operations.append(annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
             request = resources.requests.get(CPU)

@@ -13,7 +13,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.recommender.v1alpha1 import ContainerRecommendation, PodRecommendationStatus
 from podfit.core.quantity import Quantity
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import WHOLE, every_container
 from podfit.decide.autoscaling.policies import is_off, policy_of, recommended
 from podfit.decide.autoscaling.status import OURS, Estimated
 
@@ -36,11 +36,20 @@ def answered(
         for condition in status.conditions
         if condition.status == "True" and condition.message and condition.type not in OURS
     )
+    if WHOLE in _named(vpa):
+        level = _container(WHOLE, vpa, status, estimated, confidence, conditions)
+        return PodRecommendationStatus(vpa=vpa.metadata.name, pod=level)
     containers = (
         _container(scaled.container.name, vpa, status, estimated, confidence, conditions)
         for scaled in every_container(pod)
     )
     return PodRecommendationStatus(vpa=vpa.metadata.name, containers=tuple(containers))
+
+
+def _named(vpa: VerticalPodAutoscaler) -> frozenset[str]:
+    """What its policies are for."""
+    policy = vpa.spec.resource_policy
+    return frozenset(one.container_name for one in (policy.container_policies if policy else ()))
 
 
 def _container(
@@ -88,7 +97,7 @@ def with_answer(vpa: VerticalPodAutoscaler, answer: PodRecommendationStatus) -> 
             lower_bound=container.lower_bound,
             upper_bound=container.upper_bound,
         )
-        for container in answer.containers
+        for container in (*answer.containers, *((answer.pod,) if answer.pod is not None else ()))
         if container.target
     }
     if answer.vpa != vpa.metadata.name or not fresh:

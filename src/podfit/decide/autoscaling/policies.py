@@ -216,6 +216,12 @@ def boosts(vpa: VerticalPodAutoscaler) -> bool:
     return any(boost is not None and boost.cpu is not None for boost in every)
 
 
+def names_of(recommendation: RecommendedPodResources | None) -> frozenset[str]:
+    """The containers that something is recommended for."""
+    found = recommendation.container_recommendations if recommendation else ()
+    return frozenset(recommended.container_name for recommended in found)
+
+
 def recommended(recommendation: RecommendedPodResources | None, container: str) -> RecommendedContainerResources | None:
     found = recommendation.container_recommendations if recommendation else ()
     return next((recommended for recommended in found if recommended.container_name == container), None)

@@ -21,11 +21,11 @@ from podfit.core.options import AT_LEAST_0, Bound, Option, Unit
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.container_view import every_container, statuses_of
+from podfit.decide.autoscaling.container_view import WHOLE, sized, statuses_of
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.oom import KILLED
 from podfit.decide.autoscaling.patches import OBSERVED
-from podfit.decide.autoscaling.policies import is_off, policy_of, recommended
+from podfit.decide.autoscaling.policies import is_off, names_of, policy_of, recommended
 
 HIGHER = "TargetHigherThanRequests"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -130,7 +130,7 @@ def admitted(pod: Pod, vpa: VerticalPodAutoscaler, recommendation: RecommendedPo
     policy = vpa.spec.update_policy
     if policy is None:
         return True
-    for container, own, *_ in every_container(pod):
+    for container, own, *_ in sized(pod, names_of(recommendation)):
         resources = recommended(recommendation, container.name)
         if resources is None:
             continue
@@ -161,14 +161,14 @@ def observed(pod: Pod) -> frozenset[str] | None:
 
 
 def _counts(names: frozenset[str] | None, container: str) -> bool:
-    return names is None or container in names
+    return names is None or container in names or container == WHOLE
 
 
 def _seen(
     pod: Pod, recommendation: RecommendedPodResources | None
 ) -> Iterator[tuple[ResourceRequirements, RecommendedContainerResources]]:
     names = observed(pod)
-    for container, own, *_ in every_container(pod):
+    for container, own, *_ in sized(pod, names_of(recommendation)):
         resources = recommended(recommendation, container.name)
         if resources is not None and _counts(names, container.name):
             yield own, resources

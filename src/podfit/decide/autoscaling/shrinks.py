@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.resources import MEMORY
-from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.container_view import sized
 from podfit.decide.autoscaling.patches import Operation, Resources
 from podfit.decide.resize.guarded_shrink import ANNOTATION, GUARDED
 
@@ -21,7 +21,7 @@ def guards(pod: Pod, wanted: Mapping[str, Resources]) -> tuple[Operation, ...]:
 
 def differs(pod: Pod, wanted: Mapping[str, Resources]) -> bool:
     """Whether its spec asks for anything else."""
-    for container, *_ in every_container(pod):
+    for container, *_ in sized(pod, wanted):
         found = wanted.get(container.name)
         if found is None:
             continue
@@ -34,7 +34,7 @@ def differs(pod: Pod, wanted: Mapping[str, Resources]) -> bool:
 
 
 def _lowers(pod: Pod, wanted: Mapping[str, Resources]) -> bool:
-    for container, own, *_ in every_container(pod):
+    for container, own, *_ in sized(pod, wanted):
         limit = wanted[container.name].limits.get(MEMORY) if container.name in wanted else None
         before = own.limits.get(MEMORY)
         if limit is not None and before is not None and limit < before:

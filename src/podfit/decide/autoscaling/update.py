@@ -8,7 +8,6 @@ depends on what came of the action before. Nothing here waits or asks; rate limi
 
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated
 
 import msgspec
 
@@ -17,8 +16,6 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import ObjectIdentity
-from podfit.core.options import AT_LEAST_1, FROM_0_TO_1, Option, Part
-from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.actions import (
     Action,
@@ -34,9 +31,7 @@ from podfit.decide.autoscaling.actions import (
     Verdict,
 )
 from podfit.decide.autoscaling.conditions import MEMORY_IN_USE, TOO_FEW_REPLICAS, memory_in_use, too_few
-from podfit.decide.autoscaling.container_view import every_container
-from podfit.decide.autoscaling.flags import AMOUNT
-from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
+from podfit.decide.autoscaling.container_view import sized
 from podfit.decide.autoscaling.groups import Group, groups, owner_of, too_small
 from podfit.decide.autoscaling.in_place import (
     Decision,
@@ -65,38 +60,16 @@ from podfit.decide.autoscaling.policies import (
     observes,
     observing_text,
 )
-from podfit.decide.autoscaling.priority import Priority, Thresholds, admitted, left_because, priority
+from podfit.decide.autoscaling.priority import Priority, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
+from podfit.decide.autoscaling.slices import told_to
+from podfit.decide.autoscaling.update_settings import UpdateSettings as UpdateSettings
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.pod.spare import is_spare
 
 UPDATED = "vpaInPlaceUpdated"
 PLACE_TIME = timedelta(minutes=20)
 """How long a pod that its node has no room for is left to the cluster autoscaler: a node's time to come, and more."""
-
-
-class UpdateSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`upstream_compatible`: Recreate and Auto only evict, too few replicas are left alone altogether, in mode InPlace
-    a pod that should wait is resized at once, pods change for nothing, no shrink of memory is guarded, and a pod whose
-    memory cannot be lowered is evicted, and no boost comes back when a container is started again.
-    """
-
-    gates: VpaGates = NO_GATES
-    min_replicas: Annotated[int, Option("Pods of a workload before one is evicted.", bound=AT_LEAST_1)] = 2
-    tolerance: Annotated[
-        float, Option("Share of a workload that is disturbed at once.", flag="eviction-tolerance", bound=FROM_0_TO_1)
-    ] = 0.5
-    thresholds: Annotated[Thresholds, Part()] = Thresholds()
-    skip_disruption_budget: Annotated[
-        bool, Option("Resizes that restart nothing count for no budget.", flag="in-place-skip-disruption-budget")
-    ] = False
-    max_boost: Annotated[
-        Quantity | None,
-        Option("The most CPU of a container that starts again.", flag="max-allowed-cpu-boost", unit=AMOUNT),
-    ] = None
-    upstream_compatible: Annotated[
-        bool, Option("Do as upstream: Recreate and Auto evict, few replicas stay as they are.")
-    ] = False
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,7 +259,7 @@ class _Run:
         return decision is Decision.INFEASIBLE and not self.settings.upstream_compatible and not free
 
     def _remember(self, pod: Pod) -> Steps:
-        found = self.view.vpa.status.recommendation
+        found = self._told(pod).status.recommendation
         if found is not None:
             self.infeasible[pod.metadata.uid] = found
             yield RememberInfeasible(pod, found)
@@ -297,7 +270,7 @@ class _Run:
         """`ended` are containers whose boost is over; `before` is noted on the pod first."""
         patches = tuple(
             operation
-            for container, _, path, _, _ in every_container(pod)
+            for container, _, path, _, _ in sized(pod, wanted)
             if container.name in wanted
             for operation in resource_patches(path, container.resources, wanted[container.name])
         )
@@ -321,6 +294,9 @@ class _Run:
         return bool(ended) and not self.settings.upstream_compatible and restarts_nothing(pod)
 
     # ------------------------------------------------------------ decisions
+
+    def _told(self, pod: Pod) -> VerticalPodAutoscaler:
+        return told_to(self.view.vpa, pod)
 
     def _leave(self, pod: Pod, reason: str) -> None:
         self.reasons[pod.metadata.uid] = reason
@@ -348,7 +324,7 @@ class _Run:
             pod,
             self.mode,
             self._group_of(pod),
-            self.view.vpa.status.recommendation,
+            self._told(pod).status.recommendation,
             self.infeasible,
             since=self.view.since.get(pod.metadata.uid),
             now=self.view.now,
@@ -400,7 +376,7 @@ class _Run:
         """Those that are accepted and admitted, the most urgent first."""
         found = []
         for pod in pods:
-            vpa, by = self.view.vpa, self.settings.thresholds
+            vpa, by = self._told(pod), self.settings.thresholds
             policy, annotations = vpa.spec.resource_policy, vpa.metadata.annotations
             processed = for_pod(pod, vpa.status.recommendation, policy, self.view.limit_ranges, annotations)
             rank = priority(pod, vpa, processed.recommendation, self.settings.gates, by)

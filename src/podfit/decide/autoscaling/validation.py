@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import ContainerResourcePolicy, PodUpdatePolicy, StartupBoost, VerticalPodAutoscaler
 from podfit.core.fields import FieldError, forbidden, go_value, invalid, required, too_many, unsupported
@@ -17,6 +18,7 @@ from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import (
     AUTO,
     CONTROLLED_VALUES,
+    EVERY_CONTAINER,
     IN_PLACE,
     OBSERVATION_WINDOW,
     OFF,
@@ -27,6 +29,7 @@ from podfit.decide.autoscaling.policies import (
     controlled_values,
     observation_window,
 )
+from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY, UnreadablePolicyError, pod_policy, scope_of
 
 MOST_POLICIES = 1000
 """They are gone through for every container; upstream has no bound."""
@@ -105,6 +108,7 @@ def _errors(vpa: VerticalPodAutoscaler, allowed: Allowed, *, creates: bool) -> I
     if controlled_values(vpa.metadata.annotations) is None:
         where, text = f"metadata.annotations[{CONTROLLED_VALUES}]", vpa.metadata.annotations[CONTROLLED_VALUES]
         yield invalid(where, text[:100], "must be like memory=RequestsOnly, app:cpu=RequestsAndLimits")
+    yield from _scope_errors(vpa, allowed)
     if spec.update_policy is not None:
         yield from _update_errors(spec.update_policy, allowed)
     if len(_policies(vpa)) > MOST_POLICIES:
@@ -116,6 +120,27 @@ def _errors(vpa: VerticalPodAutoscaler, allowed: Allowed, *, creates: bool) -> I
         yield from _boost_errors(spec.startup_boost, "spec.startupBoost", allowed)
     if len(spec.recommenders) > 1:
         yield too_many("spec.recommenders", len(spec.recommenders), 1)
+
+
+def _scope_errors(vpa: VerticalPodAutoscaler, allowed: Allowed) -> Iterator[FieldError]:
+    """What annotations say of slices, and of pods as a whole."""
+    annotations = vpa.metadata.annotations
+    if scope_of(annotations) is None:
+        text = annotations[AGGREGATION][:100]
+        yield invalid(f"metadata.annotations[{AGGREGATION}]", text, "must be workload, pod, node or label=KEY")
+    where = f"metadata.annotations[{POD_POLICY}]"
+    try:
+        policy = pod_policy(annotations)
+    except UnreadablePolicyError as error:
+        yield invalid(where, annotations[POD_POLICY][:100], str(error))
+        return
+    if policy is None:
+        return
+    yield from _policy_errors(replace(policy, container_name=EVERY_CONTAINER), where, allowed)
+    if _policies(vpa):
+        yield forbidden(where, "a VPA sizes pods as a whole or their containers: there are containerPolicies")
+    if vpa.spec.startup_boost is not None:
+        yield forbidden(where, "there is no startupBoost of pods as a whole")
 
 
 def _update_errors(policy: PodUpdatePolicy, allowed: Allowed) -> Iterator[FieldError]:

@@ -10,12 +10,13 @@ a VPA's spec was changed
 
 from collections.abc import Iterator
 
-from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
+from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.decide.autoscaling.container_view import statuses_of
 from podfit.decide.autoscaling.oom import ran_out
 from podfit.decide.autoscaling.policies import recommended
+from podfit.decide.autoscaling.slices import stored
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.workload.pods import is_ready
 
@@ -48,7 +49,13 @@ def asks(old: VerticalPodAutoscaler | None, new: VerticalPodAutoscaler) -> bool:
         return new.status.recommendation is not None
     if new.spec != old.spec:
         return True
-    after, before = new.status.recommendation, old.status.recommendation
+    slices, earlier = stored(new).slices, stored(old).slices
+    if slices is not earlier and any(_moves(earlier.get(name), now) for name, now in slices.items()):
+        return True
+    return _moves(old.status.recommendation, new.status.recommendation)
+
+
+def _moves(before: RecommendedPodResources | None, after: RecommendedPodResources | None) -> bool:
     if after is None or after == before:
         return False
     return any(_moved(recommended(before, now.container_name), now) for now in after.container_recommendations)

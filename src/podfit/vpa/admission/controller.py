@@ -35,6 +35,7 @@ from podfit.decide.autoscaling.initial import SELECTOR, initial_patches, initial
 from podfit.decide.autoscaling.patches import Operation, admission_patches
 from podfit.decide.autoscaling.pod_recommendation import with_answer
 from podfit.decide.autoscaling.policies import OFF, boosts, observes, update_mode
+from podfit.decide.autoscaling.slices import told_to
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
 from podfit.decide.pod.spare import is_spare
 from podfit.net.metrics import Metrics
@@ -181,7 +182,9 @@ class AdmissionController:
             told = await self._fresh.of(pod, namespace)
         found = self._limit_ranges.by_index(BY_NAMESPACE, namespace)
         limit_ranges = sorted(found, key=lambda limit_range: limit_range.metadata.name)
-        patches = self._by_vpa(pod, with_answer(vpa, told), namespace, limit_ranges) if vpa is not None else ()
+        patches = (
+            self._by_vpa(pod, with_answer(told_to(vpa, pod), told), namespace, limit_ranges) if vpa is not None else ()
+        )
         if wants and told.initial:
             sized = [scaled.container.name for scaled in every_container(pod) if _touches(patches, scaled.path)]
             bounding = vpa or await self._bounding(pod, namespace)

@@ -12,6 +12,7 @@ from podfit.client.vpa_kinds import CHECKPOINTS, GROUP
 from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.checkpoints import is_of_slice
 from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
 from podfit.vpa.recommender.workers import each_by_workers
 
@@ -77,12 +78,18 @@ class Checkpoints:
         try:
             found, there = await self._list(), vpas()
             for checkpoint in found:
-                if _owner(checkpoint) not in there and checkpoint.metadata.namespace not in ignored:
+                gone = _owner(checkpoint) not in there or self._has_no_slice(checkpoint)
+                if gone and checkpoint.metadata.namespace not in ignored:
                     meta = checkpoint.metadata
                     await self._client.delete(CHECKPOINTS, meta.name, meta.namespace, uid=meta.uid)
-                    log.info("checkpoint deleted, its VPA is gone checkpoint=%s", _name(checkpoint))
+                    log.info("checkpoint deleted, what it is of is gone checkpoint=%s", _name(checkpoint))
         except (ApiError, ConnectionError, ValueError) as error:
             log.warning("checkpoints not collected error=%s", error)
+
+    def _has_no_slice(self, checkpoint: VerticalPodAutoscalerCheckpoint) -> bool:
+        """Whether it is of a slice that its VPA, one of this recommender, has no more."""
+        own = is_of_slice(checkpoint) and self._state.has_vpa(_owner(checkpoint))
+        return own and not self._state.own.knows(checkpoint)
 
     async def _list(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
         found: list[VerticalPodAutoscalerCheckpoint] = []

@@ -6,6 +6,7 @@ been counted, so that the last ones are not lost (V-040).
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,10 +21,13 @@ from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
 from podfit.decide.autoscaling.quality import Quality
+from podfit.decide.workload.daemon.nodes import node_of
 from podfit.vpa.history.own.recorder import Recorder
 from podfit.vpa.recommender.usage import Sample
 
 BY_NAMESPACE = "namespace"
+_Counted: TypeAlias = tuple[int, int, float]
+"""A slot of the model, millicores or bytes, and the time."""
 AHEAD = 300.0
 """Seconds by which the clock of who tells of usage may be ahead: after a sample of next year none would be newer."""
 MOST_OOMS = 5000
@@ -93,6 +97,7 @@ class Pods:
         ]
         cpu = [(slot, sample.cpu, sample.time) for slot, sample in found if sample.cpu is not None]
         memory = [(slot, sample.memory, sample.time) for slot, sample in found if sample.memory is not None]
+        cpu_as_a_whole, memory_as_a_whole = self._as_a_whole(sample for _, sample in found)
         model = self._state.model
         for told, add, resource, unit in ((cpu, model.add_cpu, CPU, 1000), (memory, model.add_memory, MEMORY, 1)):
             if told:
@@ -100,16 +105,43 @@ class Pods:
                 slots, amounts, times = (np.array(column) for column in columns)
                 taken = add(slots.astype(np.intp), amounts.astype(np.float64), times)
                 self._quality.used(resource, model.containers.aggregate[slots[taken]], amounts[taken] / unit)
+        for told, add in ((cpu_as_a_whole, model.add_cpu), (memory_as_a_whole, model.add_memory)):
+            if told:
+                slots, amounts, times = (np.array(column) for column in zip(*told, strict=True))
+                add(slots.astype(np.intp), amounts.astype(np.float64), times)
         return len(found)
+
+    def _as_a_whole(self, samples: Iterable[Sample]) -> tuple[list[_Counted], list[_Counted]]:
+        """Sums of the containers of pods that are sized as a whole: CPU and memory. One whose containers are not all
+        measured counts for nothing.
+        """
+        by_pod: dict[PodKey, dict[str, Sample]] = {}
+        for sample in samples if self._state.own else ():
+            by_pod.setdefault(sample.pod, {})[sample.container] = sample
+        sums: tuple[list[_Counted], list[_Counted]] = [], []
+        for key, every in by_pod.items():
+            slot = self._state.own.whole(key)
+            if slot is None or len(every) != self._state.containers_of(key):
+                continue
+            time = max(sample.time for sample in every.values())
+            of_cpu, of_memory = [one.cpu for one in every.values()], [one.memory for one in every.values()]
+            for counted, amounts in zip(sums, (of_cpu, of_memory), strict=True):
+                known = [amount for amount in amounts if amount is not None]
+                if len(known) == len(amounts):
+                    counted.append((slot, sum(known), time))
+        return sums
 
     def count_ooms(self) -> None:
         while self._ooms:
             event = self._ooms.popleft()
             if self._recorder is not None:
                 self._recorder.ran_out(event)
-            slot = self._state.slot(PodKey(event.namespace, event.pod), event.container)
+            key = PodKey(event.namespace, event.pod)
+            slot, whole = self._state.slot(key, event.container), self._state.own.whole(key)
             if slot is not None:
                 self._ran_out(slot, event)
+            if whole is not None:
+                self._pod_ran_out(whole, key, event)
 
     def _ran_out(self, slot: int, event: OutOfMemory) -> None:
         model = self._state.model
@@ -118,6 +150,14 @@ class Pods:
         if model.add_oom(slot, event.memory, time):
             rows = model.containers.aggregate[np.array([slot])]
             self._quality.used(MEMORY, rows, np.array([needed]), oom=True)
+
+    def _pod_ran_out(self, slot: int, key: PodKey, event: OutOfMemory) -> None:
+        """As a whole: beside what it requests so."""
+        pod = self._all.get(key.name, key.namespace)
+        level = pod.spec.resources if pod is not None else None
+        asked = level.requests.get(MEMORY) if level is not None else None
+        time = min(event.time.timestamp(), self._clock.now().timestamp())
+        self._state.model.add_oom(slot, 0 if asked is None else asked.value(), time)
 
     def drop_gone(self) -> None:
         """Those that were gone when this was last done: an OOM may be told of after its pod (V-040)."""
@@ -133,7 +173,7 @@ class Pods:
         if self._selected_only and not self._state.is_selected(key.namespace, pod.metadata.labels):
             return
         names = [scaled.container.name for scaled in every_container(pod) if self._sidecars or not scaled.sidecar]
-        self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
+        self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp(), node_of(pod))
 
     def _changed(self, old: Pod, new: Pod) -> None:
         self._note_ooms(ran_out(old, new))

@@ -15,9 +15,8 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
@@ -28,6 +27,7 @@ from podfit.api.autoscaling_k8s.v1 import (
 )
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.api.recommender.v1alpha1 import PodRecommendationStatus
 from podfit.client.controlling import Controlling
 from podfit.client.informer import Informer
@@ -39,19 +39,18 @@ from podfit.client.workloads import NOTHING
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
-from podfit.core.options import AT_LEAST_1, DURATION, POSITIVE, Option, Part
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.conditions import said_while_observing
-from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, IgnoredNamespaces, RecommenderFlags, VpaNamespace
-from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.initial_usage import InitialUsage
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
-from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, UPDATE_MODES, is_for, stored_mode
+from podfit.decide.autoscaling.policies import UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
+from podfit.decide.autoscaling.scope import NO_RULES, Rules
+from podfit.decide.autoscaling.slices import recommended_by_slice, slice_for, slice_told, told_to, with_slices
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.own.recorder import Recorder
@@ -63,6 +62,7 @@ from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samp
 from podfit.vpa.recommender.initial import InitialResources
 from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
 from podfit.vpa.recommender.pods import Pods
+from podfit.vpa.recommender.settings import RecommenderSettings as RecommenderSettings
 from podfit.vpa.recommender.usage import Sample, samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
@@ -88,35 +88,6 @@ log = logging.getLogger(__name__)
 COMPONENT = "vpa-recommender"
 POD, VPA = "Pod", "VerticalPodAutoscaler"
 COLLECT_SECONDS = 3600.0
-
-
-class RecommenderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in seconds. Of `namespace`, or of all but the `ignored` ones. With `memory_saver` only pods that a VPA
-    selects are remembered. With `upstream_compatible` nodes, horizontal autoscalers and sidecars are not looked at.
-    """
-
-    name: Annotated[
-        str, Option("VPAs that name it; `default` is for those that name none.", flag="recommender-name")
-    ] = DEFAULT_RECOMMENDER
-    interval: Annotated[
-        float, Option("From one pass to the next.", flag="recommender-interval", unit=DURATION, bound=POSITIVE)
-    ] = 60.0
-    checkpoints_timeout: Annotated[
-        float, Option("How long checkpoints are written in a pass.", unit=DURATION, bound=POSITIVE)
-    ] = 60.0
-    checkpoints_gc_interval: Annotated[
-        float, Option("How often checkpoints without a VPA are deleted.", unit=DURATION, bound=POSITIVE)
-    ] = 600.0
-    workers: Annotated[int, Option("Requests that write at a time.", flag="update-worker-count", bound=AT_LEAST_1)] = 10
-    namespace: VpaNamespace = ""
-    ignored: IgnoredNamespaces = frozenset()
-    flags: Annotated[RecommenderFlags, Part()] = DEFAULT_FLAGS
-    gates: VpaGates = NO_GATES
-    external: ExternalMetrics | None = None
-    memory_saver: Annotated[bool, Option("Remember only pods that a VPA selects.")] = False
-    upstream_compatible: Annotated[
-        bool, Option("Neither nodes, HPAs and sidecars nor percentiles and small minima of a policy count.")
-    ] = False
 
 
 class Recommender:
@@ -266,7 +237,9 @@ class Recommender:
         for number, (key, vpa) in enumerate(own.items(), 1):
             if number % OBJECTS == 0:
                 await asyncio.sleep(0)
-            self._state.set_vpa(key, await self._selector(key, vpa), vpa.spec.resource_policy)
+            rules = Rules.of(vpa.metadata.annotations) if not self._settings.upstream_compatible else NO_RULES
+            selector, policy = await self._selector(key, vpa), vpa.spec.resource_policy
+            self._state.set_vpa(key, selector, policy, rules, self._clock.now().timestamp())
         self._pods.select()
         begin(self._quality, self._state, new)
 
@@ -350,17 +323,24 @@ class Recommender:
     ) -> Callable[[VerticalPodAutoscaler], VerticalPodAutoscalerStatus]:
         """What makes the status that a VPA is to have now."""
         seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
-        flags, now = self._settings.flags.render, self._clock.now()
-        most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
-        bounds = {**beside.most, **{name: most for name, most in most.items() if most is not None}}
+        now, bounds = self._clock.now(), self._bounds(beside)
+        slices = self._state.found_by_slice(key, vpa.metadata.annotations)
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
             text = format_time(now)
             bounded = capped_to_nodes(status(newest, seen, text, bounds), beside.most, text)
             told = beside_autoscalers(bounded, newest, beside, bounds, text)
-            return said_while_observing(told, newest, now)
+            alike = beside.sized_by_autoscalers(key.namespace, newest.spec.target_ref)
+            sliced = recommended_by_slice(newest, slices, self._state.own.left(key), bounds, alike)
+            return said_while_observing(with_slices(told, newest, sliced, now), newest, now)
 
         return made
+
+    def _bounds(self, beside: Around) -> ResourceList:
+        """The most that a container may get where its policy says nothing."""
+        flags = self._settings.flags.render
+        most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
+        return {**beside.most, **{name: most for name, most in most.items() if most is not None}}
 
     async def recommend_to(self, pod: Pod) -> PodRecommendationStatus | None:
         """What the pod, of a namespace, would be given now, from what is known at this moment; None before the first
@@ -379,8 +359,13 @@ class Recommender:
         key = _key(vpa)
         estimated = self._state.found({key: vpa.metadata.annotations})[key]
         beside = self._around.now() if self._around else Around()
-        made = self._maker(key, vpa, estimated, beside)(vpa)
-        return answered(pod, vpa, made, estimated, self._state.confidence(key))
+        vpa = replace(vpa, status=self._maker(key, vpa, estimated, beside)(vpa))
+        if not self._state.own.rules(key).any:
+            return answered(pod, vpa, vpa.status, estimated, self._state.confidence(key))
+        sliced = self._state.found_by_slice(key, vpa.metadata.annotations).get(slice_for(vpa, pod), estimated)
+        told = told_to(vpa, pod)
+        answer = answered(pod, told, told.status, sliced, self._state.confidence(key))
+        return replace(answer, message=slice_told(vpa, pod))
 
     async def _maintain_checkpoints(self) -> None:
         settings = self._settings
