@@ -125,9 +125,9 @@ async def test_vpa_restarted_recommender_knows_its_slices(world: World) -> None:
     await world.minutes(2)
     after = stored(await world.seen("web"))
     assert after.slices.keys() == before.slices.keys()
-    for name, found in after.slices.items():
+    for name, recommendation in after.slices.items():
         for one, other in zip(
-            found.container_recommendations, before.slices[name].container_recommendations, strict=True
+            recommendation.container_recommendations, before.slices[name].container_recommendations, strict=True
         ):
             assert abs(one.target["cpu"].milli() - other.target["cpu"].milli()) <= other.target["cpu"].milli() / 20
     await world.annotate_vpa("web", {AGGREGATION: "workload"})
@@ -158,6 +158,7 @@ async def test_vpa_plan_from_it_and_its_synchronous_answer_are_by_slice(world: W
 
 
 AS_A_WHOLE = {POD_POLICY: json.dumps({"mode": "Auto", "maxAllowed": {"memory": "3Gi"}})}
+FEATURES = ("InPlacePodLevelResourcesVerticalScaling",)
 TOO_LITTLE = {"requests": {"cpu": "300m", "memory": "512Mi"}, "limits": {"cpu": "600m", "memory": "512Mi"}}
 
 
@@ -178,8 +179,7 @@ async def whole_pod(world: World, name: str, resources: dict[str, Any] | None = 
 async def wholes(world: World) -> World:
     """Three pods of two containers, which together use 900m and 1100Mi, and ask for less as a whole."""
     node = await world.client.get(Node, "n")
-    features = ("InPlacePodLevelResourcesVerticalScaling",)
-    await world.client.update_status(replace(node, status=replace(node.status, declared_features=features)))
+    await world.client.update_status(replace(node, status=replace(node.status, declared_features=FEATURES)))
     for number in range(3):
         await world.client.delete(Pod, f"web-{number}", NAMESPACE, grace=0)
         await whole_pod(world, f"api-{number}", TOO_LITTLE)
@@ -202,12 +202,8 @@ async def levels(world: World) -> dict[str, tuple[int, int, int, int]]:
 
 async def test_vpa_sizes_pods_as_a_whole(wholes: World) -> None:
     """By the sum of their containers, limits in proportion; a new pod is made so, even one that asks for nothing."""
-    await whole_pod(wholes, "bare")
-    wholes.usage.used["bare"] = wholes.usage.used["api-0"]
     await vpa(wholes, AS_A_WHOLE)
-    await wholes.minutes(12)
-    assert (await levels(wholes)).pop("bare")[2:] == (0, 0), "one that had none got requests by a resize"
-    await wholes.client.delete(Pod, "bare", NAMESPACE, grace=0)
+    await wholes.minutes(8)
     for name, (cpu, memory, cpu_limit, memory_limit) in (await levels(wholes)).items():
         assert 900 < cpu < 1200, name
         assert 1100 < memory < 1600, name
@@ -220,6 +216,17 @@ async def test_vpa_sizes_pods_as_a_whole(wholes: World) -> None:
     assert {(one.slice, one.container, one.pods) for one in told.slices} == {("", "(pod)", 4)}
     assert any("sized as a whole" in note for note in told.notes)
     assert (await wholes.sizes("web")).keys() == {"app", "side"}, "the status is of containers, as ever"
+
+
+async def test_vpa_pod_that_has_no_size_as_a_whole_gets_one_where_its_class_stays(world: World) -> None:
+    """Its container requests something, so that it is Burstable before and after."""
+    node = await world.client.get(Node, "n")
+    await world.client.update_status(replace(node, status=replace(node.status, declared_features=FEATURES)))
+    await vpa(world, AS_A_WHOLE)
+    await world.minutes(6)
+    found = [pod.spec.resources for pod in (await world.client.list(Pod, NAMESPACE)).items]
+    assert any(level is not None and level.requests["cpu"].milli() > 400 for level in found)
+    assert set((await world.requests()).values()) == {SMALL}, "containers keep theirs"
 
 
 async def test_vpa_pod_of_which_a_container_is_not_measured_counts_for_nothing(wholes: World) -> None:
@@ -238,7 +245,7 @@ async def test_vpa_pods_as_a_whole_by_slice_from_checkpoints(wholes: World) -> N
     await wholes.minutes(5)
     before = stored(await wholes.seen("web")).slices
     assert before.keys() == {"", "api-0", "api-1", "api-2"}
-    amounts = {name: found.container_recommendations[0].target["cpu"].milli() for name, found in before.items()}
+    amounts = {name: sized.container_recommendations[0].target["cpu"].milli() for name, sized in before.items()}
     assert amounts["api-0"] > 2500 > 1200 > amounts["api-1"]
     await wholes.stop()
     wholes.usage.used = {}

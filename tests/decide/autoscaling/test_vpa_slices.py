@@ -1,6 +1,5 @@
 """Recommendations by slice of a VPA's pods, and for pods as a whole: what is asked for, kept, and told to one pod."""
 
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -355,10 +354,8 @@ def test_vpa_that_asks_for_nothing_more_leaves_nothing() -> None:
 
 
 def test_vpa_slices_of_hostile_sizes_are_bounded() -> None:
-    """Ten thousand pods, each a slice, of a hundred VPAs: rows for 500 of four VPAs, in seconds."""
-    began = time.process_time()
+    """Ten thousand pods, each a slice, of a hundred VPAs: rows for 500 of four VPAs."""
     made = state(10_000, vpas=100)
-    assert time.process_time() - began < 20
     assert int(made.model.aggregates.slots.used.sum()) <= 1 + MOST_VPAS * MOST_SLICES
     assert int(made.model.containers.slots.used.sum()) <= 10_000 + MOST_VPAS * MOST_SLICES
     assert len(made.found_by_slice(KEY, {})) == MOST_SLICES

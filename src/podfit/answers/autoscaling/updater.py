@@ -14,7 +14,8 @@ from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import Controlling
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
+from podfit.decide.autoscaling.update import View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
 
 

@@ -296,8 +296,8 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
 
 def _slices(vpa: VerticalPodAutoscaler, pods: Sequence[Pod]) -> Iterator[SliceChain]:
     of_slice = Counter(slice_for(vpa, pod) for pod in pods)
-    for name, found in stored(vpa).slices.items():
-        for one in found.container_recommendations:
+    for name, recommendation in stored(vpa).slices.items():
+        for one in recommendation.container_recommendations:
             for resource in RESOURCES:
                 if resource in one.target:
                     yield SliceChain(

@@ -12,7 +12,7 @@ from podfit.api.meta.codec import decode, encode
 from podfit.core.options import DURATION, POSITIVE, Option
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, update_mode
-from podfit.decide.autoscaling.update import UpdateSettings
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 LEASE, NAMESPACE = "vpa-updater", "kube-system"
 ANNOTATION = "podfit.dev/vpa-updater-settings"

@@ -131,7 +131,7 @@ def _text(vpa: VerticalPodAutoscaler, wanted: Stored) -> tuple[str, int]:
     rules, before = Rules.of(vpa.metadata.annotations), stored(vpa).slices
     if not rules.any or not wanted.slices:
         return "", wanted.more
-    slices = {name: _amounts(_settled(before.get(name), found)) for name, found in wanted.slices.items()}
+    slices = {name: _amounts(_settled(before.get(name), after)) for name, after in wanted.slices.items()}
     parts = {name: len(encode({name: containers})) for name, containers in slices.items()}
     total, more = sum(parts.values()) + len(encode(_Kept(aggregation=str(rules.scope), more=10**9))), wanted.more
     for name in reversed(parts):

@@ -39,8 +39,9 @@ from podfit.vpa.history.promql import PromQL
 from podfit.vpa.progress import Passes
 from podfit.vpa.recommender.external_usage import ExternalMetrics
 from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
-from podfit.vpa.recommender.recommender import COMPONENT, Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import COMPONENT, Recommender
 from podfit.vpa.recommender.serving import NAME, NAMESPACE, ApiOptions, RecommendationsServer
+from podfit.vpa.recommender.settings import RecommenderSettings
 
 log = logging.getLogger(__name__)
 LEASE = "vpa-recommender-lease"
