@@ -15,7 +15,6 @@ from podfit.apiserver.registry.patch.decoding import decoded
 from podfit.apiserver.registry.patch.struct_patch import Unusual, is_plain, patched
 from podfit.apiserver.request import bodies
 from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, todays, typed_object
-from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.decoder_messages import misfit, other_kind
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
@@ -70,8 +69,7 @@ def patcher(
     def make(record: Record) -> PatchedObject:
         if plain and typed is not None and DRAFT_POLICIES not in context.legacy:
             try:
-                named = canonical(forgetting(changes), info.type)
-                obj = patched(typed(record), named, merge_lists=kind == STRATEGIC_PATCH)
+                obj = patched(typed(record), forgetting(changes), merge_lists=kind == STRATEGIC_PATCH)
                 return PatchedObject(obj, strictness.check(problems, refuse))
             except (Unusual, msgspec.ValidationError, ValueError, RecursionError):
                 pass  # what does not fit is named by its place in the whole document

@@ -7,11 +7,11 @@ follows from its annotations.
 from functools import lru_cache
 from operator import is_not
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from podfit.api.meta.base import Document, MicroTime, Struct, Time
+from podfit.api.meta.base import MicroTime, Struct, Time
 from podfit.api.structural.custom import is_custom
 from podfit.core import go_time
 from podfit.core.go_base64 import without_line_ends
@@ -24,57 +24,56 @@ _KEPT = "managedFields"
 class _Times(msgspec.Struct, frozen=True):
     layout: str
 
+    def written(self, value: Any) -> Any:
+        if not isinstance(value, str) or go_time.is_in_utc(value, self.layout):
+            return value
+        return go_time.in_utc(value, self.layout)
+
 
 class _Bytes(msgspec.Struct, frozen=True):
-    pass
+    def written(self, value: Any) -> Any:
+        return without_line_ends(value) if isinstance(value, str) else value
 
 
 class _Each(msgspec.Struct, frozen=True):
     """Items of a list, or values of a map."""
 
-    item: Any
+    item: "_Plan"
+
+    def written(self, value: Any) -> Any:
+        item = self.item.written
+        if isinstance(value, list):
+            items = [item(inner) for inner in value]
+            return items if any(map(is_not, items, value)) else value
+        if isinstance(value, dict):
+            members = {name: item(inner) for name, inner in value.items()}
+            return members if any(members[name] is not inner for name, inner in value.items()) else value
+        return value
 
 
 class _Members(msgspec.Struct, frozen=True):
     """Of an object: only those in which there is something to do."""
 
-    known: Document
+    known: "dict[str, _Plan]"
+
+    def written(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        changed = {}
+        for name, plan in self.known.items():
+            if name in value and (made := plan.written(value[name])) is not value[name]:
+                changed[name] = made
+        return {**value, **changed} if changed else value
+
+
+_Plan: TypeAlias = _Times | _Bytes | _Each | _Members
+"""What there is to do: `written` is the value after it, itself where nothing changes."""
 
 
 def canonical(document: object, kind: type[Struct]) -> Any:
     """The document; itself where nothing changes. ValueError for a time that is none, in Go's words."""
     plan = None if is_custom(kind) else _plan(kind)
-    return _written(document, plan) if plan else document
-
-
-def _written(value: Any, plan: Any) -> Any:
-    if isinstance(plan, _Members):
-        return _object(value, plan) if isinstance(value, dict) else value
-    if isinstance(plan, _Each):
-        return _each(value, plan)
-    if not isinstance(value, str):
-        return value
-    if isinstance(plan, _Bytes):
-        return without_line_ends(value)
-    return value if go_time.is_in_utc(value, plan.layout) else go_time.in_utc(value, plan.layout)
-
-
-def _object(value: Document, plan: _Members) -> Document:
-    changed = {}
-    for name, inner in plan.known.items():
-        if name in value and (made := _written(value[name], inner)) is not value[name]:
-            changed[name] = made
-    return {**value, **changed} if changed else value
-
-
-def _each(value: object, plan: _Each) -> Any:
-    if isinstance(value, list):
-        items = [_written(item, plan.item) for item in value]
-        return items if any(map(is_not, items, value)) else value
-    if isinstance(value, dict):
-        members = {name: _written(item, plan.item) for name, item in value.items()}
-        return members if any(members[name] is not item for name, item in value.items()) else value
-    return value
+    return plan.written(document) if plan else document
 
 
 @lru_cache(maxsize=512)
@@ -88,7 +87,7 @@ def _plan(kind: type[msgspec.Struct]) -> _Members | None:
     return _Members(known) if known else None
 
 
-def _plan_of(hint: Any, owner: type[msgspec.Struct]) -> Any:
+def _plan_of(hint: Any, owner: type[msgspec.Struct]) -> _Plan | None:
     if layout := TIMES.get(hint):
         return _Times(layout)
     if hint is bytes:

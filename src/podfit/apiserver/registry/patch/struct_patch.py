@@ -5,27 +5,33 @@ Strategic merge patches and merge patches without directives come to the same he
 comes after sees by identity what a write is about.
 """
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec.structs import replace
 
 from podfit.api.meta import codec
-from podfit.api.meta.alike import written_otherwise
+from podfit.api.meta.alike import may_hold_amounts, written_otherwise
 from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.defaulting import empties
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import all_known, all_known_inside, members
 from podfit.apiserver.registry.patch import mergepatch, strategic
 from podfit.apiserver.registry.patch.order import ordered
+from podfit.apiserver.request.canonical import TIMES, canonical
+from podfit.core import go_time
+from podfit.core.bounded_cache import cached_where_short
 
 S = TypeVar("S", bound=Struct)
 _NESTED = (dict, list)
 _PLAIN = frozenset((str, int, bool))
 _OMITTED = (msgspec.NODEFAULT, list, dict)
 """What makes the values of fields that are left out of a document when they are empty."""
+MOST_TIMES, LONGEST_TIME = 1024, 40
+"""Those that were looked at last; letters."""
 
 
 class Unusual(Exception):
@@ -34,14 +40,17 @@ class Unusual(Exception):
 
 class _Field(NamedTuple):
     """`empty` is what it holds when a document does not have it; `always`: one written by this server does. `key` is
-    the attribute by which the items of a list are merged."""
+    the attribute by which the items of a list are merged. Of a value of the type `plain` that `fits` nothing has to be
+    converted; `amounts`: there may be some in it."""
 
-    name: str
     attribute: str
     member: Member
     empty: Any
     always: bool
     key: str
+    plain: type | None
+    fits: Callable[[Any], bool] | None
+    amounts: bool
 
 
 def patched(old: S, patch: Document, *, merge_lists: bool) -> S:
@@ -49,46 +58,54 @@ def patched(old: S, patch: Document, *, merge_lists: bool) -> S:
     does not have; what the codec raises for a value that does not fit."""
     kind = type(old)
     known = _fields(kind)
-    if not patch.keys() <= known.keys():
-        raise Unusual
-    made: Document = {}
-    rest = patch
-    if nested := [name for name, value in patch.items() if type(value) not in _PLAIN]:
-        rest = {name: value for name, value in patch.items() if type(value) in _PLAIN}
-        for name in nested:
-            field = known[name]
-            part = _part(field, getattr(old, field.attribute), patch[name], made, merge_lists=merge_lists)
-            if part is not None:
-                rest[name] = part
-    if rest:
-        typed = codec.convert(rest, kind)
-        for name in rest:
-            attribute = known[name].attribute
-            value = getattr(typed, attribute)
-            given = patch[name]
-            made[attribute] = _merged(getattr(old, attribute), value, given) if type(given) is dict else value
     changed: Document = {}
-    for attribute, value in made.items():
-        held = getattr(old, attribute)
-        if held is not value and (held != value or written_otherwise(held, value)):
-            changed[attribute] = value
+    for name, value in _values(old, patch, known, merge_lists=merge_lists).items():
+        field = known[name]
+        held = getattr(old, field.attribute)
+        if held is not value and (held != value or (field.amounts and written_otherwise(held, value))):
+            changed[field.attribute] = value
     return replace(old, **changed) if changed else old
 
 
-def _part(field: _Field, held: Any, value: Any, made: Document, *, merge_lists: bool) -> Any:
+def _values(old: Struct, patch: Document, known: dict[str, _Field], *, merge_lists: bool) -> Document:
+    """What each member that the patch names comes to hold. Most are texts and numbers, which are taken as they are."""
+    made: Document = {}
+    rest: Document = {}
+    for name, value in patch.items():
+        field = known.get(name)
+        if field is None:
+            raise Unusual
+        kind = type(value)
+        if kind is field.plain and (field.fits is None or field.fits(value)):
+            made[name] = value
+            continue
+        held = getattr(old, field.attribute)
+        part = value if kind in _PLAIN else _part(name, field, held, value, made, merge_lists=merge_lists)
+        if part is not None:
+            rest[name] = part
+    if rest:
+        typed = _converted(rest, type(old))
+        for name in rest:
+            attribute, given = known[name].attribute, patch[name]
+            value = getattr(typed, attribute)
+            made[name] = _merged(getattr(old, attribute), value, given) if type(given) is dict else value
+    return made
+
+
+def _part(name: str, field: _Field, held: Any, value: Any, made: Document, *, merge_lists: bool) -> Any:
     """What of a value has to be converted; None where it is `made` already."""
     if value is None:
-        made[field.attribute] = field.empty
+        made[name] = field.empty
         return None
     if isinstance(value, dict):
         if field.member.shape != "struct":
             return _entries(field, value, merge_lists=merge_lists)
-        made[field.attribute] = _inside(field, held, value, merge_lists=merge_lists)
+        made[name] = _inside(field, held, value, merge_lists=merge_lists)
         return None
     if isinstance(value, list):
         if not (merge_lists and field.key and held):
             return _replaced(field, held, value, merge_lists=merge_lists)
-        made[field.attribute] = _items(field, held, value)
+        made[name] = _items(field, held, value)
         return None
     return strategic.scalar(value) if merge_lists else value
 
@@ -163,19 +180,67 @@ def _key(item: object, merge_key: str) -> str | int:
 
 def _new(item: Document, kind: type[Struct]) -> Struct:
     _check_known(all_known(item, kind))
-    return codec.convert(strategic.new_item(item), kind)
+    return _converted(strategic.new_item(item), kind)
+
+
+def _converted(document: Document, kind: type[S]) -> S:
+    return codec.convert(canonical(document, kind), kind)
 
 
 @lru_cache(maxsize=1024)
 def _fields(kind: type[Struct]) -> dict[str, _Field]:
-    given = empties(kind)
+    given, hints = empties(kind), get_type_hints(kind, include_extras=True)
     always = {field.name for field in msgspec.structs.fields(kind) if field.default_factory not in _OMITTED}
-    return {
-        name: _Field(
-            name, member.attribute, member, given[member.attribute], member.attribute in always, _key_of(member)
+    fields = {}
+    for name, member in members(kind).items():
+        attribute = member.attribute
+        plain, fits = _plain(hints[attribute])
+        fields[name] = _Field(
+            attribute=attribute,
+            member=member,
+            empty=given[attribute],
+            always=attribute in always,
+            key=_key_of(member),
+            plain=plain,
+            fits=fits,
+            amounts=may_hold_amounts(hints[attribute]),
         )
-        for name, member in members(kind).items()
-    }
+    return fields
+
+
+def _plain(hint: Any) -> tuple[type | None, Callable[[Any], bool] | None]:
+    """The type of which a value needs no conversion, and which of that type do not, as the annotation says it."""
+    hints = [part for part in get_args(hint) if part is not NoneType] if _is_union(hint) else [hint]
+    if len(hints) > 1:
+        return None, None
+    whole, *notes = get_args(hints[0]) if get_origin(hints[0]) is Annotated else hints
+    if hints[0] in TIMES:
+        return str, _as_written(hints[0])
+    if whole not in _PLAIN:
+        return None, None
+    match [note for note in notes if isinstance(note, msgspec.Meta)]:
+        case []:
+            return whole, None
+        case [msgspec.Meta(ge=int(least), le=int(most), gt=None, lt=None, multiple_of=None)] if whole is int:
+            return int, range(least, most + 1).__contains__
+    return None, None
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
+
+
+@cache
+def _as_written(time: Any) -> Callable[[str], bool]:
+    """Whether a text is a time as the API writes it: those of one write are mostly one time."""
+
+    def is_written(text: str) -> bool:
+        try:
+            return go_time.is_in_utc(text, TIMES[time]) and msgspec.convert(text, time) == text
+        except msgspec.ValidationError:
+            return False
+
+    return cached_where_short(MOST_TIMES, longest=LONGEST_TIME)(is_written)
 
 
 def _key_of(member: Member) -> str:
