@@ -5,11 +5,11 @@ value is the same object, and equal values of most kinds are told in C. Quantiti
 `1Gi` and `1073741824` are one amount, but two texts.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import compress
-from operator import is_not
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from operator import attrgetter, is_not
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -22,7 +22,7 @@ from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.registry.apply.compare import added, part_compared
-from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, divisible, item_name, struct_of
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, divisible, item_name, name_by_key, struct_of
 from podfit.apiserver.registry.apply.sets import Tree
 
 S = TypeVar("S", bound=Struct)
@@ -34,13 +34,14 @@ WRITTEN = ((PodSpec, "containers"),)
 
 
 class _Part(NamedTuple):
-    """A member: which of its items' attributes tell them apart, if any do, whether amounts are inside, and what it
-    holds, or what makes it, where it is not written. A custom resource has no schema of its members here. `leaf`: it is
-    owned as a whole, whatever it holds; `plain_map`: a map of which each value is."""
+    """A member: which of its items' attributes tell them apart, if any do, and what these are of an item, whether
+    amounts are inside, and what it holds, or what makes it, where it is not written. A custom resource has no schema of
+    its members here. `leaf`: it is owned as a whole, whatever it holds; `plain_map`: a map of which each value is."""
 
     attribute: str
     keys: tuple[str, ...]
     amounts: bool
+    keys_of: Callable[[Any], Any]
     name: str
     schema: Member | None
     unwritten: Any
@@ -65,7 +66,8 @@ def changes(old: S, new: S) -> tuple[Tree, bool]:
 def _others(old: Struct, new: Struct) -> Iterator[tuple[_Part, Any, Any]]:
     """The members that are not the very same in both, told in C: of a hundred there are few."""
     left, right = astuple(old), astuple(new)
-    return compress(zip(_parts(cast(Hashable, type(old))), left, right, strict=True), map(is_not, left, right))
+    kind: Any = type(old)
+    return compress(zip(_parts(kind), left, right, strict=True), map(is_not, left, right))
 
 
 def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
@@ -93,7 +95,7 @@ def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
 def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, bool]:
     if isinstance(before, Struct) and isinstance(after, Struct) and struct_of(part.schema) is not None:
         return _changes(before, after)
-    if part.keys and _alike(before, after, part.keys):
+    if part.keys and _alike(before, after, part.keys_of):
         return _item_changes(part, before, after)
     if part.plain_map:
         return _entry_changes(before, after)
@@ -118,19 +120,28 @@ def _item_changes(part: _Part, before: Items, after: Items) -> tuple[Tree | None
     tree: Tree = {}
     gone = False
     assert part.schema is not None
+    whole = struct_of(part.schema.item) is None
     for mine, other in zip(before, after, strict=True):
-        if mine is other or (mine == other and not written_otherwise(mine, other)):
+        if mine is other or (mine == other and not (part.amounts and written_otherwise(mine, other))):
             continue
-        if struct_of(part.schema.item) is None:
+        if whole:
             changed: Tree | None = {}
         else:
             changed, lost = _changes(mine, other)
             gone = gone or lost
         if changed is not None:
-            named = zip(part.schema.listing.keys, part.keys, strict=True)
-            keys = {name: value for name, key in named if (value := getattr(mine, key))}  # an empty one is not written
-            tree[item_name(keys, part.schema)] = changed
+            tree[_item_name(part, mine)] = changed
     return tree or None, gone
+
+
+def _item_name(part: _Part, item: Any) -> str:
+    assert part.schema is not None
+    names = part.schema.listing.keys
+    if len(names) == 1 and type(key := part.keys_of(item)) is str and key:
+        return name_by_key(key, names[0])
+    named = zip(names, part.keys, strict=True)
+    keys = {name: value for name, key in named if (value := getattr(item, key))}  # an empty one is not written
+    return item_name(keys, part.schema)
 
 
 def differing(old: S, new: S) -> tuple[S, S]:
@@ -143,7 +154,7 @@ def differing(old: S, new: S) -> tuple[S, S]:
             continue
         if isinstance(before, Struct) and isinstance(after, Struct):
             before, after = differing(before, after)
-        elif keys and _alike(before, after, keys):
+        elif keys and _alike(before, after, part.keys_of):
             before, after = _items(before, after, keys)
         left[name], right[name] = before, after
     kind = type(old)
@@ -164,12 +175,12 @@ def _items(before: Items, after: Items, keys: tuple[str, ...]) -> tuple[Items, I
     return tuple(left), tuple(right)
 
 
-def _alike(before: Items | None, after: Items | None, keys: tuple[str, ...]) -> bool:
+def _alike(before: Items | None, after: Items | None, keys_of: Callable[[Any], Any]) -> bool:
     """Whether both are the same items in the same order, each with keys of its own."""
     if before is None or after is None or len(before) != len(after):
         return False
-    names = [tuple([getattr(item, key) for key in keys]) for item in before]
-    return names == [tuple([getattr(item, key) for key in keys]) for item in after] and len(set(names)) == len(names)
+    names = [*map(keys_of, before)]
+    return names == [*map(keys_of, after)] and len(set(names)) == len(names)
 
 
 @lru_cache(maxsize=1024)  # declared kinds come and go
@@ -187,8 +198,21 @@ def _parts(kind: type[Struct]) -> tuple[_Part, ...]:
         unwritten = None if (kind, attribute) in WRITTEN else field.default
         leaf = member is not None and member.shape != "any" and not divisible(member)
         plain_map = member is not None and member.shape == "map" and member.item is None and divisible(member)
-        whole = _Part(attribute, keys, amounts, name, member, unwritten, field.default_factory, leaf, plain_map)
-        parts.append(whole)
+        keys_of = attrgetter(*(keys or (attribute,)))
+        parts.append(
+            _Part(
+                attribute=attribute,
+                keys=keys,
+                amounts=amounts,
+                keys_of=keys_of,
+                name=name,
+                schema=member,
+                unwritten=unwritten,
+                factory=field.default_factory,
+                leaf=leaf,
+                plain_map=plain_map,
+            )
+        )
     return tuple(parts)
 
 

@@ -33,6 +33,7 @@ from podfit.apiserver.registry.apply.sets import (
     without,
 )
 from podfit.apiserver.request.write_options import LONGEST_NAME
+from podfit.core.bounded_cache import cached_where_short
 from podfit.net.wire import Request
 
 NO_MANAGERS = (ManagedFieldsEntry(),)
@@ -60,7 +61,11 @@ Entries = tuple[ManagedFieldsEntry, ...]
 
 def manager_of(request: Request) -> str:
     """The name under which the writes of a client are recorded whose options were checked."""
-    name = request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+    return _written_name(request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0])
+
+
+@cached_where_short(256, longest=64)
+def _written_name(name: str) -> str:
     if not name.isprintable():
         name = "".join(letter for letter in name if letter.isprintable())
     return name.encode()[:LONGEST_NAME].decode(errors="ignore") or "unknown"

@@ -87,7 +87,7 @@ def item_name(item: Any, member: Member) -> str:
     if member.listing.set_ or not isinstance(item, dict):
         return f"v:{_text(item)}"
     if len(member.keys) == 1 and isinstance(key := item.get(member.keys[0][0]), str):
-        return _by_one_key(key, member.keys[0][0])
+        return name_by_key(key, member.keys[0][0])
     keys: Document = {}
     for name, default in member.keys:
         value = item.get(name)
@@ -99,7 +99,8 @@ def item_name(item: Any, member: Member) -> str:
 
 
 @cached_where_short(1024, longest=64)
-def _by_one_key(value: str, name: str) -> str:
+def name_by_key(value: str, name: str) -> str:
+    """The name of an item that one key tells apart."""
     return f"k:{_text({name: value})}"
 
 

@@ -78,7 +78,12 @@ def contains(tree: Tree, other: Tree) -> bool:
         if name == SELF:
             continue
         mine = tree.get(name)
-        if mine is None or (is_member(inner) and not is_member(mine)) or not contains(mine, inner):
+        if mine is None:
+            return False
+        if not inner:
+            if mine and SELF not in mine:
+                return False
+        elif (SELF in inner and not is_member(mine)) or not contains(mine, inner):
             return False
     return True
 
@@ -89,7 +94,10 @@ def meets(tree: Tree, other: Tree) -> bool:
         mine = tree.get(name)
         if mine is None or name == SELF:
             continue
-        if (is_member(inner) and is_member(mine)) or meets(mine, inner):
+        if not inner or not mine:
+            if is_member(inner) and is_member(mine):
+                return True
+        elif (SELF in inner and SELF in mine) or meets(mine, inner):
             return True
     return False
 
