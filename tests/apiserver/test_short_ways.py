@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,10 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.containers import Container, EnvVar, EnvVarSource, ResourceRequirements
+from podfit.api.core.v1.pods.defaults import default_pod
+from podfit.api.core.v1.pods.sizes import differ_by_size
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec, PodStatus
+from podfit.api.core.v1.pods.validation.pod import validate_pod_spec
 from podfit.api.core.v1.pods.validation.volumes import validate_volumes
 from podfit.api.core.v1.pods.volumes import DownwardAPIVolumeFile, DownwardAPIVolumeSource, Volume
 from podfit.api.core.v1.references import ResourceFieldSelector
@@ -23,7 +27,10 @@ from podfit.apiserver.registry.apply.differing import changes, differing
 from podfit.apiserver.registry.apply.sets import contains, meets, union, without
 from podfit.apiserver.registry.patch import mergepatch, strategic
 from podfit.apiserver.registry.patch.struct_patch import Unusual, patched
+from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.documents import parse_json
+from podfit.core.features import DEFAULT_GATES
+from podfit.core.fields import FieldError
 from podfit.core.quantity import Quantity
 from podfit.store.protocol import Record
 
@@ -259,3 +266,94 @@ def test_amounts_that_the_server_has_summed_are_decoded_again() -> None:
     used = stored.decoded(info, record).status.used["memory"]
     assert (used, used.format) == (total, Quantity.parse("2024").format)
     assert used.format is not total.format
+
+
+STATUS = Pod(status=PodStatus(phase="Running", observed_generation=1, start_time="2026-01-02T03:04:05Z"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startTime": "2026-01-02T03:04:06Z"},
+        {"startTime": "2026-01-02T04:04:06+01:00"},  # told in UTC
+        {"startTime": "2026-01-02T03:04:06.5Z"},  # and in whole seconds
+        {"observedGeneration": 2**63 - 1},
+        {"phase": "Pending", "conditions": [{"type": "Ready", "status": "True", "lastProbeTime": None}]},
+        {"conditions": [{"type": "Ready", "lastTransitionTime": "2026-01-02T04:04:06+01:00"}]},
+        {"containerStatuses": [{"name": "app", "state": {"running": {"startedAt": "2026-01-02T04:04:06+01:00"}}}]},
+    ],
+)
+def test_a_value_taken_as_it_is_is_the_converted_one(given: dict[str, Any]) -> None:
+    outcome = strategic.apply(codec.to_dict(STATUS), {"status": given}, Pod)
+    assert patched(STATUS, {"status": given}, merge_lists=True) == codec.convert(canonical(outcome, Pod), Pod) != STATUS
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startTime": "2026-13-02T03:04:05Z"},
+        {"startTime": "2026-01-02T24:04:05Z"},
+        {"startTime": "yesterday"},
+        {"startTime": 1},
+        {"observedGeneration": 2**63},
+        {"observedGeneration": True},
+        {"observedGeneration": "1"},
+        {"phase": 1},
+        {"containerStatuses": [{"name": "app", "restartCount": 2**31}]},
+    ],
+)
+def test_a_value_that_does_not_fit_is_not_taken(given: dict[str, Any]) -> None:
+    with pytest.raises((msgspec.ValidationError, ValueError)):
+        patched(STATUS, {"status": given}, merge_lists=True)
+
+
+def _sized(spec: PodSpec, **sides: dict[str, str]) -> PodSpec:
+    """With these amounts in the first container, and all else the very same."""
+    requests, limits = (
+        {name: Quantity.parse(text) for name, text in sides.get(side, {}).items()} for side in ("requests", "limits")
+    )
+    first, *others = spec.containers
+    return replace(
+        spec, containers=(replace(first, resources=ResourceRequirements(requests=requests, limits=limits)), *others)
+    )
+
+
+WEB = default_pod(
+    Pod(
+        metadata=ObjectMeta(name="web", namespace="default"),
+        spec=PodSpec(containers=(Container(name="app", image="i"), Container(name="side", image="i"))),
+    ),
+    DEFAULT_GATES,
+)
+
+
+def test_what_differs_by_size_is_told_by_what_is_the_very_same() -> None:
+    spec, twin = WEB.spec, replace(WEB.spec.containers[0])
+    assert differ_by_size(spec, spec)
+    assert differ_by_size(_sized(spec, requests={"cpu": "1"}), spec)
+    assert differ_by_size(replace(spec, resources=ResourceRequirements()), spec)
+    assert not differ_by_size(replace(spec, node_name="n1"), spec)
+    assert not differ_by_size(replace(spec, containers=spec.containers[:1]), spec)
+    assert not differ_by_size(replace(spec, containers=spec.containers[::-1]), spec)
+    assert not differ_by_size(replace(spec, containers=(replace(twin, image="j"), spec.containers[1])), spec)
+
+
+@pytest.mark.parametrize(
+    "sides", [{"limits": {"cpu": "1"}}, {"requests": {"cpu": "100u"}, "limits": {"memory": "1Gi"}}]
+)
+def test_a_resized_pod_has_the_defaults_of_a_new_one(sides: dict[str, dict[str, str]]) -> None:
+    new = replace(WEB, spec=_sized(WEB.spec, **sides))
+    assert default_pod(new, DEFAULT_GATES, WEB) == default_pod(new, DEFAULT_GATES) != new
+
+
+def test_a_resize_of_a_spec_that_passed_is_refused_as_any_other() -> None:
+    def errors(spec: PodSpec, before: PodSpec | None) -> list[FieldError]:
+        return validate_pod_spec(spec, "spec", DEFAULT_GATES, meta=WEB.metadata, before=before)
+
+    grown = _sized(WEB.spec, requests={"cpu": "1"})
+    assert errors(grown, WEB.spec) == errors(grown, grown) == []
+    larger = _sized(grown, requests={"cpu": "2"}, limits={"cpu": "1"})
+    assert errors(larger, grown) == errors(larger, None) != []
+    renamed = replace(grown, node_name="-")
+    assert errors(renamed, grown) == errors(renamed, None) != []
+    assert errors(_sized(grown, requests={"cpu": "3"}), grown) == []

@@ -72,6 +72,31 @@ class PassedValues:
         self._text_counts.pop(key, None)
 
 
+class PassedObjects:
+    """Objects that passed rules, each under a key. They are told by identity, and the larger ones by their encoding are
+    not kept."""
+
+    def __init__(self, most: int, *, longest: int) -> None:
+        self._most, self._longest = most, longest
+        self._known: dict[int, tuple[Hashable, Any]] = {}  # by id, which the object that is kept keeps to itself
+
+    def holds(self, key: Hashable, value: Any) -> bool:
+        known = self._known.get(id(value))
+        return known is not None and known[0] == key
+
+    def keep(self, key: Hashable, value: Any) -> None:
+        if len(codec.encode(value)) > self._longest:
+            return
+        if len(self._known) >= self._most:
+            self._known = {}
+        self._known[id(value)] = key, value
+
+    def follow(self, key: Hashable, before: Any, value: Any) -> None:
+        """Keep a value that is hardly larger in place of one that is held."""
+        self._known.pop(id(before), None)
+        self._known[id(value)] = key, value
+
+
 MOST_SEEN = 4096
 
 

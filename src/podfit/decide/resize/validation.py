@@ -22,7 +22,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.resize.restart_policy import restarting
 
-_PREPARED = ("containers", "init_containers")
+_CONTAINERS, _INIT_CONTAINERS = "containers", "initContainers"
 _NOTHING = ResourceRequirements()
 _RESIZABLE = (CPU, MEMORY)
 _ONLY = "only cpu and memory resources are mutable"
@@ -50,20 +50,33 @@ def prepare_resize(new: Pod, old: Pod, gates: FeatureGates) -> Pod:
 
 
 def _prepared(new: PodSpec, old: PodSpec, gates: FeatureGates) -> PodSpec:
-    if any(len(getattr(new, name)) != len(getattr(old, name)) for name in _PREPARED):
+    containers, inits = old.containers, old.init_containers
+    if len(new.containers) != len(containers) or len(new.init_containers) != len(inits):
         return new
-    changed = {name: _carried(getattr(new, name), getattr(old, name)) for name in _PREPARED}
-    level = new.resources if gates[_LEVEL_GATE] else old.resources
-    return msgspec.structs.replace(old, **changed, resources=level)
+    return msgspec.structs.replace(
+        old,
+        containers=_carried(new.containers, containers),
+        init_containers=_carried(new.init_containers, inits),
+        resources=new.resources if gates[_LEVEL_GATE] else old.resources,
+    )
 
 
 def _carried(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Container, ...]:
-    if any(sent.name != stored.name for sent, stored in zip(new, old, strict=True)):
+    if new is old or _names(new) != _names(old):
         return new
-    return tuple(
-        msgspec.structs.replace(stored, resources=sent.resources, resize_policy=sent.resize_policy)
-        for sent, stored in zip(new, old, strict=True)
-    )
+    return tuple([_taking(stored, sent) for sent, stored in zip(new, old, strict=True)])
+
+
+def _taking(container: Container, other: Container) -> Container:
+    """With the resources and the resize policy of the other; the very same where they are."""
+    resources, policy = other.resources, other.resize_policy
+    if resources is container.resources and policy is container.resize_policy:
+        return container
+    return msgspec.structs.replace(container, resources=resources, resize_policy=policy)
+
+
+def _names(containers: tuple[Container, ...]) -> list[str]:
+    return [container.name for container in containers]
 
 
 def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
@@ -77,7 +90,7 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
         new,
         gates,
         tolerated={container.name for container in old.spec.init_containers if restarting(container)},
-        resized=True,
+        before=old.spec,
     )
     errors += _same_class(new, old, gates)
     errors += _supported(old)
@@ -143,29 +156,32 @@ def _without_resizable(resources: ResourceRequirements) -> tuple[ResourceList, R
 
 def _shape(new: PodSpec, old: PodSpec) -> list[FieldError]:
     errors = []
-    for attribute, name in (("containers", "containers"), ("init_containers", "initContainers")):
-        sent, stored = getattr(new, attribute), getattr(old, attribute)
+    for name, sent, stored in (
+        (_CONTAINERS, new.containers, old.containers),
+        (_INIT_CONTAINERS, new.init_containers, old.init_containers),
+    ):
         if len(sent) != len(stored):
             errors.append(forbidden(f"spec.{name}", f"{name} may not be added or removed on resize"))
-            continue
-        errors += [
-            forbidden(f"spec.{name}[{index}].name", f"{name} may not be renamed or reordered on resize")
-            for index, (one, other) in enumerate(zip(sent, stored, strict=True))
-            if one.name != other.name
-        ]
+        elif _names(sent) != _names(stored):
+            errors += _renamed(sent, stored, name)
     return errors
+
+
+def _renamed(sent: tuple[Container, ...], stored: tuple[Container, ...], name: str) -> list[FieldError]:
+    return [
+        forbidden(f"spec.{name}[{index}].name", f"{name} may not be renamed or reordered on resize")
+        for index, (one, other) in enumerate(zip(sent, stored, strict=True))
+        if one.name != other.name
+    ]
 
 
 def _removals(new: PodSpec, old: PodSpec, gates: FeatureGates) -> list[FieldError]:
-    errors = []
-    for path, sent, stored in _pairs(new, old):
-        if path.startswith("spec.initContainers") and not _resizable(stored, gates):
-            continue
-        errors += [
-            forbidden(f"{path}.resources.{side}", f"resource {side} cannot be removed")
-            for side in _removed(sent.resources, stored.resources)
-        ]
-    return errors
+    return [
+        forbidden(f"spec.{name}[{index}].resources.{side}", f"resource {side} cannot be removed")
+        for name, index, sent, stored in _pairs(new, old)
+        if sent is not stored and (name == _CONTAINERS or _resizable(stored, gates))
+        for side in _removed(sent.resources, stored.resources)
+    ]
 
 
 def _removed(new: ResourceRequirements, old: ResourceRequirements) -> list[str]:
@@ -173,27 +189,30 @@ def _removed(new: ResourceRequirements, old: ResourceRequirements) -> list[str]:
     return [side for side in ("requests", "limits") if not getattr(old, side).keys() <= getattr(new, side).keys()]
 
 
-def _pairs(new: PodSpec, old: PodSpec) -> Iterator[tuple[str, Container, Container]]:
-    for attribute, name in (("containers", "containers"), ("init_containers", "initContainers")):
-        for index, pair in enumerate(zip(getattr(new, attribute), getattr(old, attribute), strict=True)):
-            yield f"spec.{name}[{index}]", *pair
+def _pairs(new: PodSpec, old: PodSpec) -> Iterator[tuple[str, int, Container, Container]]:
+    """Each container, sent and stored, with the name of its list and its place there."""
+    for index, (sent, stored) in enumerate(zip(new.containers, old.containers, strict=True)):
+        yield _CONTAINERS, index, sent, stored
+    for index, (sent, stored) in enumerate(zip(new.init_containers, old.init_containers, strict=True)):
+        yield _INIT_CONTAINERS, index, sent, stored
 
 
 def _mutations(new: PodSpec, old: PodSpec, gates: FeatureGates) -> list[FieldError]:
     """A container that uses claims counts as changed, whatever was sent: upstream compares it with one rebuilt without
     them. `resizePolicy` passes the preparation and is refused here."""
     errors = []
-    for path, sent, stored in _pairs(new, old):
-        if path.startswith("spec.containers"):
-            errors += [] if _restored(sent, stored) == stored else [forbidden("spec", _ONLY)]
+    for name, index, sent, stored in _pairs(new, old):
+        if name == _CONTAINERS:
+            errors += [] if _only_sized(sent, stored) else [forbidden("spec", _ONLY)]
         elif not _resizable(stored, gates):
             if sent != stored:
                 errors.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
-        elif _restored(sent, stored) != stored:
+        elif not _only_sized(sent, stored):
+            path = f"spec.{name}[{index}]"
             errors.append(forbidden(path, "only cpu and memory resources for init or sidecar containers are mutable"))
         elif sent != stored and not is_sidecar(stored) and restarting(stored):
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-            errors.append(forbidden(path, text))
+            errors.append(forbidden(f"spec.{name}[{index}]", text))
     return errors
 
 
@@ -201,27 +220,20 @@ def _resizable(container: Container, gates: FeatureGates) -> bool:
     return is_sidecar(container) or gates[_INIT_GATE]
 
 
-def _restored(sent: Container, stored: Container) -> Container:
-    """`sent` with the CPU and memory of `stored`, rebuilt without claims."""
-
-    def side(new: ResourceList, old: ResourceList) -> ResourceList:
-        kept = {name: amount for name, amount in new.items() if name not in _RESIZABLE}
-        return kept | {name: amount for name, amount in old.items() if name in _RESIZABLE}
-
-    resources = ResourceRequirements(
-        requests=side(sent.resources.requests, stored.resources.requests),
-        limits=side(sent.resources.limits, stored.resources.limits),
-    )
-    return msgspec.structs.replace(sent, resources=resources)
+def _only_sized(sent: Container, stored: Container) -> bool:
+    """Whether nothing but CPU and memory of `stored` is otherwise, and it has no claims."""
+    if stored.resources.claims or sent is stored:
+        return not stored.resources.claims
+    if _without_resizable(sent.resources) != _without_resizable(stored.resources):
+        return False
+    return msgspec.structs.replace(sent, resources=stored.resources) == stored
 
 
 def _masked(new: PodSpec, old: PodSpec) -> PodSpec:
     """`new` with everything that was judged above taken from `old`."""
-    lists = {
-        name: tuple(
-            msgspec.structs.replace(sent, resources=stored.resources, resize_policy=stored.resize_policy)
-            for sent, stored in zip(getattr(new, name), getattr(old, name), strict=True)
-        )
-        for name in _PREPARED
-    }
-    return msgspec.structs.replace(new, **lists, resources=old.resources)
+    return msgspec.structs.replace(
+        new,
+        containers=tuple(map(_taking, new.containers, old.containers)),
+        init_containers=tuple(map(_taking, new.init_containers, old.init_containers)),
+        resources=old.resources,
+    )

@@ -15,9 +15,11 @@ from podfit.api.core.v1.pods.containers import (
 )
 from podfit.api.core.v1.pods.probes import GRPCAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe
 from podfit.api.core.v1.pods.security import PodSecurityContext
+from podfit.api.core.v1.pods.sizes import differ_by_size
 from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod, PodSpec, PodStatus
 from podfit.api.core.v1.pods.volume_defaults import default_volume, field_ref, pull_policy
+from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta.base import ResourceList
 from podfit.api.meta.defaulting import change, completed, fill, inside, inside_changed, rounded
 from podfit.core.features import FeatureGates
@@ -25,6 +27,7 @@ from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable
 from podfit.core.resources import pod_level as is_pod_level
 
+_NO_SECURITY = PodSecurityContext()
 AnyContainer = TypeVar("AnyContainer", Container, EphemeralContainer)
 
 
@@ -38,10 +41,13 @@ def default_pod(pod: Pod, gates: FeatureGates, old: Pod | None = None) -> Pod:
 
 
 def default_pod_spec(spec: PodSpec, gates: FeatureGates, old: PodSpec | None = None) -> PodSpec:
-    spec = fill(_template_spec(spec, old), enable_service_links=True)
-    same_ports = old if old is not None and spec.host_network == old.host_network else None
-    container = _container_of(spec)
-    spec = inside_changed(spec, same_ports, init_containers=container, containers=container)
+    if old is not None and differ_by_size(spec, old):
+        spec = inside_changed(spec, old, init_containers=_sized, containers=_sized, resources=_rounded)
+    else:
+        spec = fill(_template_spec(spec, old), enable_service_links=True)
+        same_ports = old if old is not None and spec.host_network == old.host_network else None
+        container = _container_of(spec)
+        spec = inside_changed(spec, same_ports, init_containers=container, containers=container)
     return change(spec, resources=_pod_level(spec)) if gates["PodLevelResources"] else spec
 
 
@@ -61,19 +67,23 @@ def _template_spec(spec: PodSpec, old: PodSpec | None) -> PodSpec:
         restart_policy="Always",
         dns_policy="ClusterFirst",
         termination_grace_period_seconds=30,
-        security_context=PodSecurityContext(),
+        security_context=_NO_SECURITY,
         scheduler_name="default-scheduler",
     )
     return inside_changed(
         spec,
         old,
-        volumes=lambda volume, _: default_volume(volume),
+        volumes=_volume,
         init_containers=_container,
         containers=_container,
         ephemeral_containers=_container,
         resources=_rounded,
         overhead=_rounded_amounts,
     )
+
+
+def _volume(volume: Volume, _: object) -> Volume:
+    return default_volume(volume)
 
 
 def _container_of(spec: PodSpec) -> Callable[[Container, Container | None], Container]:
@@ -148,6 +158,11 @@ def _rounded(resources: ResourceRequirements, _: object = None) -> ResourceRequi
 
 def _rounded_amounts(amounts: ResourceList, _: object = None) -> ResourceList:
     return rounded(amounts)
+
+
+def _sized(container: Container, _: object) -> Container:
+    """Of a container that has its other defaults."""
+    return inside(container, resources=lambda resources: _requests_from_limits(_rounded(resources)))
 
 
 def _requests_from_limits(resources: ResourceRequirements) -> ResourceRequirements:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from podfit.api.core.v1.pods.sizes import differ_by_size
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
 from podfit.api.core.v1.pods.validation.alike import by_text, generic, outline, texts
 from podfit.api.core.v1.pods.validation.annotations import profiles_match, validate_pod_annotations
@@ -28,7 +29,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.addresses import address
 from podfit.api.meta.validation.metadata import validate_labels, validate_meta
-from podfit.api.meta.verdict_cache import PassedValues
+from podfit.api.meta.verdict_cache import PassedObjects, PassedValues
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, too_long, unsupported
 
@@ -86,12 +87,13 @@ def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
 
 
 def validate_pod(
-    pod: Pod, gates: FeatureGates, *, tolerated: Collection[str] = (), resized: bool = False
+    pod: Pod, gates: FeatureGates, *, tolerated: Collection[str] = (), before: PodSpec | None = None
 ) -> list[FieldError]:
-    """Metadata and spec by the rules of creation; `tolerated` as in `validate_init_containers`."""
+    """Metadata and spec by the rules of creation; `tolerated` as in `validate_init_containers`, `before` as in
+    `validate_pod_spec`."""
     errors = validate_meta(pod.metadata, namespaced=True, name_rule=names.dns_subdomain)
     errors += validate_pod_annotations(pod.metadata.annotations, pod.spec, "metadata.annotations")
-    errors += validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated, meta=pod.metadata, resized=resized)
+    errors += validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated, meta=pod.metadata, before=before)
     if not pod.spec.service_account_name:
         errors += _tokens(pod.spec)
     errors += validate_images(pod.spec.containers, "spec.containers")
@@ -116,12 +118,32 @@ def validate_pod_spec(
     *,
     tolerated: Collection[str] = (),
     meta: ObjectMeta | None = None,
-    resized: bool = False,
+    before: PodSpec | None = None,
 ) -> list[FieldError]:
     """`meta` is the pod's; a template's spec has none. Of a spec that differs from one that passed by generated names
-    and the node alone, only these are judged, of one that differs by amounts, volumes and names only those; `resized`
-    says that amounts do."""
-    repeated = None if tolerated or resized else generic(spec)
+    and the node alone, only these are judged, of one that differs by amounts, volumes and names only those. `before` is
+    the spec that a resize changes: where it passed, only sizes are judged."""
+    if before is None:
+        return _judged(spec, path, gates, tolerated=tolerated, meta=meta, repeated=None if tolerated else generic(spec))
+    key = (path, meta and meta.name, *sorted(tolerated), *gates.overrides.items())
+    if _resized.holds(key, before) and differ_by_size(spec, before) and not _sizes(spec, path, gates):
+        _resized.follow(key, before, spec)
+        return []
+    errors = _judged(spec, path, gates, tolerated=tolerated, meta=meta, repeated=None)
+    if not errors and not spec.ephemeral_containers and not spec.resource_claims:
+        _resized.keep(key, spec)
+    return errors
+
+
+def _judged(
+    spec: PodSpec,
+    path: str,
+    gates: FeatureGates,
+    *,
+    tolerated: Collection[str],
+    meta: ObjectMeta | None,
+    repeated: PodSpec | None,
+) -> list[FieldError]:
     repeated_key = (path, meta is None, *gates.overrides.items(), *texts(spec))
     if repeated is not None and _repeated.holds(repeated_key, repeated) and not (errors := _names(spec, path)):
         return errors
@@ -139,6 +161,7 @@ def validate_pod_spec(
 
 _outlines = PassedValues(128, longest=4096, by_text=by_text)
 _repeated = PassedValues(128, longest=8192, by_text=by_text)
+_resized = PassedObjects(1024, longest=4096)
 
 
 def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: ObjectMeta | None) -> list[FieldError]:
@@ -146,10 +169,15 @@ def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: Obj
     volumes, errors = validate_volumes(spec.volumes, f"{path}.volumes", pod=meta.name if meta else "")
     for container in (*spec.containers, *spec.init_containers):
         errors += validate_mounts(container, volumes, path) + validate_devices(container, volumes, path)
+    return errors + _sizes(spec, path, gates) + _names(spec, path) + _env_files(spec, path)
+
+
+def _sizes(spec: PodSpec, path: str, gates: FeatureGates) -> list[FieldError]:
+    """Every rule that looks at the amounts of a spec without ephemeral containers and claims."""
+    errors = []
+    for container in (*spec.containers, *spec.init_containers):
         errors += validate_container_resources(container.resources, (), path)
-    if gates["PodLevelResources"]:
-        errors += validate_pod_resources(spec, (), path)
-    return errors + _names(spec, path) + _env_files(spec, path)
+    return errors + (validate_pod_resources(spec, (), path) if gates["PodLevelResources"] else [])
 
 
 def _every_rule(
