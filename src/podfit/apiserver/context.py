@@ -95,14 +95,16 @@ class Context:
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)
         record = await self.store.get(stored.key(info, namespace, name))
-        return cast(T, stored.decoded(info, record)) if record else None
+        found: T | None = stored.decoded(info, record) if record else None
+        return found
 
     async def derived(self, kind: type[T], namespace: str, make: Callable[[list[T]], R]) -> R:
         """What `make` gives for everything of a kind, made anew only when an object of it was written since."""
         key = kind, make, namespace
         known = self._derived.get(key)
         if known is not None and known.stamp is not None and known.stamp == self.store.stamp(known.keys):
-            return cast(R, known.result)
+            result: R = known.result
+            return result
         info = info_for(kind)
         keys = stored.of_kind(info)
         stamp = self.store.stamp(keys)
@@ -113,7 +115,8 @@ class Context:
                 self._derived.clear()
             found = make([cast(T, stored.decoded(info, record)) for record in page.records])
             known = self._derived[key] = _Derived(keys, stamp, revisions, found)
-        return cast(R, known.result)
+        made: R = known.result
+        return made
 
     def settings(self, kind: type[T], namespace: str = "") -> Awaitable[tuple[T, ...]]:
         """All of a kind that every write asks for and that is seldom written: it is looked up once for as long."""

@@ -5,8 +5,7 @@ and validation are most of what there is to import.
 """
 
 import asyncio
-from collections.abc import Coroutine
-from functools import partial
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from msgspec.structs import replace
@@ -174,7 +173,10 @@ class Resources:
         if target.verb not in ("update", "patch"):
             write = _WRITES.get(target.verb)
             return write(context, chain, target, request, identity) if write else None
-        may_create = partial(self._authorizer.check, identity, replace(target, verb="create"), request)
+
+        def may_create() -> Awaitable[None]:
+            return self._authorizer.check(identity, replace(target, verb="create"), request)
+
         if target.verb == "update":
             return update(context, chain, target, request, identity, may_create)
         if media_type(request) == APPLY_PATCH:

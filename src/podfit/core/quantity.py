@@ -106,7 +106,7 @@ class Quantity:
         return f"Quantity({str(self)!r})"
 
     def __str__(self) -> str:
-        return _canonical(self.nano, self.format)
+        return canonical(self.nano, self.format)
 
 
 ZERO = Quantity(0)
@@ -142,7 +142,8 @@ def _scaled(digits: int, power: int) -> int:
 
 
 @lru_cache(maxsize=8192)
-def _canonical(nano: int, form: Format) -> str:
+def canonical(nano: int, form: Format) -> str:
+    """How an amount is printed."""
     if nano == 0:
         return "0"
     sign, size = ("-", -nano) if nano < 0 else ("", nano)

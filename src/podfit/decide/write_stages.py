@@ -19,3 +19,5 @@ class Stage(Enum):
     CHARGE = "quotas, in the same transaction as the object"
     ALLOCATE = "addresses and ports of services, until it is stored"
     STORE = "written and answered; not in a dry run"
+
+    __hash__ = object.__hash__  # a member is one object; the hash of Enum is written in Python, and asked for often

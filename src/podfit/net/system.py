@@ -42,7 +42,7 @@ class SystemRandom:
     """
 
     def __init__(self) -> None:
-        self._left = b""
+        self._pool, self._taken = b"", 0
 
     def below(self, bound: int) -> int:
         bits = (bound - 1).bit_length()
@@ -56,10 +56,11 @@ class SystemRandom:
 
     def _bits(self, count: int) -> int:
         length = (count + 7) // 8
-        if len(self._left) < length:
-            self._left = os.urandom(POOL)
-        taken, self._left = self._left[:length], self._left[length:]
-        return int.from_bytes(taken, "big") >> (8 * length - count)
+        start, end = self._taken, self._taken + length
+        if end > len(self._pool):
+            self._pool, start, end = os.urandom(POOL), 0, length
+        self._taken = end
+        return int.from_bytes(self._pool[start:end], "big") >> (8 * length - count)
 
 
 class SeededRandom:

@@ -6,7 +6,6 @@ may share one: a write is heard by everybody who watches, and costs one decoding
 null is a value that their schema judges.
 """
 
-from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -15,7 +14,7 @@ import msgspec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import OWN, Custom, is_custom
 from podfit.core.bounded_cache import cached_within
-from podfit.core.quantity import Quantity
+from podfit.core.quantity import Quantity, canonical
 
 T = TypeVar("T")
 NO_QUANTITY = "a quantity must be a string or a number"
@@ -25,7 +24,7 @@ SHARED = 4 * 2**20  # bytes of objects that are: what a busy cluster writes in a
 
 def _encode_scalar(value: Any) -> Any:
     if isinstance(value, Quantity):
-        return str(value)
+        return canonical(value.nano, value.format)
     raise TypeError(f"cannot put {type(value).__name__} on the wire")
 
 
@@ -75,8 +74,9 @@ def encode(value: Any) -> bytes:
 
 def decode(data: bytes, kind: type[T]) -> T:
     """Typed object from JSON. ValidationError says what does not fit and where, DecodeError that it is not JSON."""
+    asked: Any = kind
     try:
-        decoded: T = _decoder(cast(Hashable, kind)).decode(data)
+        decoded: T = _decoder(asked).decode(data)
     except msgspec.ValidationError:
         return convert(msgspec.json.decode(data), kind)
     return decoded
@@ -96,7 +96,8 @@ def decode_shared(data: bytes, kind: type[T]) -> T:
     if not issubclass(kind, msgspec.Struct):
         return decode(data, kind)
     share = _shared if len(data) <= LARGE else _shared_large
-    decoded: T = share(data, cast(Hashable, kind))
+    asked: Any = kind
+    decoded: T = share(data, asked)
     return decoded
 
 

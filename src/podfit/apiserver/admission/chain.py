@@ -1,6 +1,6 @@
 """The admission chain: plugins in order, and quotas, which are charged with the write itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias, TypeVar
@@ -103,6 +103,6 @@ class Chain:
         for plugin in self.turns(attributes.operation, attributes.info.type, attributes.subresource).refusing:
             await plugin.validate(attributes, obj)
 
-    async def written(self, attributes: Attributes, obj: Object, write: Write[T]) -> T:
+    def written(self, attributes: Attributes, obj: Object, write: Write[T]) -> Awaitable[T]:
         """The last of admission and the write: quotas are charged together with what is stored."""
-        return await self._quotas.charged(attributes, obj, write)
+        return self._quotas.charged(attributes, obj, write)

@@ -1,5 +1,6 @@
 """LimitRanger: a namespace's defaults and bounds for its new pods; of a resize, `decide.resize.checks` has them."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from podfit.api.core.v1.limits.types import LimitRange
@@ -20,5 +21,5 @@ class LimitRanger(BasePlugin):
         if refused is not None:
             raise refused.error(attributes.name)
 
-    async def _ranges(self, attributes: Attributes) -> tuple[LimitRange, ...]:
-        return await self.context.settings(LimitRange, attributes.namespace)
+    def _ranges(self, attributes: Attributes) -> Awaitable[tuple[LimitRange, ...]]:
+        return self.context.settings(LimitRange, attributes.namespace)

@@ -52,7 +52,7 @@ class ServiceAccountAdmission(BasePlugin):
             text = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
             raise forbidden("pods", attributes.name, text)
         spec = replace(obj.spec, service_account_name=name, service_account=name)
-        if not spec.image_pull_secrets:
+        if account.image_pull_secrets and not spec.image_pull_secrets:
             spec = replace(spec, image_pull_secrets=account.image_pull_secrets)
         return replace(obj, spec=with_token(spec, self.context.random) if _wants_token(spec, account) else spec)
 
@@ -88,10 +88,12 @@ def with_token(spec: PodSpec, random: Random) -> PodSpec:
 
 def _mounting(containers: Iterable[Container], mount: VolumeMount) -> tuple[Container, ...]:
     return tuple(
-        container
-        if any(other.mount_path == PLACE for other in container.volume_mounts)
-        else replace(container, volume_mounts=(*container.volume_mounts, mount))
-        for container in containers
+        [
+            container
+            if PLACE in [other.mount_path for other in container.volume_mounts]
+            else replace(container, volume_mounts=(*container.volume_mounts, mount))
+            for container in containers
+        ]
     )
 
 

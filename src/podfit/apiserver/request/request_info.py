@@ -34,8 +34,10 @@ class RequestInfo(msgspec.Struct, frozen=True):
         """The declaration of the subresource that is asked for."""
         if not self.subresource:
             return None
-        declared = self.info.subresources if self.info else ()
-        return next((subresource for subresource in declared if subresource.name == self.subresource), None)
+        for declared in self.info.subresources if self.info else ():
+            if declared.name == self.subresource:
+                return declared
+        return None
 
 
 def target_of(request: Request, declared: Find = lambda *_: None) -> RequestInfo | None:

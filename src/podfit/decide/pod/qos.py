@@ -3,9 +3,11 @@
 It is computed once, when the pod is created, and a resize may not change it: the pod's cgroup hangs under its class.
 """
 
+from operator import is_
 from typing import Literal
 
 from podfit.api.core.v1.pods.aggregate import all_containers
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -23,21 +25,37 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
     """
     level = pod.spec.resources
     if level is not None and gates["PodLevelResources"]:
-        requests, limits = _counted(level.requests), _counted(level.limits)
-        bounded = len(limits) == len(_COUNTED)
-    else:
-        resources = [container.resources for container in all_containers(pod.spec)]
-        limited = [_counted(resource.limits) for resource in resources]
-        requested = [_counted(resource.requests) for resource in resources]
-        requests, limits = (sides[0] if len(sides) == 1 else add(*sides) for sides in (requested, limited))
-        bounded = not [limits for limits in limited if len(limits) < len(_COUNTED)]
+        return _class_of((level,))
+    resources = tuple([container.resources for container in all_containers(pod.spec)])
+    last, told = _last.classed
+    if len(last) != len(resources) or not all(map(is_, last, resources)):
+        told = _class_of(resources)
+        _last.classed = resources, told
+    return told
+
+
+class _Last:
+    """The resources of the containers that were classed last: of a new pod they are asked about twice, and all pods of
+    a template have the very same."""
+
+    classed: tuple[tuple[ResourceRequirements, ...], QOSClass] = (), "BestEffort"
+
+
+_last = _Last()
+
+
+def _class_of(resources: tuple[ResourceRequirements, ...]) -> QOSClass:
+    limited = [_counted(side.limits) for side in resources]
+    requested = [_counted(side.requests) for side in resources]
+    requests, limits = (requested[0], limited[0]) if len(resources) == 1 else (add(*requested), add(*limited))
+    bounded = min(map(len, limited), default=len(_COUNTED)) == len(_COUNTED)
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if bounded and requests == limits else "Burstable"
 
 
 def _counted(resources: ResourceList) -> ResourceList:
-    return {name: amount for name, amount in resources.items() if name in _COUNTED and amount.nano > 0}
+    return {name: resources[name] for name in _COUNTED if name in resources and resources[name].nano > 0}
 
 
 def may_be_exclusive(pod: Pod, gates: FeatureGates) -> bool:

@@ -21,7 +21,7 @@ REFUSED = "UnfitForSpare"
 
 def is_spare(pod: Pod) -> bool:
     """Whether a container asks for some of it."""
-    return any(_asks(container.resources.requests) for container in all_containers(pod.spec))
+    return bool([container for container in all_containers(pod.spec) if _asks(container.resources.requests)])
 
 
 def memory_limit(pod: Pod) -> int:
@@ -56,7 +56,7 @@ def told(pod: Pod) -> str:
 
 
 def _asks(amounts: ResourceList) -> bool:
-    return any(amounts.get(name, ZERO) > ZERO for name in SPARE)
+    return not amounts.keys().isdisjoint(SPARE) and any(amounts.get(name, ZERO) > ZERO for name in SPARE)
 
 
 def _own(amounts: ResourceList) -> bool:

@@ -62,7 +62,24 @@ def validate_any_meta(
     return errors + _accessories(meta, path)
 
 
+class _Last:
+    """The last metadata with accessories that passed: those of one write are asked about twice."""
+
+    passed: ObjectMeta | None = None
+
+
+_last = _Last()
+
+
 def _accessories(meta: ObjectMeta, path: str) -> list[FieldError]:
+    if _last.passed is meta:
+        return []
+    if not (errors := _wrong_accessories(meta, path)):
+        _last.passed = meta
+    return errors
+
+
+def _wrong_accessories(meta: ObjectMeta, path: str) -> list[FieldError]:
     errors = nonnegative(meta.generation, f"{path}.generation")
     errors += validate_labels(meta.labels, f"{path}.labels")
     errors += validate_annotations(meta.annotations, f"{path}.annotations")

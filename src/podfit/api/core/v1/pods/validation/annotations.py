@@ -68,7 +68,9 @@ def _app_armor(annotations: Mapping[str, str], spec: PodSpec, path: str) -> list
 
 def validate_annotation_update(new: Mapping[str, str], old: Mapping[str, str], path: str) -> list[FieldError]:
     """What a running pod has taken up stays."""
-    errors = []
+    errors: list[FieldError] = []
+    if new is old:
+        return errors
     for key in sorted(old):
         if new.get(key) == old[key]:
             continue

@@ -46,7 +46,8 @@ def validate_status_update(new: Pod, old: Pod) -> list[FieldError]:
 def _conditions(conditions: Sequence[PodCondition], path: str) -> list[FieldError]:
     errors = []
     for index, condition in enumerate(conditions):
-        errors += _generation(condition.observed_generation, f"{path}[{index}].observedGeneration")
+        if condition.observed_generation < 0:
+            errors += _generation(condition.observed_generation, f"{path}[{index}].observedGeneration")
         if condition.type not in _SYSTEM_CONDITIONS:
             problems = names.qualified(condition.type)
             errors += [invalid(f"{path}[{index}].Type", condition.type, text) for text in problems]
@@ -69,6 +70,8 @@ def _nominated(new: Pod, old: Pod) -> list[FieldError]:
 
 def _transitions(new: Pod, old: Pod, attribute: str, path: str) -> list[FieldError]:
     """What has ended for good does not run again."""
+    if not [status for status in getattr(old.status, attribute) if status.state.terminated is not None]:
+        return []
     text = "may not be transitioned to non-terminated state"
     ends = {status.name: status.state.terminated is not None for status in reversed(getattr(new.status, attribute))}
     return [
@@ -138,9 +141,10 @@ def _dual(ips: Sequence[str]) -> bool:
 def _users(statuses: Sequence[ContainerStatus], spec: PodSpec, path: str) -> list[FieldError]:
     errors = []
     for index, status in enumerate(statuses):
-        linux, where = status.user.linux if status.user else None, f"{path}[{index}].user.linux"
+        linux = status.user.linux if status.user else None
         if linux is None:
             continue
+        where = f"{path}[{index}].user.linux"
         if spec.os is not None and spec.os.name == "windows":
             errors.append(forbidden(where, "cannot be set for a windows pod"))
             continue
@@ -152,6 +156,8 @@ def _users(statuses: Sequence[ContainerStatus], spec: PodSpec, path: str) -> lis
 
 def _devices(new: Pod, attribute: str, path: str) -> list[FieldError]:
     """The health of what a container holds besides processor and memory."""
+    if not [status for status in getattr(new.status, attribute) if status.allocated_resources_status]:
+        return []
     containers = new.spec.containers if attribute == "container_statuses" else new.spec.init_containers
     by_name = {container.name: container for container in containers}
     errors = []

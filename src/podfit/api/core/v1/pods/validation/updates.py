@@ -103,10 +103,12 @@ def prepare_status_update(new: Pod, old: Pod) -> Pod:
     status = new.status
     before = {condition.type: condition.observed_generation for condition in old.status.conditions}
     conditions = tuple(
-        condition
-        if condition.observed_generation
-        else msgspec.structs.replace(condition, observed_generation=before.get(condition.type, 0))
-        for condition in status.conditions
+        [
+            condition
+            if condition.observed_generation
+            else msgspec.structs.replace(condition, observed_generation=before.get(condition.type, 0))
+            for condition in status.conditions
+        ]
     )
     ips = status.pod_ips
     if status.pod_ip and (not ips or (ips[0].ip != status.pod_ip != old.status.pod_ip)):
