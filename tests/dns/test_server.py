@@ -63,6 +63,21 @@ async def test_ten_thousand_endpoints_fit_into_no_message_and_what_fits_is_told(
         assert 4000 < len(values(whole)) < 4100
 
 
+async def test_packets_are_kept_up_to_a_bound_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are asked once each neither fill memory nor empty it at one stroke."""
+    monkeypatch.setattr("podfit.dns.server.MOST_PACKED", 4)
+    async with serving(address_record(WEB, "10.96.0.1")) as asker:
+        seen = []
+        for number in range(10):
+            await asker.ask(f"n{number}.{WEB}")
+            seen.append(asker.server.kept)
+        assert [count for count, _ in seen] == [1, 2, 3, 4, 4, 4, 4, 4, 4, 4]
+        assert len({size for _, size in seen[3:]}) == 1
+        monkeypatch.setattr("podfit.dns.server.LARGEST_PACKED", 1)
+        await asker.ask(f"other.{WEB}")
+        assert asker.server.kept[0] == 1
+
+
 # ---------------------------------------------------------------- names of others
 
 

@@ -163,8 +163,9 @@ def endpoints(name: str, of: str, addresses: list[str], port: int) -> dict[str, 
     }
 
 
+@pytest.mark.parametrize("thousands", [2, pytest.param(10, marks=pytest.mark.campaign)])
 def test_a_published_service_leads_nobody_to_the_api_server_and_ten_thousand_endpoints_stop_no_other(
-    cluster_dir: Up,
+    cluster_dir: Up, thousands: int
 ) -> None:
     """NodePorts answer everybody here. One leads to a pod; one names the API server's address for pods, which others
     may not reach; one has ten thousand endpoints, and clients that are to stay with theirs.
@@ -179,7 +180,7 @@ def test_a_published_service_leads_nobody_to_the_api_server_and_ten_thousand_end
         service("many", selector=None, sessionAffinity="ClientIP"),
         endpoints("trap-1", "trap", [gateway], api),
     )
-    for part in range(10):
+    for part in range(thousands):
         addresses = [f"10.77.{part * 4 + index // 250}.{index % 250 + 1}" for index in range(1000)]
         cluster_dir.apply(endpoints(f"many-{part}", "many", addresses, PORT))
     open_port, trap = (cluster_dir.get("service", name)["spec"]["ports"][0]["nodePort"] for name in ("web", "trap"))

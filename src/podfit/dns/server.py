@@ -7,7 +7,7 @@ connection of TCP has a bounded time and a bounded number of questions under way
 import asyncio
 import logging
 import socket
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import TypeAlias, cast
@@ -56,7 +56,7 @@ class DnsServer:
         self.clock, self.metrics = clock, metrics
         self.connections: Counter[str] = Counter()
         self._may: dict[str, bool] = {}
-        self._packets: dict[tuple[Question, int], _Turning] = {}
+        self._packets: OrderedDict[tuple[Question, int], _Turning] = OrderedDict()
         self._turn = self._changes = self._size = 0
         self._open: list[asyncio.BaseTransport | asyncio.Server] = []
         self._living: set[_Connection] = set()
@@ -154,13 +154,18 @@ class DnsServer:
             answer = self.zone.answer(query.question)
             if answer is None or answer.follow:
                 return answer
-            if len(self._packets) >= MOST_PACKED or self._size > LARGEST_PACKED:
-                self._forget()
+            while len(self._packets) >= MOST_PACKED or self._size > LARGEST_PACKED:
+                self._size -= self._packets.popitem(last=False)[1].size  # the oldest, one at a time
             kept = self._packets[key] = _Turning(answer, 1 if limit > LARGEST_UDP else len(answer.records))
         self._turn += 1
         packed, added = kept.next(self._turn, query.text, limit)
         self._size += added
         return packed
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many answers are kept as packets, and their bytes."""
+        return len(self._packets), self._size
 
     def _forget(self) -> None:
         self._packets.clear()
@@ -223,6 +228,7 @@ class _Turning:
     def __init__(self, answer: Answer, count: int) -> None:
         self._answer = answer
         self._packed: list[Packed | None] = [None] * max(1, min(count, MOST_TURNS))
+        self.size = 0
 
     def next(self, turn: int, text: bytes, limit: int) -> tuple[Packed, int]:
         """With the bytes that are kept from now on."""
@@ -231,6 +237,7 @@ class _Turning:
         if packed is not None:
             return packed, 0
         packed = self._packed[number] = pack(text, self._answer, limit=limit, turn=number)
+        self.size += len(packed.body)
         return packed, len(packed.body)
 
 
