@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from answers.conversation import CONFIGZ, NODE, Conversation, configz, pod
+from podfit.answers.facts.pod_state import SETTLED
 from podfit.answers.facts.settings import Policies, policies_of
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, WORKLOADS, Target, parse_target
@@ -13,8 +14,10 @@ from podfit.answers.plan.plan import plan
 from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, FITS, INFEASIBLE, Plan
 from podfit.answers.why.pods import why_pod
+from podfit.api.core.v1.pods.burst import CEILING
 from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
+from podfit.decide.pod.resize_state import BURST
 
 NOW = parse_time("2026-01-01T00:14:00Z")
 CRITICAL = 2_000_000_000
@@ -67,6 +70,20 @@ async def test_a_burstable_pod_is_not_held_by_them() -> None:
     conversation = Conversation(36, burstable())
     conversation.documents[CONFIGZ] = configz(cpuManagerPolicy="static", memoryManagerPolicy="Static")
     assert (await planned(conversation, cpu="700m")).pods[0].verdict == FITS
+
+
+async def test_why_tells_what_the_node_may_move_and_has_moved() -> None:
+    web = burstable()
+    text = '{"app":{"floor":{"cpu":"1"},"ceiling":{"cpu":"3"}}}'
+    web["metadata"]["annotations"] = {CEILING: text}
+    conversation = Conversation(36, web)
+    told = why_pod((await read(conversation)).pods[0], await read(conversation), NOW)
+    between = "its node may move the cpu limit of app between 1 and 3"
+    assert (told.state, told.burst) == (SETTLED, (between,))
+    said = {"type": BURST, "status": "True", "message": "app: cpu limit 1 to 3, since CPU is throttled"}
+    web["status"]["conditions"] = [*web["status"].get("conditions", []), said]
+    told = why_pod((await read(conversation)).pods[0], await read(conversation), NOW)
+    assert told.burst == (between, "moved, and the spec follows: app: cpu limit 1 to 3, since CPU is throttled")
 
 
 async def test_memory_of_a_pod_that_may_swap_stays() -> None:

@@ -309,6 +309,7 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         *(("room", text) for text in pod.room),
         ("nodes", pod.nodes),
         ("shrunk", pod.gave),
+        *(("burst", text) for text in pod.burst),
         ("retried", pod.next),
         *(("trouble", text) for text in pod.troubles),
         *(("note", note) for note in pod.notes),

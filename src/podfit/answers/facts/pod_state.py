@@ -18,7 +18,8 @@ from podfit.core.features import FeatureGates
 from podfit.decide.node.room.annotation import gave
 from podfit.decide.node.room.plan import allocated_form
 from podfit.decide.pod.allocated import NOTHING, resizable
-from podfit.decide.pod.resize_state import ResizeStage, ResizeState
+from podfit.decide.pod.burst_ceiling import ranges_of
+from podfit.decide.pod.resize_state import BURST, ResizeStage, ResizeState
 from podfit.decide.resize.by_status import allocated as allocated_by_status
 
 RESOURCES = ("cpu", "memory")
@@ -110,6 +111,16 @@ def gift_of(pod: Pod) -> str:
     """For whom the pod was shrunk, and by how much; empty when it was not, or has been resized since."""
     found = gave(pod)
     return f"shrunk to make room for {found.to}: {found.text}" if found else ""
+
+
+def bursts_of(pod: Pod) -> Iterator[str]:
+    """Between what its node may move its limits by itself, and what it has moved (docs/burst.md)."""
+    for name, between in ranges_of(pod).items():
+        for resource, most in between.ceiling.items():
+            yield f"its node may move the {resource} limit of {name} between {between.floor[resource]} and {most}"
+    said = next((condition for condition in pod.status.conditions if condition.type == BURST), None)
+    if said is not None and said.status == "True":
+        yield f"moved, and the spec follows: {said.message}"
 
 
 def granted(pod: Pod, age: Age) -> Pod:

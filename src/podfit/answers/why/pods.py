@@ -19,6 +19,7 @@ from podfit.answers.facts.pod_state import (
     UNSCHEDULED,
     UNSEEN,
     Size,
+    bursts_of,
     gift_of,
     sizes_of,
     state_of,
@@ -53,7 +54,8 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     `holders` have what is short, largest first; `frees` are those of them with a lower priority.
     `ends` are pods that the node ends for this one, because it is critical. `troubles` are containers that do not run
     as they should, whatever their sizes. `gave` says for whom the pod was shrunk, `room` what is done to make room
-    for it, and what is in the way, `nodes` what the cluster autoscaler does next for it.
+    for it, and what is in the way, `nodes` what the cluster autoscaler does next for it, `burst` what its node may
+    move by itself, and has moved.
     """
 
     namespace: str = ""
@@ -76,6 +78,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     next: str = ""
     troubles: tuple[str, ...] = ()
     gave: str = ""
+    burst: tuple[str, ...] = ()
     room: tuple[str, ...] = ()
     nodes: str = ""
     notes: tuple[str, ...] = ()
@@ -125,6 +128,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
         waited=int((now - parse_time(since)).total_seconds()) if since else 0,
         message=condition.message if condition else "",
         sizes=sizes,
+        burst=tuple(bursts_of(pod)),
         troubles=bad,
         notes=notes,
     )
