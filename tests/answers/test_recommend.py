@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from podfit.cli.recommend import total_saved
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import EstimatorFlags
+from podfit.net.system import SystemClock
+from podfit.vpa.history import past_usage
 from podfit.vpa.history.prometheus import Amount, History
+from support import own_history
 from support.clock import FakeClock
 
 GROUP = "/apis/autoscaling.k8s.io/v1/namespaces/shop"
@@ -189,7 +193,7 @@ async def test_history_goes_before_everything() -> None:
     now = FakeClock().now().timestamp()
     amounts = tuple(Amount(PodKey("shop", "web-1"), "app", now - 3600.0 * hour, 0.8) for hour in range(48, 0, -1))
 
-    async def history(_: float) -> History:
+    async def history(_: float, pods: Collection[PodKey]) -> History:
         return History(cpu=amounts)
 
     found = await asked(shop(**{VPAS: vpa(**provided())}), UsageWindow(60), history)
@@ -275,7 +279,8 @@ async def test_why_there_is_no_usage_is_said_once() -> None:
         (["deployment/none"], 4, "the server could not find the requested resource"),
         (["--percentile", "90"], 2, "--percentile 90: it has to be more than 0 and at most 1"),
         (["--storage", "tape"], 2, "--storage tape: it has to be prometheus, history or checkpoint"),
-        (["--storage", "history"], 2, "--storage history: the recommender starts from it"),
+        (["--storage", "history", "--history-dir", "/nowhere/at/all"], 3, "there is no history in /nowhere/at/all"),
+        (["--history-dir", "/nowhere"], 2, "--history-dir: it goes with --storage history"),
         (["--margin", "-1"], 2, "--margin -1: it has to be at least 0"),
     ],
 )
@@ -286,3 +291,27 @@ async def test_the_command(
     assert await ask(tmp_path, conversation, "recommend", "--for", "0", *arguments) == code
     shown = capsys.readouterr()
     assert said in shown.out + shown.err
+
+
+async def test_the_command_goes_by_podfits_own_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before what a VPA says, as by Prometheus; of pods that run."""
+    kept = own_history.directory(tmp_path / "history")
+    own_history.write_journal(kept, int(SystemClock().now().timestamp()) - 7200, namespace="shop", pods=2)
+    conversation = shop(**{VPAS: vpa(**provided())})
+    options = ("--storage", "history", "--history-dir", str(tmp_path / "history"), "-o", "json")
+    assert await ask(tmp_path, conversation, "recommend", *options) == 0
+    (row,) = [row for row in json.loads(capsys.readouterr().out)["workloads"] if row["workload"] == "deployment/web"]
+    sizes = {size["resource"]: size for size in row["sizes"]}
+    assert (sizes["cpu"]["source"], sizes["cpu"]["samples"]) == ("history", 60)
+    assert sizes["cpu"]["recommended"] != "200m"
+
+
+async def test_more_of_a_history_than_is_read_whole_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past_usage, "MOST_GATHERED", 100)
+    kept = own_history.directory(tmp_path / "history")
+    own_history.write_journal(kept, int(SystemClock().now().timestamp()) - 7200, namespace="shop", pods=2)
+    options = ("--storage", "history", "--history-dir", str(tmp_path / "history"))
+    assert await ask(tmp_path, shop(), "recommend", *options) == 2
+    assert "more than 100 samples: name a workload, or a shorter --history-length" in capsys.readouterr().err

@@ -33,7 +33,13 @@ def usage_of(pod: int, minute: int) -> tuple[int, int]:
 
 
 def write_journal(
-    into: HistoryDirectory, begin: int, *, pods: int = 2, minutes: int = 60, events: bool = False
+    into: HistoryDirectory,
+    begin: int,
+    *,
+    pods: int = 2,
+    minutes: int = 60,
+    events: bool = False,
+    namespace: str = "default",
 ) -> HistoryFile:
     """Of pods web-0, web-1, ... of the Deployment web; with `events` web-0 is resized, and runs out of memory."""
     file = HistoryFile(begin, 0, Level.JOURNAL)
@@ -41,7 +47,7 @@ def write_journal(
     first: list[Record] = []
     for pod in range(pods):
         first.append(
-            ContainerRecord(pod, begin * 1000, "default", f"web-{pod}", "app", "Deployment/web", '{"app":"web"}')
+            ContainerRecord(pod, begin * 1000, namespace, f"web-{pod}", "app", "Deployment/web", '{"app":"web"}')
         )
         first.append(SizeRecord(begin * 1000, pod, 100, 200, 64 * MEBI, 128 * MEBI, resized=False))
     writer.append(first)

@@ -33,6 +33,7 @@ from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
 from podfit.vpa.history.past_usage import ReadPast
 from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.starting import PastSource
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -86,7 +87,10 @@ class World:
 
     async def start(self, history: ReadPast | None = None, **settings: Any) -> Recommender:
         self.recommender = Recommender(
-            self.client, clock=self.clock, settings=RecommenderSettings(**settings), history=history
+            self.client,
+            clock=self.clock,
+            settings=RecommenderSettings(**settings),
+            history=PastSource(read=history) if history is not None else None,
         )
         await self.run(self.recommender.run())
         return self.recommender

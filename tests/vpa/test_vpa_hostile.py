@@ -148,7 +148,8 @@ async def test_a_checkpoint_that_cannot_be_read_keeps_no_other_from_being_loaded
         "nothing",
     ]
     pages = Pages(*unreadable, checkpoint(clock))
-    await Checkpoints(cast(Client, pages), clock, found).load()
+    checkpoints = Checkpoints(cast(Client, pages), clock, found)
+    checkpoints.restore(await checkpoints.list_with_retries())
     assert pages.asked[0] == "GET /apis/autoscaling.k8s.io/v1/verticalpodautoscalercheckpoints"
     assert len(pages.asked) == 6
     assert found.members([VPA]).names == [(VPA, "app")]

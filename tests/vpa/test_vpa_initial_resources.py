@@ -16,13 +16,23 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, decode, to_dict
 from podfit.api.meta.owners import reference_to
-from podfit.api.recommender.v1alpha1 import GROUP_VERSION, ContainerRecommendation, PodRecommendation
+from podfit.api.recommender.v1alpha1 import (
+    GROUP_VERSION,
+    ContainerRecommendation,
+    PodRecommendation,
+    PodRecommendationStatus,
+)
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.initial import ANNOTATION, ENABLED, LABEL
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
+from podfit.vpa.history.own.compaction import Wanted
+from podfit.vpa.history.own.files import HistoryDirectory
+from podfit.vpa.history.own.recorder import Recorder
+from podfit.vpa.recommender.initial import FILE
 from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
+from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
 from support.access import grant, rule
 from support.vpa_world import NAMESPACE, World, recommending
 
@@ -247,6 +257,41 @@ async def test_vpa_twenty_fat_samples_of_a_hostile_pod_stay_a_percentile(world: 
     world.usage.used = {**world.usage.used, "fat": {"app": ("60", "200Gi")}}
     await world.minutes(20)
     assert given(await pod_of(world, "next", owner)) == {"cpu": "102m", "memory": "43Mi"}
+
+
+async def test_vpa_recommender_that_starts_anew_knows_what_was_used_before(world: World, tmp_path: Path) -> None:
+    """Kept beside the history, once a minute, durably; a pod that lives is counted once, whoever restarts."""
+    await world.stop()
+    root = tmp_path / "history"
+
+    async def begin() -> Recommender:
+        recorder = Recorder(HistoryDirectory(root), world.clock, compacting=nothing)
+        made = Recommender(world.client, clock=world.clock, settings=RecommenderSettings(), recorder=recorder)
+        await world.run(made.run())
+        return made
+
+    await begin()
+    await learnt(world, minutes=5)
+    kept = (root / FILE).stat()
+    assert kept.st_mode & 0o777 == 0o600
+    await world.stop()
+    recommender = await begin()
+    pod = await pod_of(world, "report-2-0", await job(world, "report-2"))
+    answer = await recommender.recommend_to(pod)
+    assert answer is not None
+    (told,) = answer.initial
+    assert "of 7 pods of cronjob/report" in " ".join(told.reasons)
+    await world.minutes(3)
+    answer = await recommender.recommend_to(pod)
+    assert answer is not None
+    assert "of 7 pods" in " ".join(answer.initial[0].reasons)
+    await world.stop()
+    (root / FILE).write_text('{"version": 1, "places": [[["a"]]]}')
+    assert not (await (await begin()).recommend_to(pod) or PodRecommendationStatus()).initial, "it begins anew"
+
+
+async def nothing(wanted: Wanted) -> None:
+    """No compaction."""
 
 
 async def test_vpa_pod_is_made_as_it_is_while_the_recommender_is_away(world: World) -> None:

@@ -6,7 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, MEMORY_BUCKETS
 from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY
+from podfit.decide.autoscaling.slices import stored
 from podfit.decide.history.retention import Level, Limits
 from podfit.vpa.history.own.compaction import Compaction, Wanted, compact
 from podfit.vpa.history.own.files import MOST_DAMAGED, HistoryDirectory
@@ -29,6 +31,7 @@ from podfit.vpa.history.own.records import OomRecord, UsageRecord
 from podfit.vpa.history.own.streaming import Asked, Head, OwnPast, Part, frames, own_history
 from podfit.vpa.history.past_usage import Block, PastPod
 from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.starting import PastSource
 from podfit.vpa.recommender.usage import Sample
 from support.clock import FakeClock
 from support.own_history import DAY, HOUR, MEBI, compacted, directory, usage_of, write_journal
@@ -81,7 +84,7 @@ class Gathered:
     def __init__(self, pods: dict[PodKey, PastPod], blocks: list[Block]) -> None:
         self.pods, self._blocks = pods, blocks
 
-    async def blocks(self) -> AsyncIterator[Block]:
+    async def blocks(self) -> AsyncGenerator[Block, None]:
         for block in self._blocks:
             yield block
 
@@ -165,6 +168,96 @@ async def test_a_start_from_it_recommends_as_living_samples_did(world: World, tm
     world.usage.used.clear()
     await world.minutes(1)
     within_a_bucket((await world.sizes("web"))["app"], living)
+
+
+@pytest.mark.parametrize("longer", [True, False], ids=["history", "checkpoints"])
+async def test_a_start_beside_checkpoints_is_from_what_reaches_further_back(
+    world: World, tmp_path: Path, longer: bool
+) -> None:
+    """As in `podfit up`. What there is of either is told apart by what it says."""
+    await world.deployment("web")
+    await world.pod("web-0", "web")
+    await world.vpa("web")
+    world.usage.used["web-0"] = {"app": ("500m", "400Mi")}
+    await world.start()
+    await world.minutes(150)
+    await world.stop()
+    world.usage.used["web-0"] = {"app": ("2", "400Mi")}
+    await begin(world, tmp_path / "history")
+    await world.minutes(60)
+    await world.stop()
+    past = gathered(tmp_path / "history", world.clock.now().timestamp())
+    world.usage.used.clear()
+    began = HistoryDirectory(tmp_path / "history").began()
+    assert began is not None
+
+    async def read(now: float) -> Gathered:
+        return past
+
+    source = PastSource(read=read, began=lambda: began - (3 * HOUR if longer else 0.0))
+    recommender = Recommender(world.client, clock=world.clock, settings=RecommenderSettings(), history=source)
+    await world.run(recommender.run())
+    await world.minutes(1)
+    lower = (await world.sizes("web"))["app"].lower_bound[CPU].milli()
+    assert (lower > 1500) == longer, "most of what checkpoints know was 500m"
+    before = (await world.checkpoints())["web-app"].status.last_update_time
+    await world.minutes(2)
+    assert (await world.checkpoints())["web-app"].status.last_update_time != before, "checkpoints are written on"
+
+
+async def test_a_history_that_cannot_be_read_leaves_the_checkpoints(world: World, tmp_path: Path) -> None:
+    await world.deployment("web")
+    await world.pod("web-0", "web")
+    await world.vpa("web")
+    world.usage.used["web-0"] = {"app": ("500m", "400Mi")}
+    await world.start()
+    await world.minutes(30)
+    before = (await world.sizes("web"))["app"]
+    await world.stop()
+    await world.say_status("web", {"recommendation": None})
+    world.usage.used.clear()
+
+    async def read(now: float) -> Gathered:
+        raise ConnectionError("its reader ended with 1")
+
+    source = PastSource(read=read, began=lambda: 0.0)
+    recommender = Recommender(world.client, clock=world.clock, settings=RecommenderSettings(), history=source)
+    await world.run(recommender.run())
+    await world.minutes(1)
+    after = (await world.sizes("web"))["app"]
+    assert abs(after.target[CPU].milli() - before.target[CPU].milli()) <= before.target[CPU].milli() / 20
+    assert HistoryDirectory(tmp_path / "nothing").began() is None
+
+
+async def test_slices_and_pods_as_a_whole_start_from_it_too(world: World, tmp_path: Path) -> None:
+    await world.deployment("web")
+    for number in range(2):
+        await world.pod(f"web-{number}", "web", "app", "side")
+    await world.vpa("web")
+    await world.annotate_vpa("web", {AGGREGATION: "pod", POD_POLICY: '{"mode": "Auto"}'})
+    await begin(world, tmp_path / "history")
+    for minute in range(90):
+        for pod in range(2):
+            cpu, memory = usage_of(20 * pod, 8 * minute)
+            half = (f"{cpu}m", str(memory))
+            world.usage.used[f"web-{pod}"] = {"app": half, "side": half}
+        await world.minutes(1)
+    living = stored(await world.seen("web")).slices
+    assert living.keys() == {"", "web-0", "web-1"}
+    await world.stop()
+    past = gathered(tmp_path / "history", world.clock.now().timestamp())
+    await world.say_status("web", {"recommendation": None, "conditions": []})
+
+    async def read(now: float) -> Gathered:
+        return past
+
+    await world.start(history=read)
+    world.usage.used.clear()
+    await world.minutes(1)
+    again = stored(await world.seen("web")).slices
+    assert again.keys() == living.keys()
+    for name, recommendation in again.items():
+        within_a_bucket(recommendation.container_recommendations[0], living[name].container_recommendations[0])
 
 
 async def test_what_happens_to_a_container_is_recorded(world: World, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def history(
     From the history that `podfit up`, or `podfit vpa recommender --history-dir`, keeps. Nothing is asked of a cluster.
     """
     about = parse_target(target, POD, *WORKLOADS, name=name)
-    length, root = _length(since), _directory(data, history_dir)
+    length, root = _length(since), directory_of(data, history_dir)
     if output is Form.PARQUET and sys.stdout.isatty():
         raise UsageError("-o parquet: it is no text; write it to a file:  podfit history ... -o parquet > FILE")
     kept, asked = _open(root), _subject(about, namespace, length)
@@ -117,7 +117,7 @@ def query(
 
     Times are UTC, CPU is millicores, memory bytes (docs/history.md).
     """
-    root = _directory(data, history_dir)
+    root = directory_of(data, history_dir)
     if find_spec("duckdb") is None:
         raise _not_installed()
     from podfit.vpa.history.own.queries import MOST_MEMORY, MOST_ROWS, MOST_SECONDS, Asked, ask
@@ -162,7 +162,7 @@ def _text(value: Any) -> str:
 # ---------------------------------------------------------------- where it is
 
 
-def _directory(data: Path | None, history_dir: Path | None) -> Path:
+def directory_of(data: Path | None, history_dir: Path | None) -> Path:
     """Raises UsageError, MachineError."""
     if data is not None and history_dir is not None:
         raise UsageError("--data and --history-dir: give one of them")
@@ -185,6 +185,13 @@ def _unreadable(root: Path, error: OSError) -> MachineError:
 
 def _not_installed() -> MachineError:
     return MachineError("podfit was installed without the extra history", fix=(HISTORY,))
+
+
+def readable_history(data: Path | None, history_dir: Path | None) -> Path:
+    """Where it is, for who reads it whole. Raises UsageError, MachineError."""
+    if find_spec("duckdb") is None:
+        raise _not_installed()
+    return directory_of(data, history_dir)
 
 
 def _open(root: Path) -> "OwnHistory":

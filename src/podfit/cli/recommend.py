@@ -1,15 +1,16 @@
 """`podfit recommend`: right sizes for what runs, VPA or not."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 from msgspec.structs import replace
 
 from podfit.answers.autoscaling.prices import PriceError, Prices, priced, prices_of
 from podfit.answers.autoscaling.recommend import MEBI, Recommendations, Size, recommend
-from podfit.answers.autoscaling.recommended_facts import Facts, FactsReader, UsageWindow
+from podfit.answers.autoscaling.recommended_facts import Facts, FactsReader, ReadBlocks, UsageWindow
 from podfit.answers.facts.readable import readable_amount
 from podfit.answers.facts.rights import by_rights
 from podfit.answers.plan.amounts import RequestError
@@ -26,18 +27,24 @@ from podfit.cli.cluster_questions import (
     narrowed,
 )
 from podfit.cli.flags import Given, takes
+from podfit.cli.history import DirectoryOption, readable_history
 from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, SheetOption, SheetOutput
 from podfit.cli.sheets import csv_sheet, markdown_sheet
 from podfit.client.rest import Client
+from podfit.core.clock import Clock
 from podfit.core.durations import parse_duration
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
+from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
 from podfit.net.system import SystemClock
 from podfit.process.errors import UsageError
 from podfit.process.vpa.history import HistoryOptions
-from podfit.vpa.history.prometheus import History, read_history
+from podfit.vpa.history.own.streaming import own_history
+from podfit.vpa.history.past_usage import TooMuchError, gathered
+from podfit.vpa.history.prometheus import read_history
+from podfit.vpa.history.replay import Blocks
 
 LOW = 0.1
 """Below this confidence a size is a guess."""
@@ -63,6 +70,10 @@ def recommend_sizes(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
+    data: Annotated[
+        Path | None, Parameter(help="Data directory of the `podfit up` whose history --storage history reads.")
+    ] = None,
+    history_dir: DirectoryOption = None,
     prices: Annotated[
         Path | None, Parameter(help="A YAML file with the price of an hour: cpu (a core), memory (a GiB), currency.")
     ] = None,
@@ -70,33 +81,21 @@ def recommend_sizes(
 ) -> int:
     """Right sizes of running containers, why, how sure that is, and what they would save in requests.
 
-    From VPAs and their checkpoints, from Prometheus, else from usage that is watched for a while. Nothing is written.
+    From VPAs and their checkpoints, from Prometheus or podfit's own history, else from usage that is watched for a
+    while. Nothing is written.
     """
     about = narrowed(target, name, everywhere=everywhere, selector=selector)
     watching = UsageWindow(0.0 if watch in ("0", "0s") else _seconds(watch, "--for"), _seconds(interval, "--interval"))
     flags, clock = _flags(percentile, margin, min_cpu, min_memory), SystemClock()
-    history = given.options(HistoryOptions)
-    history.check()
-    if history.own:
-        raise UsageError("--storage history: the recommender starts from it; see  podfit history")
+    source = _source(given.options(HistoryOptions), data, history_dir)
     table = _prices(prices) if prices is not None else None
 
     async def read(client: Client, where: str) -> Facts:
         wanted = (about.kind.kind, about.name) if about is not None else None
         tell = render.progress if output.for_people else None
         reader = FactsReader(client, clock, "" if everywhere else where, labels=selector, wanted=wanted, tell=tell)
-        past: Callable[[float], Awaitable[History]] | None = None
-        server = history.server(clock) if history.wanted else None
-        if server is not None:
-
-            async def past(now: float) -> History:
-                return await read_history(server, history.settings("" if everywhere else where), now)
-
-        try:
+        async with _past(source, clock, "" if everywhere else where) as past:
             found = await reader.read(watching, past)
-        finally:
-            if server is not None:
-                await server.close()
         if not found.pods and about is not None:  # raises when there is no such thing
             await client.request("GET", f"{about.kind.path}/namespaces/{where}/{about.kind.resource}/{about.name}")
         if not found.pods and not everywhere and (missing := await missing_namespace(client, where)):
@@ -110,6 +109,47 @@ def recommend_sizes(
     if output.is_sheet:
         return _sheet(recommendations, output)
     return _show(recommendations, Output(output), everywhere=everywhere)
+
+
+class _Source(NamedTuple):
+    """Of usage of the past; `own` is the directory of podfit's history, where that is asked for."""
+
+    options: HistoryOptions
+    own: Path | None
+
+
+def _source(options: HistoryOptions, data: Path | None, history_dir: Path | None) -> _Source:
+    """Raises UsageError, MachineError."""
+    options.check()
+    if not options.own and (data, history_dir) != (None, None):
+        flag = "--history-dir" if history_dir is not None else "--data"
+        raise UsageError(f"{flag}: it goes with --storage history")
+    return _Source(options, readable_history(data, history_dir) if options.own else None)
+
+
+@asynccontextmanager
+async def _past(source: _Source, clock: Clock, namespace: str) -> AsyncIterator[ReadBlocks | None]:
+    """How it is read; None where only the cluster is asked. Of all namespaces where none is named."""
+    options, own = source
+    server = options.server(clock) if options.wanted else None
+
+    async def of_server(now: float, _: Collection[PodKey]) -> Blocks:
+        assert server is not None
+        return await read_history(server, options.settings(namespace), now)
+
+    async def of_files(now: float, pods: Collection[PodKey]) -> Blocks:
+        assert own is not None
+        read = own_history(own, options.asked.length, namespace, lambda file: render.progress(f"left out: {file}"))
+        try:
+            return await gathered(await read(now), pods)
+        except TooMuchError as error:
+            raise UsageError(f"{error}: name a workload, or a shorter --history-length") from error
+
+    try:
+        yield of_files if own is not None else of_server if server is not None else None
+    finally:
+        if server is not None:
+            await server.close()
 
 
 def _prices(path: Path) -> Prices:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ from podfit.decide.autoscaling.initial_usage import (
     KnownUsage,
     Place,
     Sample,
+    SavedPlace,
+    SavedUsage,
 )
 from podfit.decide.limits.limit_range import add_defaults
 
@@ -63,6 +66,37 @@ def test_twenty_samples_of_three_pods_are_enough_and_fewer_are_not() -> None:
     assert (found.samples, found.pods) == (20, 3)
     assert 100 <= found.amounts["cpu"].milli() <= within_a_bucket(100, 1)
     assert 64 * MI <= found.amounts["memory"].value() <= within_a_bucket(64 * MI, MI)
+
+
+def test_what_is_saved_is_known_again_and_pods_that_live_count_once() -> None:
+    usage = learnt(60)
+    again = InitialUsage()
+    again.restore(msgspec.json.decode(msgspec.json.encode(usage.saved()), type=SavedUsage))
+    assert known(again) == known(usage)
+    assert again.saved() == usage.saved()
+    assert not again.add(WEB, "pod-2", Sample(60.0 * 59, 100, None)), "that sample was counted"
+    assert again.add(WEB, "pod-2", Sample(60.0 * 60, 100, 64 * MI))
+    assert known(again).pods == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SavedUsage(version=2),
+        SavedUsage(places=[SavedPlace(WEB, {10**6: 1}, {}, 1, 0.0)]),
+        SavedUsage(places=[SavedPlace(WEB, {-1: 1}, {}, 1, 0.0)]),
+        SavedUsage(places=[SavedPlace(WEB, {}, {0: 0}, 1, 0.0)]),
+        SavedUsage(places=[SavedPlace(WEB, {0: MOST_SAMPLES}, {}, 1, 0.0)]),
+        SavedUsage(places=[SavedPlace(WEB, {}, {}, 1, 0.0)] * (MOST_PLACES + 1)),
+        SavedUsage(living=[("uid", "app", 0, 0.0)]),
+    ],
+    ids=["version", "bucket", "negative", "nothing", "samples", "places", "living"],
+)
+def test_what_was_never_saved_is_refused(wrong: SavedUsage) -> None:
+    usage = InitialUsage()
+    with pytest.raises(ValueError, match=r"version|samples|container"):
+        usage.restore(wrong)
+    assert len(usage) == 0
 
 
 @pytest.mark.parametrize(

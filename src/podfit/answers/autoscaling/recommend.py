@@ -29,11 +29,12 @@ from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, EstimationStep
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
 from podfit.decide.autoscaling.status import provided
+from podfit.vpa.history.past_usage import Gathered
 from podfit.vpa.history.replay import replay
 
 LABEL = "workload"
 MEBI, NANO_IN_MILLI = 2**20, 1_000_000
-FROM_VPA, FROM_CHECKPOINT, FROM_HISTORY, FROM_USAGE = "VPA", "checkpoint", "Prometheus", "usage"
+FROM_VPA, FROM_CHECKPOINT, FROM_PROMETHEUS, FROM_OWN, FROM_USAGE = "VPA", "checkpoint", "Prometheus", "history", "usage"
 ESTIMATED = ("percentile", "margin", "estimate")
 """Steps that are told whether or not they moved the number."""
 
@@ -133,7 +134,7 @@ def _estimated(
             state.set_pod(_key(pod), labels, names, facts.now)
     if facts.history is not None:
         replay(state, facts.history)
-        sources = dict.fromkeys(facts.pods, FROM_HISTORY)
+        sources = dict.fromkeys(facts.pods, FROM_OWN if isinstance(facts.history, Gathered) else FROM_PROMETHEUS)
     else:
         by_name = {(vpa.metadata.namespace, vpa.metadata.name): workload for workload, vpa in vpas.items()}
         for checkpoint in facts.checkpoints:
@@ -180,7 +181,7 @@ def _sizes(
     for name in (CPU, MEMORY):
         amounts = dict(known.amounts.get(name, {})) if known is not None else {}
         steps, from_vpa = _steps(container, name, known), False
-        if own is not None and name in own.sizes.target and source != FROM_HISTORY:
+        if own is not None and name in own.sizes.target and source not in (FROM_OWN, FROM_PROMETHEUS):
             said = own.sizes
             bounds = {"target": said.target, "lower": said.lower_bound, "upper": said.upper_bound}
             amounts = {bound: listed[name] for bound, listed in bounds.items() if name in listed}

@@ -3,8 +3,8 @@ usage over a while.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,11 +17,16 @@ from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.status import provided
-from podfit.vpa.history.prometheus import History
+from podfit.vpa.history.replay import Blocks
 
 T = TypeVar("T")
 NOT_FOUND, FORBIDDEN = 404, 403
+
+
+ReadBlocks: TypeAlias = Callable[[float, Collection[PodKey]], Awaitable[Blocks]]
+"""What a history has at a time, in seconds since 1970, of these pods at least."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -39,7 +44,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     vpas: tuple[VerticalPodAutoscaler, ...] = ()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
     readings: tuple[Reading, ...] = ()
-    history: History | None = None
+    history: Blocks | None = None
     unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -72,14 +77,15 @@ class FactsReader:
         self._notes: tuple[str, ...] = ()
         self._tell = tell
 
-    async def read(self, watching: UsageWindow, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
+    async def read(self, watching: UsageWindow, history: ReadBlocks | None = None) -> Facts:
         """Raises ApiError, ConnectionError."""
         pods = await self._pods()
         vpas, checkpoints = await asyncio.gather(
             self._all("VPAs", self._list_vpas()), self._all("checkpoints", self._list_checkpoints())
         )
         now = self._clock.now().timestamp()
-        past = await history(now) if history is not None else None
+        living = {PodKey(pod.metadata.namespace, pod.metadata.name) for members in pods.values() for pod in members}
+        past = await history(now, living) if history is not None else None
         known = [vpa for vpa in vpas if provided(vpa).container_recommendations]
         named = {
             f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in known if (target := vpa.spec.target_ref)

@@ -82,6 +82,9 @@ class _Counted:
             self.counts = {index: count // 2 for index, count in self.counts.items() if count > 1}
             self.total = sum(self.counts.values())
 
+    def take(self, counts: dict[int, int]) -> None:
+        self.counts, self.total = dict(counts), sum(counts.values())
+
     def percentile(self, ends: tuple[float, ...]) -> float:
         """What stands for the bucket in which the 90th percentile is: its upper border, of `ends`."""
         below, wanted = 0, SHARE * self.total
@@ -120,6 +123,26 @@ class _Living(NamedTuple):
     time: float
 
 
+class SavedPlace(msgspec.Struct, frozen=True, array_like=True):
+    """Of a place its samples by bucket, how many pods gave them, and when the last one was taken."""
+
+    place: Place
+    cpu: dict[int, int]
+    memory: dict[int, int]
+    pods: int
+    seen: float
+
+
+class SavedUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known, to be read again. `living` has UID, container, the number of its place and the last sample's time
+    of each container of a pod that lives, so that a pod counts once whoever restarts.
+    """
+
+    version: int = 1
+    places: list[SavedPlace] = []
+    living: list[tuple[str, str, int, float]] = []
+
+
 class InitialUsage:
     def __init__(self) -> None:
         self._namespaces: dict[str, dict[Place, _Learnt]] = {}
@@ -146,6 +169,44 @@ class InitialUsage:
         if sample.memory is not None and sample.memory >= 0:
             learnt.memory.add(FINE_MEMORY_BUCKETS.index(float(sample.memory)))
         return True
+
+    def saved(self) -> SavedUsage:
+        places = [(place, learnt) for known in self._namespaces.values() for place, learnt in known.items()]
+        numbers = {place: number for number, (place, _) in enumerate(places)}
+        return SavedUsage(
+            places=[
+                SavedPlace(place, dict(learnt.cpu.counts), dict(learnt.memory.counts), learnt.pods, learnt.seen)
+                for place, learnt in places
+            ],
+            living=[
+                (uid, container, numbers[living.place], living.time)
+                for uid, containers in self._living.items()
+                for container, living in containers.items()
+                if living.place in numbers
+            ],
+        )
+
+    def restore(self, saved: SavedUsage) -> None:
+        """Into an empty one. Raises ValueError for what `saved` never gives, and then it is as it was."""
+        counts = [(place.cpu, _CPU_ENDS) for place in saved.places] + [
+            (place.memory, _MEMORY_ENDS) for place in saved.places
+        ]
+        if saved.version != 1 or len(saved.places) > MOST_PLACES:
+            raise ValueError(f"version {saved.version} with {len(saved.places)} places")
+        for buckets, ends in counts:
+            if any(not 0 <= index < len(ends) or number < 1 for index, number in buckets.items()):
+                raise ValueError("samples of a bucket that there is not")
+            if sum(buckets.values()) >= MOST_SAMPLES:
+                raise ValueError(f"{sum(buckets.values())} samples of a place")
+        if any(not 0 <= number < len(saved.places) for _, _, number, _ in saved.living):
+            raise ValueError("a container of a place that there is not")
+        for known in saved.places:
+            learnt = self._learnt(known.place)
+            learnt.cpu.take(known.cpu)
+            learnt.memory.take(known.memory)
+            learnt.pods, learnt.seen = known.pods, known.seen
+        for uid, container, number, time in saved.living:
+            self._living.setdefault(uid, {})[container] = _Living(saved.places[number].place, time)
 
     def keep(self, uids: Collection[str]) -> None:
         """These pods live, the others are gone; what they used stays."""

@@ -42,6 +42,7 @@ from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender
 from podfit.vpa.recommender.serving import NAME, NAMESPACE, ApiOptions, RecommendationsServer
 from podfit.vpa.recommender.settings import RecommenderSettings
+from podfit.vpa.recommender.starting import PastSource
 
 log = logging.getLogger(__name__)
 LEASE = "vpa-recommender-lease"
@@ -85,12 +86,14 @@ class RecommenderOptions(ElectedOptions, frozen=True, kw_only=True):
         external = self.external if self.use_external_metrics else None
         return replace(self.settings, external=external)
 
-    def past(self, clock: Clock) -> ReadPast | None:
+    def past(self, clock: Clock) -> PastSource | None:
         """Where history comes from, instead of checkpoints."""
         history, namespace = self.history, self.settings.namespace
         if history.own and self.history_dir is not None:
-            return own_history(self.history_dir, history.asked.length, namespace, _damaged)
-        return _of_server(history.server(clock), history.settings(namespace)) if history.wanted else None
+            return PastSource(read=own_history(self.history_dir, history.asked.length, namespace, _damaged))
+        if not history.wanted:
+            return None
+        return PastSource(read=_of_server(history.server(clock), history.settings(namespace)))
 
 
 def _damaged(file: str) -> None:
@@ -156,6 +159,7 @@ async def _served(api: PodRecommendationApi, client: Client, clock: Clock, optio
 def recommender_in_up(
     client: Client, clock: Clock, metrics: Metrics, gates: Gates, usages: PodUsages, recorder: Recorder | None
 ) -> Recommender:
+    """With a recorder it starts from what that has kept, unless checkpoints know more."""
     return Recommender(
         client,
         clock=clock,
@@ -163,4 +167,10 @@ def recommender_in_up(
         metrics=metrics,
         usages=usages,
         recorder=recorder,
+        history=_kept_by(recorder) if recorder is not None else None,
     )
+
+
+def _kept_by(recorder: Recorder) -> PastSource:
+    read = own_history(recorder.root, HistorySettings().length, "", _damaged)
+    return PastSource(read=read, began=HistoryDirectory(recorder.root).began)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from math import isfinite
 from typing import Annotated, TypeAlias
@@ -105,7 +105,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
             names.setdefault(key, []).append(container)
         return {key: PastPod(tuple(own), self.labels.get(key)) for key, own in names.items()}
 
-    async def blocks(self) -> AsyncIterator[Block]:
+    async def blocks(self) -> AsyncGenerator[Block, None]:
         for block in self.each_block():
             yield block
             await asyncio.sleep(0)

@@ -2,16 +2,23 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
 from podfit.vpa.history.past_usage import Block, Container, Past, PastOom, Samples
-from podfit.vpa.history.prometheus import History
 
 
-def replay(state: ClusterState, history: History) -> int:
+class Blocks(Protocol):
+    """Samples that were read whole."""
+
+    def each_block(self) -> Iterator[Block]: ...
+
+
+def replay(state: ClusterState, history: Blocks) -> int:
     """At once, of pods that live. Says how many samples were of containers that are known."""
     return sum(_take(state, block) for block in history.each_block())
 
@@ -23,9 +30,10 @@ async def fill(state: ClusterState, past: Past, now: float) -> int:
     gone = _add_gone(state, past, now)
     taken = 0
     try:
-        async for block in past.blocks():
-            taken += _take(state, block)
-            await asyncio.sleep(0)
+        async with aclosing(past.blocks()) as blocks:
+            async for block in blocks:
+                taken += _take(state, block)
+                await asyncio.sleep(0)
     finally:
         for key in gone:
             state.remove_pod(key)

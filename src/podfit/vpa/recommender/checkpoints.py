@@ -1,7 +1,7 @@
 """Saves and loads VerticalPodAutoscalerCheckpoint objects (V-036, V-037, V-053)."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -36,18 +36,18 @@ class Checkpoints:
         self._client, self._clock, self._state, self._namespace = client, clock, state, namespace
         self._written: dict[VpaKey, float] = {}
 
-    async def load(self) -> None:
-        """All that there are, of VPAs that the model has. Asks until it gets an answer: what would be written without
-        it would take the place of what was known."""
+    def restore(self, checkpoints: Iterable[VerticalPodAutoscalerCheckpoint]) -> None:
+        """Of VPAs that the model has."""
         known, now = set(self._state.vpas), self._clock.now().timestamp()
-        for checkpoint in await self._list_with_retries():
+        for checkpoint in checkpoints:
             if _owner(checkpoint) in known:
                 try:
                     self._state.restore(checkpoint, now)
                 except ValueError as error:
                     log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(checkpoint), error)
 
-    async def _list_with_retries(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+    async def list_with_retries(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+        """Asks until it gets an answer: what would be written without it would take the place of what was known."""
         backoff = Backoff(1.0, 30.0, self._client.random)
         while True:
             try:

@@ -8,6 +8,7 @@ anew begins with what it used before, and a plan can ask before it is made.
 import asyncio
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
@@ -26,13 +27,17 @@ from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.initial import SELECTOR, told
-from podfit.decide.autoscaling.initial_usage import InitialUsage, Place
+from podfit.decide.autoscaling.initial_usage import InitialUsage, Place, SavedUsage
 from podfit.decide.autoscaling.initial_usage import Sample as Used
+from podfit.net.files import write_atomic
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import Sample
 
 log = logging.getLogger(__name__)
 LONGEST_NAME = 253
+KEPT_EVERY = 60.0
+FILE, LARGEST_FILE = "initial-usage.json", 64 << 20
+"""Of the history's directory; bytes."""
 
 
 class _Owned(msgspec.Struct, frozen=True):
@@ -45,13 +50,42 @@ _KINDS = {(group_of(known.api_version), known.kind): Resource(known.info(), _Own
 
 
 class InitialResources:
-    """Nobody waits until its informer is synced. `usage` is what another history may fill as well."""
+    """Nobody waits until its informer is synced. What is known is kept in `file`, where there is one."""
 
-    def __init__(self, client: Client, clock: Clock, targets: Targets, pods: Pods, usage: InitialUsage) -> None:
-        self._client, self._targets, self._pods, self._usage = client, targets, pods, usage
+    def __init__(self, client: Client, clock: Clock, targets: Targets, pods: Pods, file: Path | None = None) -> None:
+        self._client, self._targets, self._pods, self._usage = client, targets, pods, InitialUsage()
+        self._clock, self._file = clock, file
+        self._written = b""
         self._owners: dict[str, Ref | None] = {}
         """Of pods that live, by UID."""
         self.namespaces = Informer(client, Namespace, clock=clock, labels=SELECTOR)
+
+    async def load(self) -> None:
+        """What was kept; without it what is known begins anew."""
+        if self._file is None:
+            return
+        try:
+            self._written = await asyncio.to_thread(_bounded, self._file)
+            self._usage.restore(msgspec.json.decode(self._written, type=SavedUsage))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError) as error:
+            log.warning("initial usage not read, it begins anew file=%s error=%s", self._file, error)
+
+    async def keep(self) -> None:
+        """Until cancelled: once a minute, where it differs, durably."""
+        file = self._file
+        while file is not None:
+            await self._clock.sleep(KEPT_EVERY)
+            text = msgspec.json.encode(self._usage.saved())
+            if text == self._written:
+                continue
+            try:
+                await asyncio.to_thread(write_atomic, file, text)
+            except OSError as error:
+                log.warning("initial usage not written file=%s error=%s", file, error)
+            else:
+                self._written = text
 
     async def count(self, samples: Iterable[Sample]) -> None:
         """A pass: what is used now; pods that are gone leave room."""
@@ -117,6 +151,15 @@ class InitialResources:
         meta = controller.metadata
         identity = named_by(owner, namespace)._replace(name=meta.name, uid=meta.uid)
         return controller_of(meta) if names(owner, namespace, identity) else None
+
+
+def _bounded(path: Path) -> bytes:
+    """Raises OSError, and ValueError for more than is ever written."""
+    with path.open("rb") as file:
+        text = file.read(LARGEST_FILE + 1)
+    if len(text) > LARGEST_FILE:
+        raise ValueError(f"it has more than {LARGEST_FILE} bytes")
+    return text
 
 
 def _place(namespace: str, owner: Ref, container: str, image: str) -> Place:

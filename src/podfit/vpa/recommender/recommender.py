@@ -15,6 +15,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,7 +45,6 @@ from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.conditions import said_while_observing
-from podfit.decide.autoscaling.initial_usage import InitialUsage
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import UPDATE_MODES, is_for, stored_mode
@@ -54,15 +54,14 @@ from podfit.decide.autoscaling.slices import recommended_by_slice, slice_for, sl
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.own.recorder import Recorder
-from podfit.vpa.history.past_usage import ReadPast
-from podfit.vpa.history.replay import fill
 from podfit.vpa.progress import repeat
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samples
-from podfit.vpa.recommender.initial import InitialResources
+from podfit.vpa.recommender.initial import FILE, InitialResources
 from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.settings import RecommenderSettings as RecommenderSettings
+from podfit.vpa.recommender.starting import PastSource, start
 from podfit.vpa.recommender.usage import Sample, samples
 from podfit.vpa.recommender.workers import each_by_workers
 from podfit.vpa.statuses import write_status
@@ -91,8 +90,8 @@ COLLECT_SECONDS = 3600.0
 
 
 class Recommender:
-    """`passed` is told when the loop begins, and of every pass that has ended. With a `history` there are no
-    checkpoints. `usages`: what others of the process read as well. What it sees goes to `recorder`.
+    """`passed` is told when the loop begins, and of every pass that has ended. `usages`: what others of the process
+    read as well. What it sees goes to `recorder`.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Recommender:
         settings: RecommenderSettings,
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
-        history: ReadPast | None = None,
+        history: PastSource | None = None,
         usages: PodUsages | None = None,
         recorder: Recorder | None = None,
     ) -> None:
@@ -131,7 +130,7 @@ class Recommender:
         self._recorder = recorder
         self._around = None if compatible else NodesAndAutoscalers(client, clock, namespace)
         self._initial = (
-            None if compatible else InitialResources(client, clock, self._targets, self._pods, InitialUsage())
+            None if compatible else InitialResources(client, clock, self._targets, self._pods, _kept_in(recorder))
         )
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
         self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
@@ -153,10 +152,10 @@ class Recommender:
                 group.create_task(self._recorder.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
-            if self._history is None:
-                await self._checkpoints.load()
-            else:
-                await self._load_history(self._history)
+            await start(self._state, self._checkpoints, self._history, self._clock.now().timestamp())
+            if self._initial is not None:
+                await self._initial.load()
+                group.create_task(self._initial.keep())
             self._ready = True
             if not self._settings.upstream_compatible:
                 self._vpas.add_handler(update=self._vpa_changed)
@@ -192,16 +191,6 @@ class Recommender:
     async def _measured_pass(self) -> None:
         with self._measured.step("total"):
             await self._pass()
-
-    async def _load_history(self, read: ReadPast) -> None:
-        """Without it the model is empty, and what was recommended stays."""
-        now = self._clock.now().timestamp()
-        try:
-            taken = await fill(self._state, await read(now), now)
-        except ConnectionError as error:
-            log.warning("history not read, the model is empty error=%s", error)
-        else:
-            log.info("history read samples=%d", taken)
 
     async def _pass(self) -> None:
         step = self._measured.step
@@ -369,7 +358,7 @@ class Recommender:
 
     async def _maintain_checkpoints(self) -> None:
         settings = self._settings
-        if self._history is not None:
+        if self._history is not None and self._history.instead:
             return
         await self._checkpoints.write(settings.checkpoints_timeout, settings.workers)
         if self._clock.monotonic() - self._collected_at >= settings.checkpoints_gc_interval:
@@ -388,6 +377,10 @@ class Recommender:
 
     def _aggregates(self) -> int:
         return int(self._state.model.aggregates.slots.used.sum())
+
+
+def _kept_in(recorder: Recorder | None) -> Path | None:
+    return recorder.root / FILE if recorder is not None else None
 
 
 def _key(vpa: VerticalPodAutoscaler) -> VpaKey:

@@ -51,6 +51,13 @@ class HistoryDirectory:
                         listed.append(replace(file, size=entry.stat(follow_symlinks=False).st_size))
         return listed
 
+    def began(self) -> float | None:
+        """Seconds since 1970 of the oldest file; None for none, or where they cannot be listed."""
+        try:
+            return min((float(file.begin) for file in self.files()), default=None)
+        except OSError:
+            return None
+
     def readable(self, since: float) -> Readable:
         """What counts of the time since then, in its order. Damaged segments are set aside. Raises OSError."""
         segments, journals, damaged = list[HistoryFile](), list[HistoryFile](), list[str]()

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerStatus
@@ -91,6 +92,10 @@ class Recorder:
         self._problem = ""
         self._lock: int | None = None
         self._to_compact = asyncio.Event()
+
+    @property
+    def root(self) -> Path:
+        return self._directory.root
 
     def knows(self, pod_of: Callable[[PodKey], Pod | None]) -> None:
         """How a pod is looked up that a journal has not named yet."""

@@ -9,7 +9,7 @@ block in its memory at a time, and never the library.
 import asyncio
 import struct
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -199,7 +199,7 @@ class OwnPast:
             labels[PodKey(namespace, pod)] = labels_from(text)
         self.pods = {key: PastPod(tuple(own), labels[key]) for key, own in names.items()}
 
-    async def blocks(self) -> AsyncIterator[Block]:
+    async def blocks(self) -> AsyncGenerator[Block, None]:
         try:
             while (part := await _next(self._process, Part)) is not None:
                 yield self.block(part)
@@ -207,6 +207,7 @@ class OwnPast:
         finally:
             with suppress(ProcessLookupError):
                 self._process.kill()
+            await self._process.wait()
 
     def block(self, part: Part) -> Block:
         series, times = np.frombuffer(part.series, np.int32).astype(np.intp), np.frombuffer(part.times, np.float64)

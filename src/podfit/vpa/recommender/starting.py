@@ -1,0 +1,65 @@
+"""What a recommender starts from: checkpoints, a history, or, where both are kept, what reaches further back.
+
+A history has each sample and counts it as it was measured; checkpoints have a share of each bucket. But one that was
+begun yesterday knows less than checkpoints of a week.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.core.times import parse_time
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.vpa.history.past_usage import ReadPast
+from podfit.vpa.history.replay import fill
+from podfit.vpa.recommender.checkpoints import Checkpoints
+
+log = logging.getLogger(__name__)
+LONG = 7 * 86_400.0
+"""A history that reaches so far back lacks nothing that counts."""
+NEAR = 3600.0
+
+
+class PastSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A history to start from. With `began`, which says when it was begun (None: it has nothing), checkpoints are kept
+    beside it; without, there are none.
+    """
+
+    read: ReadPast
+    began: Callable[[], float | None] | None = None
+
+    @property
+    def instead(self) -> bool:
+        """Of checkpoints."""
+        return self.began is None
+
+
+async def start(state: ClusterState, checkpoints: Checkpoints, past: PastSource | None, now: float) -> None:
+    """Fill what knows nothing yet."""
+    if past is None:
+        checkpoints.restore(await checkpoints.list_with_retries())
+    elif past.began is None:
+        await _filled(state, past.read, now)
+    else:
+        kept, began = await checkpoints.list_with_retries(), past.began()
+        if began is None or not _reaches(began, kept, now) or not await _filled(state, past.read, now):
+            checkpoints.restore(kept)
+
+
+def _reaches(began: float, kept: Iterable[VerticalPodAutoscalerCheckpoint], now: float) -> bool:
+    firsts = (checkpoint.status.first_sample_start for checkpoint in kept)
+    first = min((parse_time(text).timestamp() for text in firsts if text), default=now)
+    return began <= max(first, now - LONG) + NEAR
+
+
+async def _filled(state: ClusterState, read: ReadPast, now: float) -> int:
+    """How many samples were taken; without a history the model is empty, and what was recommended stays."""
+    try:
+        taken = await fill(state, await read(now), now)
+    except ConnectionError as error:
+        log.warning("history not read, the model is empty error=%s", error)
+        return 0
+    log.info("history read samples=%d", taken)
+    return taken
