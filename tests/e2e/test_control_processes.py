@@ -6,6 +6,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
-from support.eventually import logged
+from support.demand import hpa, utilization, workload
+from support.eventually import eventually, logged
 from support.kubelet import joined
 from support.up import PODFIT, Up, manifest, running, settled
 
@@ -99,6 +101,21 @@ def test_the_parts_are_a_cluster_and_one_of_two_leads(api: ApiProcess, tmp_path:
     finally:
         for part in parts:
             part.end()
+
+
+def test_the_hpa_controller_runs_alone(api: ApiProcess, tmp_path: Path) -> None:
+    """Beside whoever acts on the rest of the cluster; here nobody does."""
+    up, log = Up(api.data), tmp_path / "controllers.log"
+    alone = ("--controllers=horizontal-pod-autoscaler", "--horizontal-pod-autoscaler-sync-period=1s")
+    controllers = Part(api, log, "controllers", *alone)
+    try:
+        up.apply(workload("Deployment", "web", 5), hpa(utilization(50), most=3))
+        replicas = partial(up.get, "deployment", "web")
+        told = "three replicas, the most that its HPA allows"
+        eventually(replicas, lambda it: it["spec"]["replicas"] == 3, within=SECONDS, what=told, told=log.read_text)
+        assert up.ok("get", "replicasets,pods", "-o", "name") == ""
+    finally:
+        controllers.end()
 
 
 def test_controllers_alone_make_room(api: ApiProcess, tmp_path: Path) -> None:
