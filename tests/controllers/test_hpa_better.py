@@ -247,6 +247,6 @@ async def test_hpa_shows_what_each_metric_asked_for(tmp_path: Path, settings: Se
             "wanted": 30,
             "metrics": [
                 {"metric": "cpu resource utilization (percentage of request)", "replicas": 8},
-                {"metric": "external metric queue(nil)", "replicas": 30},
+                {"metric": "external metric queue(nil)", "replicas": 30, "amount": 300_000},
             ],
         }

@@ -32,7 +32,7 @@ from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.horizontal.asked_size import CONDITION, is_vertical_first, sized_first
 from podfit.decide.autoscaling.horizontal.claims import Claims
 from podfit.decide.autoscaling.horizontal.conditions import ABLE, LIMITED, TRUE, stamp
-from podfit.decide.autoscaling.horizontal.lasting import REFRESH, restored
+from podfit.decide.autoscaling.horizontal.lasting import REFRESH, restored, said_good
 from podfit.decide.autoscaling.horizontal.limits import DOWN_HELD, UP_HELD, tolerance_of
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure
 from podfit.decide.autoscaling.horizontal.model import Memory, Outcome, Reading, Settings, View
@@ -113,7 +113,9 @@ async def read_hpa(client: Client, name: str, namespace: str, clock: Clock) -> H
     ours = autoscaler.status.observed_generation is not None or not autoscaler.status.conditions
     now, unread = clock.now().timestamp(), list[str]()
     settings = Settings(upstream_compatible=not ours)
-    memory = restored(autoscaler, settings, now) if ours else Memory()
+    memory = Memory()
+    if ours:
+        memory = replace(restored(autoscaler, settings, now), good=said_good(autoscaler, settings, now))
     facts = HpaFacts(autoscaler=autoscaler, settings=settings, memory=memory, now=now)
     scales = Scales(client, clock)
     try:
@@ -258,7 +260,10 @@ def _then(plan: Plan, facts: HpaFacts) -> int | None:
     """What the pass makes of it at the latest that it comes, if that is something else."""
     assert facts.view is not None, "there is no plan without a view"
     later = propose(facts.view, facts.readings, facts.now + facts.settings.sync_period)
-    return None if plan.failure or later.failure or later.desired == plan.desired else later.desired
+    if plan.failure:
+        return None
+    then = plan.view.replicas if later.failure else later.desired
+    return None if then == plan.desired else then
 
 
 def _said(outcome: Outcome, type_: str) -> str:

@@ -15,6 +15,7 @@ from podfit.api.meta import codec
 from podfit.decide.autoscaling.horizontal.limits import longest_window
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure, compute
 from podfit.decide.autoscaling.horizontal.model import (
+    MOST_LONG,
     Change,
     Event,
     Good,
@@ -43,8 +44,12 @@ class _Text(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Asked(msgspec.Struct, frozen=True):
+    """`amount` in thousandths, of a metric that is one amount; `since` is when it was read, of one that is away."""
+
     metric: str
     replicas: int | None
+    amount: int | msgspec.UnsetType = msgspec.UNSET
+    since: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Proposals(msgspec.Struct, frozen=True):
@@ -128,11 +133,26 @@ def _rounded(changes: Iterable[Change]) -> tuple[tuple[float, int], ...]:
     return tuple(sorted((round(change.time, 1), change.count) for change in changes))
 
 
+def said_good(autoscaler: HorizontalPodAutoscaler, settings: Settings, now: float) -> tuple[Good, ...]:
+    """What a controller goes on by while a metric is away that is one amount, as far as its annotation says so; nothing
+    where nobody wrote it, or it cannot be read."""
+    text = autoscaler.metadata.annotations.get(PROPOSALS, "")
+    if len(text.encode()) > MOST_BYTES:
+        return ()
+    try:
+        asked = msgspec.json.decode(text or '{"wanted":null,"metrics":[]}', type=_Proposals).metrics
+    except (msgspec.DecodeError, UnicodeError):
+        return ()
+    return tuple(
+        Good(codec.encode(metric), now - settings.sync_period if one.since is msgspec.UNSET else one.since, one.amount)
+        for metric, one in zip(autoscaler.spec.metrics, asked, strict=False)
+        if one.amount is not msgspec.UNSET and abs(one.amount) <= MOST_LONG
+    )
+
+
 def proposals(found: Sequence[Computed | Failure]) -> str:
     """What each metric asked for, and the most of it before any bound."""
-    asked = tuple(
-        _Asked(result.name if isinstance(result, Computed) else result.reason, _replicas(result)) for result in found
-    )
+    asked = tuple(map(_asked, found))
     most = max((entry.replicas for entry in asked if entry.replicas is not None), default=None)
     kept = asked[:MOST_PROPOSALS]
     while len(encoded := msgspec.json.encode(_Proposals(most, kept))) > MOST_BYTES:
@@ -140,5 +160,13 @@ def proposals(found: Sequence[Computed | Failure]) -> str:
     return encoded.decode()
 
 
-def _replicas(result: Computed | Failure) -> int | None:
-    return result.replicas if isinstance(result, Computed) else None
+def _asked(result: Computed | Failure) -> _Asked:
+    if isinstance(result, Failure):
+        return _Asked(result.reason, None)
+    unset = msgspec.UNSET
+    return _Asked(
+        result.name,
+        result.replicas,
+        unset if result.amount is None else result.amount,
+        unset if result.last_good is None else round(result.last_good, 1),
+    )

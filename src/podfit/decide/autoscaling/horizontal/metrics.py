@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.autoscaling.v2.types import (
     ContainerResourceMetricSource,
@@ -49,6 +50,8 @@ class Computed(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     last_good: float | None = None
     followed: Followed | None = None
+    amount: int | None = None
+    """In thousandths, of a metric that is one amount."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -78,7 +81,8 @@ def compute(spec: MetricSpec, target: Target, reading: Reading, namespace: str) 
         text = f'unknown metric source type "{spec.type}"'
         return Failure("InvalidMetricSourceType", text, text, in_spec=True)
     try:
-        return kind(spec, target, reading, namespace)
+        computed = kind(spec, target, reading, namespace)
+        return replace(computed, amount=reading) if isinstance(reading, int) else computed
     except _Failed as failure:
         message = str(failure)
         return Failure(f"FailedGet{spec.type}Metric", message, f"{_head(spec)}: {failure.around}{message}")
