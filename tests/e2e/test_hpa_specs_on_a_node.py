@@ -177,7 +177,7 @@ def test_upstreams_hpa_spec_of_a_busy_sidecar_with_real_usage(
     up: Up, tmp_path: Path, figure: Callable[[str, object], None]
 ) -> None:
     """`ReplicaSet with idle sidecar (ContainerResource use case) Should not scale up on a busy sidecar with an idle
-    application`, on a node with containerd: for 90 s after the first measurement the sidecar uses five times what the
+    application`, on a node with containerd: for 60 s after the first measurement the sidecar uses five times what the
     application may."""
     consumer = Consumer(up, tmp_path / "load")
     idle = {**consumer.container, "command": ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done"]}
@@ -200,11 +200,11 @@ def test_upstreams_hpa_spec_of_a_busy_sidecar_with_real_usage(
         return int(nano[0].removesuffix("n")) // 10**6 if nano else None
 
     used = eventually(measured, lambda milli: milli > 80, within=WITHIN, what="the sidecar is busy", every=1)
-    end = time.monotonic() + 90
+    end = time.monotonic() + 60
 
     def alone() -> float:
         assert len(consumer.running()) == 1
         return time.monotonic()
 
-    eventually(alone, lambda now: now >= end, within=120, what="90 s have passed", every=1)
+    eventually(alone, lambda now: now >= end, within=120, what="60 s have passed", every=1)
     figure("millicores of the sidecar", used)
