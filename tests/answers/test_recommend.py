@@ -177,6 +177,14 @@ def checkpoint(hours: int) -> dict[str, Any]:
     return {"items": [json.loads(codec.encode(made))]}
 
 
+@pytest.mark.parametrize("version", ["podfit.dev/slice-v3", "v1"])
+async def test_a_checkpoint_of_a_slice_or_of_another_form_says_nothing(version: str) -> None:
+    other = checkpoint(12)
+    other["items"][0]["status"]["version"] = version
+    found = await asked(shop(**{VPAS: vpa(), CHECKPOINTS: other}), UsageWindow(0))
+    assert not found.workloads
+
+
 async def test_a_checkpoint_says_why_and_how_sure_it_is() -> None:
     found = await asked(shop(**{VPAS: vpa(), CHECKPOINTS: checkpoint(12)}), UsageWindow(0))
     (size,) = found.workloads[0].sizes

@@ -9,6 +9,7 @@ Loads NumPy. Nothing is written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
@@ -142,8 +143,9 @@ def _estimated(
             owner = by_name.get((checkpoint.metadata.namespace, spec.vpa_object_name))
             if owner is not None and owner in keys:
                 named = replace(spec, vpa_object_name=keys[owner].name)
-                state.restore(replace(checkpoint, spec=named), facts.now)
-                sources[owner] = FROM_CHECKPOINT
+                with suppress(ValueError):  # of a slice of its pods, or of another form: it says nothing of all of them
+                    state.restore(replace(checkpoint, spec=named), facts.now)
+                    sources[owner] = FROM_CHECKPOINT
     _add_readings(state, facts, set(sources))
     members = state.members(keys.values())
     of = {key: workload for workload, key in keys.items()}
