@@ -17,13 +17,13 @@ from podfit.api.apps.v1.deployments import ReplicaSet
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.codec import convert
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.rest import MERGE_PATCH
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY
-from podfit.decide.autoscaling.slices import stored
+from podfit.decide.autoscaling.slices import RECOMMENDATIONS, stored
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
@@ -114,6 +114,33 @@ async def test_vpa_by_node_and_by_label(world: World) -> None:
     assert "since it is of no slice" in reasons["web-1"]
 
 
+async def test_vpa_new_pod_of_a_daemon_set_has_the_size_of_its_node(world: World) -> None:
+    """It names the node before it is bound, as the DaemonSet's controller makes it."""
+    await vpa(world, {AGGREGATION: "node"})
+    await world.minutes(3)
+    (text,) = (one.message for one in (await world.seen("web")).status.conditions if one.type == RECOMMENDATIONS)
+    assert text is not None
+    kept = json.loads(text)
+    kept["slices"]["busy"] = {"app": {"cpu": ["3", "3", "3"]}}
+    said = {"type": RECOMMENDATIONS, "status": "True", "message": json.dumps(kept)}
+    status = to_dict((await world.seen("web")).status)
+    await world.say_status("web", {**status, "conditions": [*_without(status["conditions"]), said]})
+    owner = await world.reference(ReplicaSet, "web-rs")
+    meta = {"namespace": NAMESPACE, "labels": {"app": "web"}, "ownerReferences": [owner]}
+    for node in ("busy", "other"):
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        spec = {"containers": [{"name": "app", "image": "i"}], "affinity": {"nodeAffinity": required}}
+        await world.client.create(convert({"metadata": {**meta, "name": node}, "spec": spec}, Pod))
+    sizes = await milli(world)
+    assert sizes["busy"] == 3000
+    assert sizes["other"] == (await world.sizes("web"))["app"].target["cpu"].milli()
+
+
+def _without(conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [condition for condition in conditions if condition["type"] != RECOMMENDATIONS]
+
+
 async def test_vpa_restarted_recommender_knows_its_slices(world: World) -> None:
     await vpa(world, {AGGREGATION: "pod"}, mode="Off")
     await world.minutes(10)
@@ -144,6 +171,9 @@ async def test_vpa_plan_from_it_and_its_synchronous_answer_are_by_slice(world: W
     found = requests_of(snapshot, (await RecommendingVpa.find(world.client, target, NAMESPACE)).request(snapshot))
     asked = {one.pod.metadata.name: one.asked.containers["app"].requests["cpu"].milli() for one in found}
     assert asked["web-0"] > 1500 > 600 > asked["web-1"]
+    recommending = await RecommendingVpa.find(world.client, target, NAMESPACE)
+    every = (await world.sizes("web"))["app"].target["cpu"]
+    assert recommending.template_sizes(snapshot)["app"].requests["cpu"] == every, "of new pods, whoever they are"
     assert world.recommender is not None
     answers = {
         name: await world.recommender.recommend_to(await world.client.get(Pod, name, NAMESPACE)) for name in asked

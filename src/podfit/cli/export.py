@@ -122,7 +122,7 @@ class _Running(msgspec.Struct, frozen=True):
         sizes = export(self.target, self.snapshot)
         if self.recommending is None or not self.snapshot.pods:
             return sizes
-        return with_sizes(sizes, self.recommending.containers(self.snapshot.pods[0], self.snapshot.limit_ranges))
+        return with_sizes(sizes, self.recommending.template_sizes(self.snapshot))
 
 
 async def _read(client: Client, selected: Selected, wanted: _Wanted) -> _Running:

@@ -72,12 +72,30 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         return found
 
     def request(self, snapshot: Snapshot) -> ResizeRequest:
-        """By the first of its pods: those of one workload are alike, unless the VPA sizes slices of them."""
+        """Its pods are alike, unless the VPA sizes slices of them; then the request is the template's."""
         if not snapshot.pods:
             return ResizeRequest()
         differing = snapshot.pods if differs_by_pod(self.vpa) else ()
         by_pod = {pod.metadata.name: self._request(pod, snapshot.limit_ranges) for pod in differing}
-        return replace(self._request(snapshot.pods[0], snapshot.limit_ranges), by_pod=by_pod)
+        return replace(self._request(self._alike(snapshot), snapshot.limit_ranges), by_pod=by_pod)
+
+    def template_sizes(self, snapshot: Snapshot) -> dict[str, ResourceRequirements]:
+        """By container, or of WHOLE; the snapshot has a pod."""
+        pod = self._alike(snapshot)
+        whole = self.whole(pod, snapshot.limit_ranges)
+        return self.containers(pod, snapshot.limit_ranges) | ({WHOLE: whole} if whole is not None else {})
+
+    def _alike(self, snapshot: Snapshot) -> Pod:
+        """The first of its pods; where slices are sized apart, as one that has neither a name nor a node yet, and the
+        labels of all.
+        """
+        pod, *others = snapshot.pods
+        if not differs_by_pod(self.vpa):
+            return pod
+        own = pod.metadata.labels.items()
+        labels = {key: value for key, value in own if all(it.metadata.labels.get(key) == value for it in others)}
+        meta, spec = replace(pod.metadata, name="", labels=labels), replace(pod.spec, node_name="", affinity=None)
+        return replace(pod, metadata=meta, spec=spec)
 
     def _request(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> ResizeRequest:
         return ResizeRequest(
