@@ -35,11 +35,11 @@ class Session(NamedTuple):
 SESSIONS = (
     Session("node", "node and not (guest or campaign)"),
     Session("guest", "guest and not campaign"),
-    Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=5),
+    Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=10),
     Session(
         "rest",
         "not (node or guest or kubectl or etcd or campaign)",
-        nice=10,
+        nice=19,
         options=("-n", "auto", "-o", "timeout=300"),
     ),
 )
