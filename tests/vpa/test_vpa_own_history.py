@@ -205,7 +205,8 @@ async def test_a_start_beside_checkpoints_is_from_what_reaches_further_back(
     assert (await world.checkpoints())["web-app"].status.last_update_time != before, "checkpoints are written on"
 
 
-async def test_a_history_that_cannot_be_read_leaves_the_checkpoints(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_history_that_cannot_be_read_leaves_the_checkpoints(world: World, tmp_path: Path, hangs: bool) -> None:
     await world.deployment("web")
     await world.pod("web-0", "web")
     await world.vpa("web")
@@ -218,12 +219,14 @@ async def test_a_history_that_cannot_be_read_leaves_the_checkpoints(world: World
     world.usage.used.clear()
 
     async def read(now: float) -> Gathered:
+        if hangs:
+            await asyncio.Event().wait()
         raise ConnectionError("its reader ended with 1")
 
     source = PastSource(read=read, began=lambda: 0.0)
     recommender = Recommender(world.client, clock=world.clock, settings=RecommenderSettings(), history=source)
     await world.run(recommender.run())
-    await world.minutes(1)
+    await world.minutes(11 if hangs else 1)
     after = (await world.sizes("web"))["app"]
     assert abs(after.target[CPU].milli() - before.target[CPU].milli()) <= before.target[CPU].milli() / 20
     assert HistoryDirectory(tmp_path / "nothing").began() is None

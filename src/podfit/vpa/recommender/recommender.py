@@ -152,7 +152,7 @@ class Recommender:
                 group.create_task(self._recorder.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
-            await start(self._state, self._checkpoints, self._history, self._clock.now().timestamp())
+            await start(self._state, self._checkpoints, self._history, self._clock)
             if self._initial is not None:
                 await self._initial.load()
                 group.create_task(self._initial.keep())

@@ -4,12 +4,15 @@ A history has each sample and counts it as it was measured; checkpoints have a s
 begun yesterday knows less than checkpoints of a week.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.core.clock import Clock
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.vpa.history.past_usage import ReadPast
@@ -20,6 +23,8 @@ log = logging.getLogger(__name__)
 LONG = 7 * 86_400.0
 """A history that reaches so far back lacks nothing that counts."""
 NEAR = 3600.0
+LONGEST = 600.0
+"""Seconds that a history is read beside checkpoints."""
 
 
 class PastSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +41,32 @@ class PastSource(msgspec.Struct, frozen=True, kw_only=True):
         return self.began is None
 
 
-async def start(state: ClusterState, checkpoints: Checkpoints, past: PastSource | None, now: float) -> None:
+async def start(state: ClusterState, checkpoints: Checkpoints, past: PastSource | None, clock: Clock) -> None:
     """Fill what knows nothing yet."""
+    now = clock.now().timestamp()
     if past is None:
         checkpoints.restore(await checkpoints.list_with_retries())
     elif past.began is None:
         await _filled(state, past.read, now)
     else:
         kept, began = await checkpoints.list_with_retries(), past.began()
-        if began is None or not _reaches(began, kept, now) or not await _filled(state, past.read, now):
+        if began is None or not _reaches(began, kept, now) or not await _within(clock, _filled(state, past.read, now)):
             checkpoints.restore(kept)
+
+
+async def _within(clock: Clock, filled: Coroutine[Any, Any, int]) -> int:
+    """What it takes for LONGEST at most: checkpoints are there."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as scope:
+            timer = clock.call_later(LONGEST, lambda: scope.reschedule(loop.time()))
+            try:
+                return await filled
+            finally:
+                timer.cancel()
+    except TimeoutError:
+        log.warning("history not read within seconds=%g, checkpoints are", LONGEST)
+        return 0
 
 
 def _reaches(began: float, kept: Iterable[VerticalPodAutoscalerCheckpoint], now: float) -> bool:
