@@ -21,7 +21,7 @@ from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.flags import EstimatorFlags
 from podfit.net.system import SystemClock
-from podfit.vpa.history import past_usage
+from podfit.vpa.history import gathered
 from podfit.vpa.history.prometheus import Amount, History
 from support import own_history
 from support.clock import FakeClock
@@ -317,7 +317,7 @@ async def test_the_command_goes_by_podfits_own_history(tmp_path: Path, capsys: p
 async def test_more_of_a_history_than_is_read_whole_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past_usage, "MOST_GATHERED", 100)
+    monkeypatch.setattr(gathered, "MOST_GATHERED", 100)
     kept = own_history.directory(tmp_path / "history")
     own_history.write_journal(kept, int(SystemClock().now().timestamp()) - 7200, namespace="shop", pods=2)
     options = ("--storage", "history", "--history-dir", str(tmp_path / "history"))

@@ -15,13 +15,19 @@ from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.pod_usage import PodUsages
 from podfit.core.resources import CPU, MEMORY
+from podfit.core.selectors import from_map
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, MEMORY_BUCKETS
-from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.gates import NO_GATES
 from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY
 from podfit.decide.autoscaling.slices import stored
 from podfit.decide.history.retention import Level, Limits
+from podfit.net.metrics import Metrics
+from podfit.net.system import SystemClock
+from podfit.process.vpa.recommender import recommender_in_up
 from podfit.vpa.history.own.compaction import Compaction, Wanted, compact
 from podfit.vpa.history.own.files import MOST_DAMAGED, HistoryDirectory
 from podfit.vpa.history.own.journal import HEAD, MAGIC, JournalWriter, read_journal
@@ -30,8 +36,9 @@ from podfit.vpa.history.own.recorder import LARGEST, Recorder
 from podfit.vpa.history.own.records import OomRecord, UsageRecord
 from podfit.vpa.history.own.streaming import Asked, Head, OwnPast, Part, frames, own_history
 from podfit.vpa.history.past_usage import Block, PastPod
+from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
-from podfit.vpa.recommender.starting import PastSource
+from podfit.vpa.recommender.starting import PastSource, start
 from podfit.vpa.recommender.usage import Sample
 from support.clock import FakeClock
 from support.own_history import DAY, HOUR, MEBI, compacted, directory, usage_of, write_journal
@@ -230,6 +237,20 @@ async def test_a_history_that_cannot_be_read_leaves_the_checkpoints(world: World
     after = (await world.sizes("web"))["app"]
     assert abs(after.target[CPU].milli() - before.target[CPU].milli()) <= before.target[CPU].milli() / 20
     assert HistoryDirectory(tmp_path / "nothing").began() is None
+
+
+async def test_the_recommender_of_up_starts_from_what_its_recorder_kept(world: World, tmp_path: Path) -> None:
+    """By the process that reads it."""
+    now = SystemClock().now().timestamp()
+    write_journal(directory(tmp_path / "history"), int(now) - 7200, pods=2, minutes=110)
+    recorder = Recorder(HistoryDirectory(tmp_path / "history"), world.clock, compacting=in_process)
+    usages = PodUsages(world.client, world.clock)
+    made = recommender_in_up(world.client, world.clock, Metrics(), NO_GATES, usages, recorder)
+    state, key = ClusterState(), VpaKey("default", "web")
+    state.set_vpa(key, from_map({"app": "web"}), None)
+    await start(state, Checkpoints(world.client, world.clock, state), made._history, SystemClock())
+    (container,) = state.found({key: {}})[key].recommendation.container_recommendations
+    assert container.target[CPU].milli() > 100, "of pods that are gone"
 
 
 async def test_slices_and_pods_as_a_whole_start_from_it_too(world: World, tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
 from podfit.net.system import SystemClock
 from podfit.process.errors import UsageError
 from podfit.process.vpa.history import HistoryOptions
+from podfit.vpa.history.gathered import TooMuchError, gathered
 from podfit.vpa.history.own.streaming import own_history
-from podfit.vpa.history.past_usage import TooMuchError, gathered
 from podfit.vpa.history.prometheus import read_history
 from podfit.vpa.history.replay import Blocks
 

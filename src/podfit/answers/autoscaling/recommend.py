@@ -30,7 +30,7 @@ from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, EstimationStep
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
 from podfit.decide.autoscaling.status import provided
-from podfit.vpa.history.past_usage import Gathered
+from podfit.vpa.history.gathered import Gathered
 from podfit.vpa.history.replay import replay
 
 LABEL = "workload"
