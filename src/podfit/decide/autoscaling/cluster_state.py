@@ -6,7 +6,7 @@
 What was restored stays with its VPA as long as that exists, even while no pod of it is found.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -292,9 +292,11 @@ class ClusterState:
             self.members(annotations), {key: (self._vpas[key].policy, annotations[key]) for key in annotations}
         )
 
-    def found_by_slice(self, key: VpaKey, annotations: Mapping[str, str]) -> dict[str, Estimated]:
-        """The same of each slice of a VPA, and of its pods as a whole; empty where it asks for neither."""
-        members = self.own.members(key)
+    def found_by_slice(
+        self, key: VpaKey, annotations: Mapping[str, str], only: Collection[str] | None = None
+    ) -> dict[str, Estimated]:
+        """The same of each slice of a VPA (or of these), and of its pods as a whole; empty where neither is asked."""
+        members = self.own.members(key, only)
         about = {which: (self.own.policy(key), annotations) for which, _ in members.names}
         return {name: estimated for (_, name), estimated in self._found(members, about).items()}
 

@@ -8,7 +8,7 @@ A slice whose pods are gone stays known until its samples have expired, or anoth
 of a VPA, and a pod counts for the slices of at most MOST_VPAS of those that select it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -203,10 +203,12 @@ class OwnAggregates:
     def policy(self, key: VpaKey) -> PodResourcePolicy | None:
         return self._vpas[key].policy
 
-    def members(self, key: VpaKey) -> AggregateRows:
-        """Of all its slices; named by VPA and slice."""
+    def members(self, key: VpaKey, only: Collection[str] | None = None) -> AggregateRows:
+        """Of all its slices, or of these; named by VPA and slice."""
         own = self._vpas.get(key)
-        return self._members(key, own, list(own.slices)) if own is not None else AggregateRows()
+        if own is None:
+            return AggregateRows()
+        return self._members(key, own, [name for name in only or own.slices if name in own.slices])
 
     def _members(self, key: VpaKey, own: _Vpa, names: list[str]) -> AggregateRows:
         found = AggregateRows()

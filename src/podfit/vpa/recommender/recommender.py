@@ -14,7 +14,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, besi
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
 from podfit.decide.autoscaling.policies import UPDATE_MODES, is_for, stored_mode
 from podfit.decide.autoscaling.quality import Quality, begin, remember
-from podfit.decide.autoscaling.scope import NO_RULES, Rules
+from podfit.decide.autoscaling.scope import EVERY_SLICE, NO_RULES, Rules
 from podfit.decide.autoscaling.slices import recommended_by_slice, slice_for, slice_told, told_to, with_slices
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
 from podfit.net.metrics import Metrics
@@ -295,9 +295,9 @@ class Recommender:
 
     async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, beside: Around) -> None:
         """Write the status, if it is another one than before (V-050)."""
-        now = self._clock.now()
+        now, slices = self._clock.now(), self._state.found_by_slice(key, vpa.metadata.annotations)
         try:
-            new = await write_status(self._client, vpa, self._maker(key, vpa, estimated, beside))
+            new = await write_status(self._client, vpa, self._maker(key, estimated, slices, beside))
         except (ApiError, ConnectionError) as error:
             log.warning("status not written vpa=%s/%s error=%s", *key, error)
             return
@@ -308,12 +308,11 @@ class Recommender:
             self._measured.recommended_first((now - parse_time(created)).total_seconds())
 
     def _maker(
-        self, key: VpaKey, vpa: VerticalPodAutoscaler, estimated: Estimated, beside: Around
+        self, key: VpaKey, estimated: Estimated, slices: Mapping[str, Estimated], beside: Around
     ) -> Callable[[VerticalPodAutoscaler], VerticalPodAutoscalerStatus]:
         """What makes the status that a VPA is to have now."""
         seen = VpaInputs(estimated, self._state.pods_of(key), self._unsupported.get(key, ""))
         now, bounds = self._clock.now(), self._bounds(beside)
-        slices = self._state.found_by_slice(key, vpa.metadata.annotations)
 
         def made(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
             text = format_time(now)
@@ -348,11 +347,11 @@ class Recommender:
         key = _key(vpa)
         estimated = self._state.found({key: vpa.metadata.annotations})[key]
         beside = self._around.now() if self._around else Around()
-        vpa = replace(vpa, status=self._maker(key, vpa, estimated, beside)(vpa))
+        slices = self._state.found_by_slice(key, vpa.metadata.annotations, {EVERY_SLICE, slice_for(vpa, pod)})
+        vpa = replace(vpa, status=self._maker(key, estimated, slices, beside)(vpa))
         if not self._state.own.rules(key).any:
             return answered(pod, vpa, vpa.status, estimated, self._state.confidence(key))
-        sliced = self._state.found_by_slice(key, vpa.metadata.annotations).get(slice_for(vpa, pod), estimated)
-        told = told_to(vpa, pod)
+        told, sliced = told_to(vpa, pod), slices.get(slice_for(vpa, pod), estimated)
         answer = answered(pod, told, told.status, sliced, self._state.confidence(key))
         return replace(answer, message=slice_told(vpa, pod))
 
