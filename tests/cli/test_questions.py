@@ -84,6 +84,9 @@ async def test_a_plan_names_what_does_not_follow_the_resize(tmp_path: Path, caps
         assert await ask(tmp_path, conversation, "plan", "pod/web", *arguments, "-o", "json") == 0
         lines = msgspec.json.decode(capsys.readouterr().out)["notes"]
         assert [line for line in lines if "does not follow" in line] == [told]
+        options = ("--dry-run", "--allow-disruption") if "--memory" in arguments else ("--dry-run",)
+        await ask(tmp_path, conversation, "resize", "pod/web", *arguments, *options)
+        assert f"note: {told}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from podfit.answers.facts.selection import Selection, parse_selection
 from podfit.answers.facts.target import POD, WORKLOADS, parse_target
 from podfit.answers.plan.amounts import OptionError
 from podfit.answers.plan.changes import ResourceChange
+from podfit.answers.plan.notes import not_following
 from podfit.answers.plan.read_plan import Planned, Wanted, read_plan
 from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, Plan, PodPlan
@@ -269,6 +270,8 @@ async def _carried_out(
     """Pod by pod, then the template; each is told of when it is over. With a `canary` some pods come first."""
     plan, progress, clock = planned.plan, Progress(), SystemClock()
     outcomes, about = progress.outcomes, str(wanted.about) if isinstance(wanted, Wanted) else ""
+    for line in not_following(plan.pods, planned.snapshot.pods) if output.for_people else ():
+        render.progress(f"note: {line}")
     run: CanaryRun | None = None
     deeds = carry_out(client, planned, options, clock, progress=progress)
     if canary is not None and not options.dry_run and isinstance(wanted, Wanted):

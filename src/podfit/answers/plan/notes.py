@@ -41,7 +41,7 @@ def notes(
         f"{text} stay as they are: a resize removes none" for pod, request in asked for text in _left(request, pod)
     )
     yield from dict.fromkeys(text for pod in pods for text in _for_good(pod))
-    yield from dict.fromkeys(text for text in _not_following(pods, snapshot.pods))
+    yield from dict.fromkeys(text for text in not_following(pods, snapshot.pods))
     changes = [(pod, request) for pod, request in asked if not request.undo]
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
@@ -93,7 +93,7 @@ def _for_good(pod: PodPlan) -> Iterator[str]:
         yield f"{text}: no resize can remove what was once set, so --undo leaves it"
 
 
-def _not_following(planned: Sequence[PodPlan], pods: Sequence[Pod]) -> Iterator[str]:
+def not_following(planned: Sequence[PodPlan], pods: Sequence[Pod]) -> Iterator[str]:
     """Settings of processes that stay what they are when the container's size becomes another one."""
     by_name = {(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}
     for plan in (plan for plan in planned if plan.sendable):
