@@ -54,6 +54,9 @@ def resize(kubeconfig: Path, cpu: str, on: str, watch: str = "40s") -> Answer:
 
 
 def test_a_canary_that_is_throttled_goes_back_and_the_others_are_not_touched(busy: Up) -> None:
+    """Of two pods that would use a core and have 300m one gets 100m: it is throttled, and goes back; exit code 1. The
+    other keeps its size.
+    """
     answer = resize(busy.kubeconfig, "100m", "throttled>10%")
     assert answer.code == 1, answer.out + answer.err
     told: dict[str, Any] = json.loads(answer.out)["canary"]
@@ -70,6 +73,7 @@ def test_one_that_is_throttled_less_goes_on(busy: Up) -> None:
 
 
 def test_who_may_not_read_the_counters_is_refused_before_anything_is_resized(busy: Up, tmp_path: Path) -> None:
+    """A service account that may resize and may not read `nodes/proxy`: refused, and nothing is resized."""
     busy.ok("create", "serviceaccount", "resizer")
     busy.ok("create", "clusterrolebinding", "resizer", "--clusterrole=edit", "--serviceaccount=default:resizer")
     token, path = busy.ok("create", "token", "resizer").strip(), tmp_path / "resizer"
