@@ -68,14 +68,25 @@ async def test_growth_is_there_while_the_runtime_still_thinks(node: FaultyNode) 
     assert not node.problems()
 
 
-async def test_growth_waits_for_no_look_at_the_runtime(node: FaultyNode) -> None:
+async def test_a_resize_waits_for_no_look_at_the_runtime(node: FaultyNode) -> None:
     """What ran at the last look is known, and the allocation is durable: nothing else has to be."""
-    node.runtime.kinds.update(list_containers="hung", list_sandboxes="hung")
+    node.runtime.kinds.update(list_containers="hung", list_sandboxes="hung", container_status="hung")
     node.give("web", "2", "96Mi")
     await node.rest()
-    assert kernel(node) == LARGE
-    assert told(node) == SMALL
+    assert kernel(node) == told(node) == LARGE
+    assert _progress(node), "complete only when the runtime has shown it"
     await node.settle()
+    assert not node.problems()
+
+
+async def test_a_container_that_has_ended_since_the_last_look_is_started_at_the_new_size(node: FaultyNode) -> None:
+    """Asking the runtime for its new size fails; that it has ended is listed soon."""
+    assert node.end("web")
+    node.give("web", "2", "96Mi")
+    await node.runs("web")
+    await node.settle()
+    assert kernel(node) == told(node) == LARGE
+    assert not node.problems()
 
 
 async def test_a_runtime_that_hears_of_pods_is_asked_before_they_grow(tmp_path: Path) -> None:

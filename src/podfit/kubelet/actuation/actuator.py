@@ -146,11 +146,13 @@ class Actuator:
         stop: Stop,
         ending: Collection[str] = (),
         again: Collection[str] = (),
+        agreed: Callable[[], None] = lambda: None,
     ) -> "Actuation":
         """The world in which what was allocated to the pod is made real, for one round of a sync, before containers
-        start. `ending` are names of running containers that are to stop in any case, `again` those that start anew.
+        start. `ending` are names of running containers that are to stop in any case, `again` those that start anew;
+        `agreed` is called when the runtime has agreed to all, before that is noted.
         """
-        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again)
+        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again, agreed=agreed)
 
     def grow(self, pod: Pod, live: LivePod) -> None:
         """Write what grows, of a pod whose size was allocated this moment, and wait for nothing. What is left to do,
@@ -208,15 +210,21 @@ class Actuator:
     def hold(self) -> Hold:
         return self._check.hold()
 
-    async def carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> tuple[int, ActuationEnded]:
+    async def carry_out(
+        self, pod: Pod, live: LivePod, steps: Iterable[Step], agreed: Callable[[], None]
+    ) -> tuple[int, ActuationEnded]:
         """How many of the steps worked, and how it ended: those after one that fails are not tried, the next sync works
         out afresh what is left.
         """
         done: list[Step] = []
         grown: list[GrowContainer] = []
+        last = next((step for step in reversed([*steps]) if isinstance(step, UpdateContainer)), None)
         for step in steps:
             try:
                 await self._do(pod, live, step, grown)
+                if step is last:
+                    agreed()
+                await self._note(pod, step)
             except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
                 log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
                 if isinstance(error, CRIError) and not isinstance(error, Unavailable):
@@ -243,6 +251,9 @@ class Actuator:
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
             case RecordPod() | CheckMemory():  # memory was measured before
                 pass
+
+    async def _note(self, pod: Pod, step: Step) -> None:
+        """That it worked. Raises CheckpointError."""
         actuated = recorded(before := self._actuated(pod), (step,))
         if actuated is not before:
             await self._save(pod, actuated)
@@ -329,8 +340,10 @@ class Actuation:
         stop: Stop,
         ending: Collection[str],
         again: Collection[str],
+        agreed: Callable[[], None],
     ) -> None:
         self._actuator, self._pod, self._node, self._stop = actuator, pod, node, stop
+        self._agreed = agreed
         self._ending, self._again, self._hold = ending, again, actuator.hold()
         self._began: float | None = None
         self.live, self.changed = live, False
@@ -374,7 +387,7 @@ class Actuation:
                 return (await self._actuator.measured(due, self.live, limits, self._hold),)
             case Actuate(pod=pod, steps=steps):
                 self._begin()
-                done, ended = await self._actuator.carry_out(pod, self.live, steps)
+                done, ended = await self._actuator.carry_out(pod, self.live, steps, self._agreed)
                 self.changed = self.changed or done > 0
                 return (ended,)
             case SyncAgain(seconds=seconds):

@@ -55,10 +55,11 @@ class PodWorker:
         self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         writer = MirrorWriter if is_static(pod) else StatusWriter
         self._writer = writer(context.client, pod, clock=context.clock, supervisor=self.supervisor)
-        self._world = PodWorld(context, self._writer, lambda: self._life)
+        self._world = PodWorld(context, self._writer, lambda: self._life, self.supervisor)
         self._dirty = asyncio.Event()
         self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
+        self._settled = False  # the last turn ended with a look, and the runtime has had no news since
         self._turn: asyncio.Task[float | None] | None = None
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
@@ -111,6 +112,7 @@ class PodWorker:
 
     def wake(self) -> None:
         """Something happened in the runtime: what was asked before does not count."""
+        self._settled = False
         self._forget_early()
         self._dirty.set()
 
@@ -124,8 +126,7 @@ class PodWorker:
         """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
         if self._turn is None and not self._dirty.is_set() and not self._life.ending:
             self._forget_early()
-            self._early = self.supervisor.hold(self._world.look(), name=f"look {self.pod.metadata.name}")
-            self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._early = self._world.look_early()
 
     def go_first(self) -> None:
         """Take a turn, and delay events until it is over. A turn under way does not count, as it may have looked at
@@ -154,17 +155,21 @@ class PodWorker:
 
     async def _one_turn(self) -> None:
         self._dirty.clear()
+        settled, self._settled = self._settled and self._resized, True
         self._resized = False
         self._cancel_timer()
         began = self._context.clock.monotonic()
-        self._turn = self.supervisor.hold(self._guarded(), name=f"pod {self.pod.metadata.name}")
+        self._turn = self.supervisor.hold(self._guarded(settled=settled), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
         self._tried()
         if not self._resized:
             self._context.event_delay.end(self.pod.metadata.uid)
         turn, self._turn = self._turn, None
-        if not turn.cancelled():
+        if turn.cancelled():
+            self._settled = False
+        else:
             again = turn.result()
+            self._settled = self._settled and not self._world.tries_again
             if again is not None:
                 self._timer = self._context.clock.call_later(again, self._dirty.set)
         kind = "terminate" if self._life.ending else "sync"
@@ -184,18 +189,22 @@ class PodWorker:
                 case TakeTurn():
                     self._dirty.set()
 
-    async def _guarded(self) -> float | None:
-        """One turn: seconds until the next; None when only news brings one."""
+    async def _guarded(self, *, settled: bool) -> float | None:
+        """One turn: seconds until the next; None when only news brings one. A resize of what is `settled` begins with
+        what was seen last, as upstream's kubelet goes by what it listed last: the runtime is asked about it afterwards.
+        """
         if self._life.ending:
             self._forget_early()
         early, self._early = self._early, None
         try:
-            failure = await self._driven(self._world.began(early))
+            failure = await self._driven(self._world.began(early, again=settled and early is None))
         except Exception:
+            self._settled = False
             log.exception("pod turn failed pod=%s", labels.ref(self.pod))
             return self._context.jittered(RETRY_SECONDS)
         seconds = self._seconds(self._world.wait)
         if failure is not None:
+            self._settled = False
             text = "pod turn failed pod=%s retry_seconds=%.1f error=%s"
             log.warning(text, labels.ref(self.pod), seconds, failure.error)
         return seconds

@@ -65,7 +65,10 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
         """What the runtime shows of a pod, and its probes say; `before` and `resized` as in `observe`. Raises
         CRIError.
         """
-        facts = await observe(self.runtime, pod.metadata.uid, before, resized=resized)
+        return self.probed(pod, await observe(self.runtime, pod.metadata.uid, before, resized=resized))
+
+    def probed(self, pod: Pod, facts: PodFacts) -> PodFacts:
+        """With what its probes say now."""
         actuated = self.actuator.actuated(pod.metadata.uid)
         restarting = frozenset(actuated.restarting.values()) if actuated is not None else NO_IDS
         reached = addressed(pod, facts.status, self.config.host_ip)

@@ -36,6 +36,7 @@ from podfit.kubelet.runtime.configs import DNSConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.status.writer import StatusWriter
 from podfit.kubelet.volumes.manager import MountError, Paths
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,11 @@ class PodWorld:
     was decided during a turn is said with its generation.
     """
 
-    def __init__(self, context: WorkerContext, writer: StatusWriter, life: Callable[[], PodLife]) -> None:
+    def __init__(
+        self, context: WorkerContext, writer: StatusWriter, life: Callable[[], PodLife], supervisor: Supervisor
+    ) -> None:
         self.writer = writer
+        self._supervisor = supervisor
         self._context, self._life = context, life
         self._uid = life().pod.metadata.uid
         self._volumes: Paths = {}
@@ -57,24 +61,35 @@ class PodWorld:
         self.wait = do.WakeUp()
         """How the last turn ended."""
         self._looking: Awaitable[PodFacts] | None = None
-        self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
+        self._again = False
+        self._seen: PodFacts | None = None  # what to ask about first; what a resize of what is settled goes by
         self._replaced = False  # the last resize has stopped containers
+        self.tries_again = False
+        """Whether the last resize has failed."""
         self._resized = False  # nothing but a resize in place has happened since the last look
         self._unchanged = Unchanged(context, writer, life)
         self._first_seen: float | None = None
         if writer.status.phase in ("", "Pending"):
             self._first_seen = context.clock.monotonic()
 
-    def began(self, looking: Awaitable[PodFacts] | None) -> on.TurnBegan:
-        """A turn begins; `looking` is a look under way already, unless the pod ends."""
+    def began(self, looking: Awaitable[PodFacts] | None, *, again: bool = False) -> on.TurnBegan:
+        """A turn begins; `looking` is a look under way already, unless the pod ends. `again`: it goes by what was seen
+        last."""
         self._looking = looking
+        self._again, self.tries_again = again, False
         self._unchanged.begin()
         return on.TurnBegan(self.writer.status)
 
-    async def look(self) -> PodFacts:
-        """Raises CRIError."""
-        self._seen = await self._context.look(self._life().pod, self._seen, resized=self._resized)
+    async def look(self, *, resized: bool = False) -> PodFacts:
+        """`resized`: nothing but a resize in place has happened since the last look. Raises CRIError."""
+        self._seen = await self._context.look(self._life().pod, self._seen, resized=resized)
         return self._seen
+
+    def look_early(self, *, resized: bool = False) -> "asyncio.Task[PodFacts]":
+        """A look that nobody waits for yet."""
+        looking = self._supervisor.hold(self.look(resized=resized), name=f"look {self._life().pod.metadata.name}")
+        looking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return looking
 
     @property
     def live(self) -> LivePod | None:
@@ -163,7 +178,11 @@ class PodWorld:
 
     async def _look(self) -> on.Looked:
         looking, self._looking = self._looking, None
-        facts = await (looking or self.look())
+        again, self._again = self._again, False
+        if again and self._seen is not None:
+            facts = self._context.probed(self._life().pod, self._seen)
+        else:
+            facts = await (looking or self.look(resized=self._resized))
         return on.Looked(facts, await self._unchanged.found(facts))
 
     async def _gather(self, facts: PodFacts) -> on.Gathered:
@@ -258,14 +277,19 @@ class PodWorld:
             anew = (stop for name, stop in effect.restarts.items() if name in restarting)
             await context.killer.stop(do.StopContainers(self._addressed(pod), ((*effect.stops, *anew),)))
 
+        def agreed() -> None:
+            """What the runtime shows now is asked while it is noted that it has agreed."""
+            if not effect.stops and not world.replaced:
+                self._looking = self.look_early(resized=True)
+
         live = LivePod(sandbox_id=effect.sandbox_id, containers=effect.containers)
         ending = {stop.name for stop in effect.stops}
         world = context.actuator.actuation(
-            pod, live, node=context.allocation, stop=stop, ending=ending, again=effect.again
+            pod, live, node=context.allocation, stop=stop, ending=ending, again=effect.again, agreed=agreed
         )
         async with world as actuation:
             await drive(context.allocation, actuation, actuation.due())
-        self._replaced = bool(actuation.replaced)
+        self._replaced, self.tries_again = bool(actuation.replaced), actuation.again is not None
         is_open = bool(context.allocation.conditions(self._uid))
         changed = actuation.changed and actuation.again is None
         return on.ResizeEnded(actuation.again, changed, actuation.replaced, is_open)
