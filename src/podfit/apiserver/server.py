@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from podfit.apiserver import deferred
 from podfit.apiserver.authn.authenticate import ANONYMOUS, Authenticator, TokenReaders
 from podfit.apiserver.authn.bootstrap_tokens import BootstrapTokens
-from podfit.apiserver.authn.impersonation import impersonated
+from podfit.apiserver.authn.impersonation import asks_for_another, impersonated
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import question_of
@@ -198,9 +198,11 @@ class ApiServer:
             request.caller.belongs_to(who.user)
         if trail is not None:
             trail.known(who)
-        if target is not None:  # health and discovery answer without the store
-            await self._context.store.catch_up()
-        identity = await impersonated(who, request, question, self._authorizer)
+        if target is not None and (reached := self._context.store.catch_up()) is not None:
+            await reached  # health and discovery answer without the store
+        identity = who
+        if asks_for_another(request):
+            identity = await impersonated(who, request, question, self._authorizer)
         if trail is not None:
             trail.acting_as(identity)
         async with self._flow_control.taken(identity, target, request) as seat:

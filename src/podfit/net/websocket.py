@@ -45,7 +45,7 @@ class Handshake(msgspec.Struct, frozen=True):
 
 def asks_for_websocket(headers: Mapping[str, str]) -> bool:
     """Whether a request with these headers, whose names are in lower case, is to become a WebSocket."""
-    return headers.get("upgrade", "").lower() == "websocket"
+    return "upgrade" in headers and headers["upgrade"].lower() == "websocket"
 
 
 def is_websocket(request: Request) -> bool:

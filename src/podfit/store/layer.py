@@ -55,8 +55,8 @@ class StoreLayer(ABC):
     def stamp(self, prefix: str) -> int | None:
         return self._store.stamp(prefix)
 
-    async def catch_up(self) -> None:
-        await self._store.catch_up()
+    def catch_up(self) -> Awaitable[None] | None:
+        return self._store.catch_up()
 
     async def newest(self) -> int:
         return await self._store.newest()

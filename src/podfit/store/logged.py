@@ -177,7 +177,7 @@ class LoggedStore:
     def stamp(self, prefix: str) -> int | None:
         return self._index.stamp(prefix)
 
-    async def catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Nobody else writes."""
 
     async def newest(self) -> int:

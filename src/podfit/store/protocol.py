@@ -20,7 +20,7 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
          └─ DiskFull      of the log of an embedded store
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -181,8 +181,9 @@ class Store(Protocol):
         """A number that is another after any write under the prefix that a read here would show; None when only a read
         can tell. For a few prefixes that are asked about again and again: each is counted from then on."""
 
-    async def catch_up(self) -> None:
-        """Until `stamp` tells of all that was written before this was called, also by another server."""
+    def catch_up(self) -> Awaitable[None] | None:
+        """Wait until `stamp` tells of all that was written before this was called, also by another server; None where
+        it does."""
 
     async def newest(self) -> int:
         """The newest revision there is, also when another server wrote it."""

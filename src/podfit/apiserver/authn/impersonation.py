@@ -42,8 +42,8 @@ _MANY = 4  # from so many groups or extra values on, the right to all of them is
 
 
 async def impersonated(identity: Identity, request: Request, question: Question, authorizer: Authorizer) -> Identity:
-    """The identity that the request is to be judged by. Raises 400 without a user to be, 403 when no mode allows it,
-    with what the first had against it."""
+    """The identity that the request is to be judged by, which `asks_for_another`. Raises 400 without a user to be, 403
+    when no mode allows it, with what the first had against it."""
     wanted = _wanted(request)
     if wanted is None:
         return identity
@@ -59,13 +59,16 @@ async def impersonated(identity: Identity, request: Request, question: Question,
     raise first
 
 
+def asks_for_another(request: Request) -> bool:
+    """Whether it is to be judged by another identity than that of its sender."""
+    for name in request.headers:  # noqa: SIM110  (each request is asked; a generator costs as much again)
+        if name.startswith("impersonate-"):
+            return True
+    return False
+
+
 def _wanted(request: Request) -> Identity | None:
     headers = request.headers
-    for name in headers:
-        if name.startswith("impersonate-"):
-            break
-    else:
-        return None
     groups = tuple(group for group in request.values_of(_GROUP) if group)
     extra = {
         unquote(name.removeprefix(_EXTRA)).lower(): request.values_of(name)
