@@ -34,6 +34,7 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.checkpoints.file import Disk
 from podfit.kubelet.pods.manager import PodManager
+from podfit.kubelet.pods.world import PodWorld
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.status.writer import StatusWriter
 from podfit.process.data.data_dir import DataDir
@@ -106,6 +107,10 @@ def serve(points: Path, arguments: list[str]) -> None:
     )
     notes(Checkpoint, "_save", "", "allocated", lambda one, texts: [*texts] * (one.path.name == allocated))
     notes(PodCgroups, "grow", "", "kernel", lambda _c, pod, *_a: [pod.metadata.name])
+    notes(PodWorld, "_look", "look awaited", "looked", lambda world, *_: [world._uid])
+    notes(CRIRuntime, "container_status", "status asked", "status told", lambda _c, key: [key])
+    notes(PodWorld, "_gather", "gather", "gathered", lambda world, *_: [world._uid])
+    notes(PodWorld, "_resize", "actuation", "actuated", lambda world, *_: [world._uid])
     notes(CRIRuntime, "update_container_resources", "runtime asked", "runtime agreed", lambda _r, key, _l: [key])
     notes(StatusWriter, "_write", "status sent", "status answered", lambda writer: [writer._meta.name])
     sys.argv = ["podfit", *arguments]
@@ -163,7 +168,10 @@ class Way:
         times: dict[tuple[str, str], float] = {}
         for point in (msgspec.json.decode(line, type=Point) for line in lines):
             if point.about in names and point.at >= began:
-                times.setdefault((point.name, names[point.about]), point.at)
+                key = (point.name, names[point.about])
+                while key in times:
+                    key = (key[0] + " again", key[1])
+                times[key] = point.at
         for (name, _), at in times.items():
             self.found.setdefault(name, []).append(1000 * (at - began))
         for at in seen:
