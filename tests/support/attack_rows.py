@@ -72,7 +72,9 @@ BY_ITSELF = {
         "decide/services/test_backends.py::test_of_ten_thousand_endpoints_the_first_five_thousand_answer"
     ),
     "the history of usage": "vpa/test_vpa_own_history.py::test_a_journal_has_a_bound",
-    "slices of a VPA's pods": "decide/autoscaling/test_vpa_slices.py::test_vpa_slices_of_hostile_sizes_are_bounded",
+    "slices of a VPA's pods": (
+        "decide/autoscaling/test_vpa_own_aggregates.py::test_vpa_slices_of_hostile_sizes_are_bounded"
+    ),
     "what initial resources go by": "decide/autoscaling/test_vpa_initial.py::test_what_was_never_saved_is_refused",
     "a history that `podfit recommend": (
         "answers/test_recommend.py::test_more_of_a_history_than_is_read_whole_is_refused"
