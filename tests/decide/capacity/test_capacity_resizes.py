@@ -1,5 +1,6 @@
 """Waiting resizes as demand: a neighbour shrinks, or moves, or a node comes; and what is said when none of it helps."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from podfit.api.meta.codec import convert
 from podfit.decide.capacity.settings import AutoscalerSettings, ScaleUpSettings
 from support.capacity_world import Group, World, recommended, template
 
+START_SECONDS = 0.4
+"""From a place to a running container with an address, on the real node (docs/benchmarks.md)."""
 DEFERRED = "Node didn't have enough resource: cpu, requested: {}, used: {}, capacity: {}"
 
 
@@ -139,6 +142,34 @@ def test_capacity_what_can_never_be_granted_moves_itself_where_its_successor_has
     world.run(90)
     assert world.evictions == ["db"]
     assert world.pods["db"].spec.node_name == "large-2"
+
+
+def away(*, place_first: bool) -> float:
+    """Seconds in which a workload of one replica does not run while it moves to a node that has yet to come."""
+    world, seconds = world_of("small-1"), 0.0
+    pod = waits(world, "db", "6", "1", owner="db", infeasible=True)
+    world.look["templates"] = {("shop", "db"): pod.spec}
+    if not place_first:
+        world.evicted(pod)
+
+    def see(step: float) -> None:
+        nonlocal seconds
+        seconds += 0 if world.pods["db"].spec.node_name else step
+
+    world.run_closely(150, see)
+    assert world.pods["db"].spec.node_name == "large-2"
+    assert world.evictions == ["db"]
+    return seconds + START_SECONDS
+
+
+def test_capacity_a_workload_of_one_replica_is_away_for_a_start_and_not_for_a_node(
+    figure: Callable[[str, object], None],
+) -> None:
+    evict_first, place_first = away(place_first=False), away(place_first=True)
+    figure("evict first", f"{evict_first:.1f} s")
+    figure("place first", f"{place_first:.1f} s")
+    assert evict_first > 60
+    assert place_first <= evict_first / 10
 
 
 def test_capacity_a_successor_of_another_size_would_be_no_help() -> None:
