@@ -2,6 +2,7 @@
 
 runtime.exit("c1", 1)     the running container of that name ends by itself
 runtime.fail["pull"] = …  the next calls of that kind are refused with the text
+runtime.lose("c1")        its state is unknown until it is stopped
 runtime.vanish("c1")      it is listed once more and cannot be inspected any more
 runtime.silent = True     nothing is told of what containers may use
 runtime.stats.append(…)   what a container is said to use
@@ -126,6 +127,10 @@ class FakeRuntime(SimulatedRuntime):
         """As if whoever started it had been interrupted just before."""
         self._change(container_id, state=ContainerState.CREATED, exit_code=0, finished_at=0)
 
+    def lose(self, name: str) -> None:
+        """As containerd that was killed while it started the container: nobody knows what became of it."""
+        self._change(self.running(name).id, state=ContainerState.UNKNOWN)
+
     def vanish(self, name: str) -> None:
         self._vanished.add(self.running(name).id)
 
@@ -188,6 +193,10 @@ class FakeRuntime(SimulatedRuntime):
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         name = self._status(container_id).name
         self._call("stop", f"{name} {grace_seconds}s")
+        if self._status(container_id).state is ContainerState.UNKNOWN:
+            self._change(container_id, state=ContainerState.RUNNING)
+            self.end(container_id, 255)
+            return
         if self.hangs_on_stop:
             await asyncio.Event().wait()
         if name in self.stubborn:

@@ -49,6 +49,19 @@ async def test_a_container_that_was_created_and_never_started_counts_no_restart(
     assert len(node.runtime.instances) == 1
 
 
+@pytest.mark.parametrize("policy", ["Always", "Never"])
+async def test_a_container_of_unknown_state_is_stopped_and_started_anew(node: Node, policy: str) -> None:
+    """Whatever the policy, as upstream: it has not ended by itself. Its pod was stuck for good once."""
+    node.add(restartPolicy=policy)
+    await node.runs()
+    await node.crash()
+    (before,) = node.runtime.instances
+    node.runtime.lose("c1")
+    await node.start()
+    await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
+    assert before not in node.state()["containerID"]
+
+
 async def test_everything_lost_comes_up_again(node: Node) -> None:
     """The runtime's state directory is gone, or the machine was restarted."""
     node.add()

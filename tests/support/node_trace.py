@@ -17,7 +17,8 @@ Blocks are separated by an empty line; `#` begins a comment. Commands, each one 
     actuated NAME                                            a sync found everything actuated, and said so
     failed NAME TEXT, done NAME                              how an actuation went
     due NAME [ending=c] [unreadable=TEXT], due NAME down     a sync is at what is allocated; the container runs, or not
-                                                             `again=c` ends too and starts anew
+                                                             `again=c` ends too and starts anew, `lost` is what
+                                                             starts anew since the runtime has lost track of it
     noted NAME                                               what was asked to be noted last is
     did NAME                                                 the steps that were asked for last are done, and noted
     used NAME 90Mi, used NAME anything                       what was measured of both; or that it is enough
@@ -182,10 +183,10 @@ class Trace:
         cgroup = PodValues.of(pod_config(seen, machine))
         return on.ActuationDue(
             allocated,
-            {} if text == "down" else {"c": "i1"},
+            {} if text in ("down", "lost") else {"c": "i1"},
             on.Unreadable(unreadable) if unreadable else cgroup,
-            ("c",) if ending.startswith(("ending=", "again=")) else (),
-            ("c",) if ending.startswith("again=") else (),
+            ("c",) if ending.startswith(("ending=", "again=", "lost")) else (),
+            {"c": "i1"} if ending.startswith(("again=", "lost")) else {},
         )
 
     def _noted(self, uid: str) -> on.Event:

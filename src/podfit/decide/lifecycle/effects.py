@@ -132,9 +132,10 @@ class StopContainers(msgspec.Struct, frozen=True):
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """Stop what has to end, and make runtime and cgroups what was allocated; ids of running containers by name. Those
-    of the `stops` that are named in `again` start anew. Which containers their resize restarts is the node machine's
-    to say; `restarts` is how each would be stopped. Answer: `ResizeEnded`.
+    """Stop what has to end, and make runtime and cgroups what was allocated; ids of running containers by name. Of the
+    `stops` those in `again` start anew, by their ids; the runtime may have lost track of them, and they do not count as
+    running. Which containers their resize restarts is the node machine's to say; `restarts` is how each would be
+    stopped. Answer: `ResizeEnded`.
     """
 
     pod: Pod
@@ -142,7 +143,7 @@ class Resize(msgspec.Struct, frozen=True):
     containers: Mapping[str, str]
     stops: tuple[Stop, ...]
     restarts: Mapping[str, Stop]
-    again: tuple[str, ...] = ()
+    again: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class StartContainer(msgspec.Struct, frozen=True):

@@ -216,7 +216,7 @@ def _cgroup_ready(life: PodLife, *, made: bool) -> Step:
     anew = (Kill(container, f"Container {container.name} resize requires restart") for container in running)
     restarts = {stop.name: stop for stop in stop_some(pod, anew).groups[0]}
     sandbox = facts.sandbox
-    again = tuple(kill.container.name for kill in todo.kill if kill.again)
+    again = {kill.container.name: kill.container.id for kill in todo.kill if kill.again}
     return life, (do.Resize(pod, sandbox.id if sandbox is not None else "", _running(facts), stops, restarts, again),)
 
 

@@ -53,7 +53,7 @@ def due(draft: Draft, event: ActuationDue) -> None:
     pod, gates = event.pod, draft.state.view.gates
     staying = [name for name in event.running if name not in event.ending]
     restarting = resize.restarts(pod, _actuated(draft, pod), staying, gates)
-    _note(draft, event, {name: event.running[name] for name in (*event.again, *restarting)})
+    _note(draft, event, {**event.again, **{name: event.running[name] for name in restarting}})
     if event.ending or restarting:
         draft.add(StopContainers(pod, event.ending, restarting))
         return

@@ -68,16 +68,17 @@ class ActuationDue(msgspec.Struct, frozen=True):
     """A sync makes real what was allocated: `pod` is the allocated one.
 
     `running` are the containers that run, with the ids of their instances; `ending` those of them that are to stop
-    whatever their size, `again` those of these that start anew. `cgroup` is what the pod's cgroup holds; None = there
-    is none. `containers` is the same of containers, where it is not known that they hold what was actuated: after a
-    start, and after a growth that the runtime has not answered.
+    whatever their size. `again` are the instances that end and start anew, of these or such that the runtime has lost
+    track of. `cgroup` is what the pod's cgroup holds; None = there is none. `containers` is the same of containers,
+    where it is not known that they hold what was actuated: after a start, and after a growth that the runtime has not
+    answered.
     """
 
     pod: Pod
     running: Mapping[str, str]
     cgroup: PodValues | Unreadable | None
     ending: Collection[str] = ()
-    again: Collection[str] = ()
+    again: Mapping[str, str] = msgspec.field(default_factory=dict)
     containers: Mapping[str, PodValues] = msgspec.field(default_factory=dict)
 
 

@@ -145,14 +145,14 @@ class Actuator:
         node: NodeWorld,
         stop: Stop,
         ending: Collection[str] = (),
-        again: Collection[str] = (),
+        again: Mapping[str, str] | None = None,
         agreed: Callable[[], None] = lambda: None,
     ) -> "Actuation":
         """The world in which what was allocated to the pod is made real, for one round of a sync, before containers
         start. `ending` are names of running containers that are to stop in any case, `again` those that start anew;
         `agreed` is called when the runtime has agreed to all, before that is noted.
         """
-        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again, agreed=agreed)
+        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again or {}, agreed=agreed)
 
     def grow(self, pod: Pod, live: LivePod) -> None:
         """Write what grows, of a pod whose size was allocated this moment, and wait for nothing. What is left to do,
@@ -180,7 +180,7 @@ class Actuator:
     def end(self, pod: Pod) -> None:
         self._under_way.discard(pod.metadata.uid)
 
-    def due(self, pod: Pod, live: LivePod, ending: Collection[str], again: Collection[str]) -> ActuationDue:
+    def due(self, pod: Pod, live: LivePod, ending: Collection[str], again: Mapping[str, str]) -> ActuationDue:
         """Usually there is nothing to do, which takes two small reads."""
         cgroup: PodValues | Unreadable | None
         try:
@@ -339,7 +339,7 @@ class Actuation:
         node: NodeWorld,
         stop: Stop,
         ending: Collection[str],
-        again: Collection[str],
+        again: Mapping[str, str],
         agreed: Callable[[], None],
     ) -> None:
         self._actuator, self._pod, self._node, self._stop = actuator, pod, node, stop
@@ -379,7 +379,7 @@ class Actuation:
                 await self._stop(restarting)
                 stopped = {*self._ending, *restarting}
                 staying = {name: key for name, key in self.live.containers.items() if name not in stopped}
-                self.live, self._ending, self._again = replace(self.live, containers=staying), (), ()
+                self.live, self._ending, self._again = replace(self.live, containers=staying), (), {}
                 self.replaced = restarting
                 return (self.due(),)
             case MeasureMemory(due=due, limits=limits):
