@@ -300,11 +300,11 @@ def test_after_a_reboot_a_pod_has_an_address_again_and_its_old_one_is_free(clust
 @pytest.mark.campaign
 @pytest.mark.timeout(2400)
 def test_five_hundred_pods_with_kills_leave_nothing(cluster_dir: Up, figure: Callable[[str, object], None]) -> None:
-    """500 pods with addresses of their own, made and deleted in rounds of 50; in each round SIGKILL of podfit and of
+    """500 pods with addresses of their own, made and deleted in rounds of 100; in each round SIGKILL of podfit and of
     its containerd, at once, while pods are made, and another while they are deleted. After that no address is taken,
     no interface, route, namespace or answer of a plugin is there, and no table but those that were there before.
     """
-    chance, rounds, size, kills = Random(30), 10, 50, 0
+    chance, rounds, size, kills = Random(30), 5, 100, 0
     before = Snapshot.take()
     cluster_dir.start()
     table = set(run("nft", "list", "tables").out.splitlines()) - before.rules
