@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,13 +39,10 @@ def seen(up: Up, name: str) -> Iterator[Iterator[tuple[float, Pod]]]:
             process.kill()
 
 
-def _versions(lines: Iterator[str]) -> Iterator[tuple[float, Pod]]:
-    text = ""
+def _versions(lines: Iterable[str]) -> Iterator[tuple[float, Pod]]:
+    """An event a line."""
     for line in lines:
-        text += line
-        if line.rstrip("\n") == "}":
-            yield time.monotonic(), json.loads(text)["object"]
-            text = ""
+        yield time.monotonic(), json.loads(line)["object"]
 
 
 def first(versions: Iterator[tuple[float, Pod]], holds: Callable[[Pod], bool]) -> tuple[float, Pod]:
