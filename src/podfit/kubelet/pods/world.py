@@ -131,6 +131,8 @@ class PodWorld:
                 return await self._gather(facts)
             case do.WriteStatus():
                 self.write(effect)
+                if not self.writer.is_written:
+                    await asyncio.sleep(0)  # it is on its way while the rest of the turn is worked out
             case do.Reconcile(status):
                 await context.allocation.reconcile(self._uid, status)
             case do.Rest():
