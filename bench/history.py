@@ -55,7 +55,7 @@ async def write(path: Path, containers: int, days: int) -> dict[str, Any]:
     """By a recorder, with time that passes as fast as it can; segments as after each hour."""
     from podfit.api.core.v1.pods.types import Pod
     from podfit.api.meta.codec import convert
-    from podfit.decide.autoscaling.cluster_state import PodKey
+    from podfit.decide.autoscaling.tracked import PodKey
     from podfit.testing.clock import VirtualClock
     from podfit.vpa.history.own.compaction import Wanted, compact
     from podfit.vpa.history.own.files import HistoryDirectory
@@ -118,7 +118,8 @@ async def write(path: Path, containers: int, days: int) -> dict[str, Any]:
 async def start(path: Path, days: int) -> dict[str, Any]:
     """A model from it, as a recommender makes it."""
     from podfit.core.selectors import from_map
-    from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+    from podfit.decide.autoscaling.cluster_state import ClusterState
+    from podfit.decide.autoscaling.tracked import VpaKey
     from podfit.vpa.history.own.streaming import own_history
     from podfit.vpa.history.replay import fill
 

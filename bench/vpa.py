@@ -15,7 +15,8 @@ import numpy as np
 from measure import machine, table
 
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 NOW = 1_770_000_000.0
 GOALS = {"register": "50", "CPU sample": "0.05", "memory sample": "0.05", "estimates": "2", "checkpoints": "100"}

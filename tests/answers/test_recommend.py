@@ -18,8 +18,9 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
 from podfit.cli.recommend import total_saved
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.flags import EstimatorFlags
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.net.system import SystemClock
 from podfit.vpa.history import gathered
 from podfit.vpa.history.prometheus import Amount, History

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from podfit.answers.plan.average_value import read_average_values
-from podfit.answers.why.hpa import HpaWhy, read_hpa, why_hpa
+from podfit.answers.why.hpa import HpaWhy, why_hpa
+from podfit.answers.why.hpa_facts import read_hpa
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST

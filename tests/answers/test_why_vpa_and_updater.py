@@ -28,7 +28,7 @@ from podfit.decide.autoscaling.priority import Thresholds
 from podfit.decide.autoscaling.published import IN_UP, LEASE, AdmissionLease
 from podfit.decide.autoscaling.scope import AGGREGATION
 from podfit.decide.autoscaling.slices import RECOMMENDATIONS
-from podfit.decide.autoscaling.update import UpdateSettings
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
 

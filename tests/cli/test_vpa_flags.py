@@ -10,7 +10,7 @@ from podfit.decide.autoscaling.gates import Gates
 from podfit.process.config_file import read
 from podfit.process.vpa.options import UpdaterOptions
 from podfit.process.vpa.recommender import RecommenderOptions
-from podfit.vpa.recommender.recommender import RecommenderSettings
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.updater.updater import UpdaterSettings
 
 

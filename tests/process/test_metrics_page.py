@@ -13,7 +13,8 @@ from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Profile, Scheduler
 from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
-from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import Recommender
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.updater.updater import Updater
 from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 from support.clock import FakeClock

@@ -26,7 +26,7 @@ from podfit.core.selectors import Selector, from_map
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
 from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT, SCALE
@@ -34,6 +34,8 @@ from podfit.decide.autoscaling.horizontal.model import Memory, Sample, Settings,
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import around, beside_autoscalers
 from podfit.decide.autoscaling.status import VpaInputs, status
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 DAY, PASS, CALM, VPA_PASS = 86400.0, 15.0, 300.0, 300.0
 BEGIN = 1_700_000_000.0
@@ -313,7 +315,7 @@ class Day:
             configured={OWNER: self.replicas},
             now=datetime.fromtimestamp(self.now, UTC),
         )
-        run = update.run(view, update.UpdateSettings(gates=GATES, upstream_compatible=self.upstream))
+        run = update.run(view, UpdateSettings(gates=GATES, upstream_compatible=self.upstream))
         outcome: ActionOutcome | None = None
         while True:
             try:

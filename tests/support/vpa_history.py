@@ -9,7 +9,7 @@ from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResou
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.flags import (
     EstimatorFlags,
     MemoryFlags,
@@ -19,6 +19,7 @@ from podfit.decide.autoscaling.flags import (
     ResourceFlags,
 )
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from support.golden import Case
 
 VPA = VpaKey("ns", "vpa")

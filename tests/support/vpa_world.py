@@ -32,7 +32,8 @@ from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
 from podfit.vpa.history.past_usage import ReadPast
-from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import Recommender
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.recommender.starting import PastSource
 from support.clock import FakeClock
 from support.server import Server, running_server

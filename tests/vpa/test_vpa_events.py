@@ -13,8 +13,8 @@ from podfit.api.meta.codec import to_dict
 from podfit.client.rest import MERGE_PATCH
 from podfit.core.quantity import Quantity
 from podfit.core.times import format_time
-from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from podfit.vpa.wakes import GATHER, MOST, RATE, Concerned, Wakes
 from support.clock import FakeClock
@@ -42,7 +42,7 @@ async def web(world: World, replicas: int, **spec: Any) -> None:
 
 
 async def updating(world: World, **rules: Any) -> Updater:
-    settings = UpdaterSettings(admission=None, rules=update.UpdateSettings(gates=GATES, **rules))
+    settings = UpdaterSettings(admission=None, rules=UpdateSettings(gates=GATES, **rules))
     updater = Updater(world.client, clock=world.clock, settings=settings)
     await world.run(updater.run())
     await world.clock.advance(20)

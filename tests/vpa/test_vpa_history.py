@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.process.vpa.history import HistoryOptions
 from podfit.vpa.history import promql
 from podfit.vpa.history.prometheus import HistorySettings, queries, read_history

@@ -24,10 +24,11 @@ from podfit.client.transport import Local
 from podfit.core.selectors import from_map
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import checkpoints
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.gates import NO_GATES
 from podfit.decide.autoscaling.model import LARGEST
 from podfit.decide.autoscaling.quality import Quality
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.decide.autoscaling.validation import MOST_POLICIES, validate
 from podfit.net.wire import Request, Response
 from podfit.vpa.history import promql

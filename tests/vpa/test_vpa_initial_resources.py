@@ -32,7 +32,8 @@ from podfit.vpa.history.own.files import HistoryDirectory
 from podfit.vpa.history.own.recorder import Recorder
 from podfit.vpa.recommender.initial import FILE
 from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
-from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import Recommender
+from podfit.vpa.recommender.settings import RecommenderSettings
 from support.access import grant, rule
 from support.vpa_world import NAMESPACE, World, recommending
 

@@ -20,7 +20,8 @@ from podfit.decide.autoscaling.published import AdmissionLease
 from podfit.net.wire import Request, Response
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
-from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import Recommender
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.server import ADMIN
 from support.vpa_world import NAMESPACE, World, recommending

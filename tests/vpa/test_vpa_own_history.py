@@ -20,10 +20,11 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.buckets import CPU_BUCKETS, MEMORY_BUCKETS
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.gates import NO_GATES
 from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY
 from podfit.decide.autoscaling.slices import stored
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.decide.history.retention import Level, Limits
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
@@ -37,7 +38,8 @@ from podfit.vpa.history.own.records import OomRecord, UsageRecord
 from podfit.vpa.history.own.streaming import Asked, Head, OwnPast, Part, frames, own_history
 from podfit.vpa.history.past_usage import Block, PastPod
 from podfit.vpa.recommender.checkpoints import Checkpoints
-from podfit.vpa.recommender.recommender import Recommender, RecommenderSettings
+from podfit.vpa.recommender.recommender import Recommender
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.recommender.starting import PastSource, start
 from podfit.vpa.recommender.usage import Sample
 from support.clock import FakeClock

@@ -18,7 +18,8 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.core.selectors import from_map
 from podfit.core.times import format_time
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from support.clock import FakeClock
 from support.vpa_world import NAMESPACE, World, recommending

@@ -13,10 +13,10 @@ from podfit.api.meta.codec import convert
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.client.rate_limit import Rate
 from podfit.core.times import format_micro
-from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_USE, TOO_FEW_REPLICAS
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.published import AdmissionLease
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.vpa.updater.updater import Updater, UpdaterSettings
 from support.vpa_world import NAMESPACE, World, recommending
 
@@ -79,7 +79,7 @@ async def test_vpa_evicts_as_upstream_where_it_is_asked_to(world: World, mode: s
     await web(world, 3, mode)
     if annotated:
         await world.annotate_vpa("web", {"podfit.dev/update-mode": "upstream"})
-    await updating(world, rules=update.UpdateSettings(upstream_compatible=not annotated))
+    await updating(world, rules=UpdateSettings(upstream_compatible=not annotated))
     await world.minutes(1)
     gone = [pod for pod in (await world.client.list(Pod, NAMESPACE)).items if pod.metadata.deletion_timestamp]
     assert len(gone) == 1
@@ -95,7 +95,7 @@ async def test_vpa_does_not_evict_against_a_disruption_budget(world: World) -> N
     budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
     metadata = {"name": "web", "namespace": NAMESPACE}
     await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
-    updater = await updating(world, rules=update.UpdateSettings(upstream_compatible=True))
+    updater = await updating(world, rules=UpdateSettings(upstream_compatible=True))
     await world.minutes(3)
     assert not any(pod.metadata.deletion_timestamp for pod in (await world.client.list(Pod, NAMESPACE)).items)
     failed = [line for line in series(updater, "failed_eviction_attempts_total") if "EvictionError" in line]
@@ -110,7 +110,7 @@ async def test_vpa_resizes_the_only_replica_unless_as_upstream(
     world: World, compatible: bool, expected: tuple[str, str]
 ) -> None:
     await web(world, 1, "InPlaceOrRecreate")
-    await updating(world, rules=update.UpdateSettings(upstream_compatible=compatible))
+    await updating(world, rules=UpdateSettings(upstream_compatible=compatible))
     await world.minutes(2)
     assert await world.requests() == {"web-0": expected}
 
@@ -170,7 +170,7 @@ async def test_vpa_restarts_no_container_against_a_disruption_budget(world: Worl
     budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
     metadata = {"name": "web", "namespace": NAMESPACE}
     await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
-    await updating(world, rules=update.UpdateSettings(upstream_compatible=compatible))
+    await updating(world, rules=UpdateSettings(upstream_compatible=compatible))
     await world.minutes(2)
     assert (set((await world.requests()).values()) == {SMALL}) is not compatible
     await world.client.delete(PodDisruptionBudget, "web", NAMESPACE)
@@ -226,7 +226,7 @@ async def test_vpa_says_that_a_node_can_never_give_as_much(world: World) -> None
     for number in range(2):
         infeasible = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "too large"}
         await world.report(f"web-{number}", conditions=[infeasible])
-    updater = await updating(world, rules=update.UpdateSettings(gates=Gates(in_place=True)))
+    updater = await updating(world, rules=UpdateSettings(gates=Gates(in_place=True)))
     await world.minutes(2)
     skipped = [("Pod/web-0", "InPlaceResizeSkipped"), ("Pod/web-1", "InPlaceResizeSkipped")]
     assert [said for said in await world.events() if said[1] == "InPlaceResizeSkipped"] == skipped

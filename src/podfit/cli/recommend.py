@@ -36,8 +36,8 @@ from podfit.core.clock import Clock
 from podfit.core.durations import parse_duration
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.net.system import SystemClock
 from podfit.process.errors import UsageError
 from podfit.process.vpa.history import HistoryOptions

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from podfit.answers.why.hpa import HpaFacts, HpaWhy, read_hpa, why_hpa
+from podfit.answers.why.hpa import HpaWhy, why_hpa
+from podfit.answers.why.hpa_facts import HpaFacts, read_hpa
 from podfit.cli import exits, render
 from podfit.cli.cluster_questions import asked
 from podfit.cli.output import Output

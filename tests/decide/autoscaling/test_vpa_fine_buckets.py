@@ -12,8 +12,9 @@ from podfit.decide.autoscaling.buckets import (
     Buckets,
     rebucketed,
 )
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.process.config_file import read
 from podfit.process.errors import UsageError
 from podfit.process.vpa.recommender import RecommenderOptions

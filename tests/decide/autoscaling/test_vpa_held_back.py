@@ -19,7 +19,8 @@ from podfit.decide.autoscaling.conditions import (
     too_few,
     with_conditions,
 )
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
+from podfit.decide.autoscaling.update import View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

@@ -9,10 +9,11 @@ import pytest
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy
 from podfit.api.meta.codec import convert, decode, encode
 from podfit.core.selectors import Requirement, Selector, from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.estimate import multiplier, steps
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.model import LARGEST
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 DAY, NOW = 86_400.0, 1_770_000_000.0
 VPA, POD = VpaKey("ns", "v"), PodKey("ns", "p")

@@ -7,9 +7,10 @@ import pytest
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.meta.codec import convert
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.estimate import steps
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.decide.autoscaling.validation import validate
 
 VPA, POD, NOW = VpaKey("ns", "v"), PodKey("ns", "p"), 1_770_000_000.0

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import ContainerResourcePolicy
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.model import NOBODY
 from podfit.decide.autoscaling.own_aggregates import MOST_VPAS, SAVED_AT_ONCE
 from podfit.decide.autoscaling.scope import WORKLOAD, Rules, Scope
 from podfit.decide.autoscaling.slices import MOST_SLICES
 from podfit.decide.autoscaling.status import Estimated
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 AT = NOW.timestamp()

@@ -12,7 +12,8 @@ from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Tally
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import owner_of
-from podfit.decide.autoscaling.update import PLACE_TIME, UpdateSettings, View, run
+from podfit.decide.autoscaling.update import PLACE_TIME, View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 NOW = parse_time("2026-01-01T12:00:00Z")
 SHORT = "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000"

@@ -5,9 +5,10 @@ import pytest
 
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.policies import UPDATE_MODES, size_log2
 from podfit.decide.autoscaling.quality import RELATIVE, Counts, Quality, begin, remember
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 NOW, VPA = 1_770_000_000.0, VpaKey("ns", "v")
 ROWS = np.arange(3)

@@ -19,7 +19,8 @@ from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Reme
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.policies import IN_PLACE
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
+from podfit.decide.autoscaling.update import View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 START = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

@@ -15,7 +15,8 @@ from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.oom import ran_out
 from podfit.decide.autoscaling.patches import admission_patches
 from podfit.decide.autoscaling.priority import Thresholds, priority
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
+from podfit.decide.autoscaling.update import View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}

@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.capping import NO_AMOUNTS
-from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.conditions import AGGREGATED
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.patches import admission_patches, recommended_resources
@@ -36,6 +36,7 @@ from podfit.decide.autoscaling.slices import (
     with_slices,
 )
 from podfit.decide.autoscaling.status import Estimated
+from podfit.decide.autoscaling.tracked import VpaKey
 from podfit.decide.autoscaling.validation import validate
 from podfit.decide.autoscaling.wake import asks
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from support.turns import growth
 
 NOW, NUMBER, TIMES = 1_770_000_000.0, 1000, 10

@@ -13,7 +13,8 @@ from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import owner_of
-from podfit.decide.autoscaling.update import UpdateSettings, View, run
+from podfit.decide.autoscaling.update import View, run
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from support.golden import Case
 from support.vpa_golden import replay
 

@@ -19,6 +19,7 @@ from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.resize_state import IN_PROGRESS
 from podfit.decide.resize.verdict import NodeView
+from podfit.kubelet.actuation.actuation import Actuation
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guarded_shrink import Guard
 from podfit.kubelet.cgroup.protocol import (
@@ -123,7 +124,7 @@ class Node:
         async def stop(_restarting: Collection[str]) -> None:
             raise AssertionError("nothing restarts here")
 
-        async with self.actuator.actuation(pod, live, node=machine, stop=stop) as actuation:
+        async with Actuation(self.actuator, pod, live, node=machine, stop=stop) as actuation:
             await drive(machine, actuation, actuation.due())
         return Resized(machine.error(pod), actuation.changed)
 

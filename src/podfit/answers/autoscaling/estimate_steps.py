@@ -10,10 +10,11 @@ from podfit.client.workloads import NOTHING
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
 from podfit.decide.autoscaling.capping import capped_by, whole_core
-from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.estimate import EstimationStep, Resource, steps
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import recommended
+from podfit.decide.autoscaling.tracked import VpaKey
 
 KEY = VpaKey("", "vpa")
 GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)

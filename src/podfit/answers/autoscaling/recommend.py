@@ -24,12 +24,13 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Format, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, EstimationStep, steps
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
 from podfit.decide.autoscaling.status import provided
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.vpa.history.gathered import Gathered
 from podfit.vpa.history.replay import replay
 

@@ -17,8 +17,8 @@ from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.status import provided
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.replay import Blocks
 
 T = TypeVar("T")

@@ -31,8 +31,7 @@ from podfit.decide.autoscaling.policies import Override, aggregation, is_off, ov
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 from podfit.decide.autoscaling.scope import NO_RULES, PodFacts, Rules
 from podfit.decide.autoscaling.status import Estimated
-from podfit.decide.autoscaling.tracked import Group, Known, TrackedPod, TrackedVpa
-from podfit.decide.autoscaling.tracked import PodKey as PodKey
+from podfit.decide.autoscaling.tracked import Group, Known, PodKey, TrackedPod, TrackedVpa
 from podfit.decide.autoscaling.tracked import VpaKey as VpaKey
 
 NOTHING_RESTORED: Mapping[str, tuple[int, ...]] = {}

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.histograms import Floats, Rows
 from podfit.decide.autoscaling.policies import recommended, size_log2
 from podfit.decide.autoscaling.status import Estimated
+from podfit.decide.autoscaling.tracked import VpaKey
 
 CORES = tuple(0.01 * 2**power for power in range(17))
 BYTES = tuple(1e6 * 2**power for power in range(17))

@@ -63,7 +63,7 @@ from podfit.decide.autoscaling.policies import (
 from podfit.decide.autoscaling.priority import Priority, admitted, left_because, priority
 from podfit.decide.autoscaling.shrinks import differs, guards
 from podfit.decide.autoscaling.slices import told_to
-from podfit.decide.autoscaling.update_settings import UpdateSettings as UpdateSettings
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.pod.spare import is_spare
 

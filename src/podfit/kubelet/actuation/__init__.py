@@ -6,7 +6,7 @@ A pod worker's sync goes, in this order:
     actuator = Actuator(runtime=…, cgroups=…, machine=Machine(…), record=Checkpoint, metrics=…, clock=…,
                         managers=…, guard=Guard(cgroups, clock, folder))
     await actuator.ensure_pod_cgroup(pod, active)    creates it, refreshing the QoS tiers; True when it was missing
-    async with actuator.actuation(pod, live, …) as world:
+    async with Actuation(actuator, pod, live, …) as world:
         await drive(allocation, world, world.due())  stop, measure, change; nothing to do is the usual case: two reads
     await actuator.before_create(pod, name)          just before create_container
     actuator.container(pod, name)                    resources of ContainerConfig

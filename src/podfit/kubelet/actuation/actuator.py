@@ -6,9 +6,7 @@ anywhere is safe, the record follows each step that worked, and the next sync wo
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from types import TracebackType
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -20,8 +18,7 @@ from podfit.decide.cgroup.container_resources import ContainerResources, Machine
 from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, SandboxResources, sandbox_resources, sandbox_update
 from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.managers.cpu import show
-from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, NoteRestarts, StopContainers, SyncAgain
-from podfit.decide.node.events import ActuationDue, ActuationEnded, Event, MemoryMeasured, Unreadable
+from podfit.decide.node.events import ActuationDue, ActuationEnded, MemoryMeasured, Unreadable
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.resize.memory_shrink import Memory
@@ -60,16 +57,6 @@ class LivePod(msgspec.Struct, frozen=True, kw_only=True):
 
     sandbox_id: str = ""
     containers: Mapping[str, str]
-
-
-Stop = Callable[[Collection[str]], Awaitable[None]]
-"""Stop what ends in any case, and these containers, which are to start at their new size."""
-
-
-class NodeWorld(Protocol):
-    """What carries out whatever is not about the pod alone: `kubelet.allocation`."""
-
-    async def carry_out(self, effect: Effect, /) -> Iterable[Event]: ...
 
 
 class Actuator:
@@ -136,23 +123,6 @@ class Actuator:
         return _both(sandbox_resources(pod, self._machine))
 
     # ------------------------------------------------------------------ resize
-
-    def actuation(
-        self,
-        pod: Pod,
-        live: LivePod,
-        *,
-        node: NodeWorld,
-        stop: Stop,
-        ending: Collection[str] = (),
-        again: Mapping[str, str] | None = None,
-        agreed: Callable[[], None] = lambda: None,
-    ) -> "Actuation":
-        """The world in which what was allocated to the pod is made real, for one round of a sync, before containers
-        start. `ending` are names of running containers that are to stop in any case, `again` those that start anew;
-        `agreed` is called when the runtime has agreed to all, before that is noted.
-        """
-        return Actuation(self, pod, live, node=node, stop=stop, ending=ending, again=again or {}, agreed=agreed)
 
     def grow(self, pod: Pod, live: LivePod) -> None:
         """Write what grows, of a pod whose size was allocated this moment, and wait for nothing. What is left to do,
@@ -320,85 +290,6 @@ class Actuator:
 
     async def _save(self, pod: Pod, resources: PodResources) -> None:
         await self._record.put({pod.metadata.uid: resources})
-
-
-class Actuation:
-    """One round's world. To be left only when what follows from `due` has been carried out: until then usage is held
-    below the limits that come (docs/shrink.md).
-
-    `live` is what runs by now, `changed` whether a step was done, `again` the seconds after which a failure is to be
-    tried anew, None without one; `replaced` are the containers that were stopped to start at their new size.
-    """
-
-    def __init__(
-        self,
-        actuator: Actuator,
-        pod: Pod,
-        live: LivePod,
-        *,
-        node: NodeWorld,
-        stop: Stop,
-        ending: Collection[str],
-        again: Mapping[str, str],
-        agreed: Callable[[], None],
-    ) -> None:
-        self._actuator, self._pod, self._node, self._stop = actuator, pod, node, stop
-        self._agreed = agreed
-        self._ending, self._again, self._hold = ending, again, actuator.hold()
-        self._began: float | None = None
-        self.live, self.changed = live, False
-        self.again: float | None = None
-        self.replaced: tuple[str, ...] = ()
-
-    async def __aenter__(self) -> "Actuation":
-        self._actuator.begin(self._pod)
-        await self._hold.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            await self._hold.__aexit__(kind, error, trace)
-        finally:
-            self._actuator.end(self._pod)
-        if kind is None and self.again is None:
-            self._actuator.agree(self._pod)
-        if self._began is not None and kind is None:
-            self._actuator.observe(self._actuator.clock.monotonic() - self._began, success=self.again is None)
-
-    def due(self) -> ActuationDue:
-        return self._actuator.due(self._pod, self.live, self._ending, self._again)
-
-    async def carry_out(self, effect: Effect) -> Iterable[Event]:
-        match effect:
-            case NoteRestarts(pod=pod, instances=instances):
-                await self._actuator.note_restarts(pod, instances)
-                return ()
-            case StopContainers(restarting=restarting):
-                await self._stop(restarting)
-                stopped = {*self._ending, *restarting}
-                staying = {name: key for name, key in self.live.containers.items() if name not in stopped}
-                self.live, self._ending, self._again = replace(self.live, containers=staying), (), {}
-                self.replaced = restarting
-                return (self.due(),)
-            case MeasureMemory(due=due, limits=limits):
-                self._begin()
-                return (await self._actuator.measured(due, self.live, limits, self._hold),)
-            case Actuate(pod=pod, steps=steps):
-                self._begin()
-                done, ended = await self._actuator.carry_out(pod, self.live, steps, self._agreed)
-                self.changed = self.changed or done > 0
-                return (ended,)
-            case SyncAgain(seconds=seconds):
-                self.again = seconds
-                return ()
-            case _:
-                return await self._node.carry_out(effect)
-
-    def _begin(self) -> None:
-        if self._began is None:
-            self._began = self._actuator.clock.monotonic()
 
 
 def _container(pod: Pod, name: str) -> Container:

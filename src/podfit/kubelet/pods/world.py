@@ -23,6 +23,7 @@ from podfit.decide.lifecycle.status import addressed
 from podfit.decide.node.drive import drive
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.resolver import NO_LOOKUPS, pod_resolver
+from podfit.kubelet.actuation.actuation import Actuation
 from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.images.puller import ImageRefused
@@ -286,8 +287,15 @@ class PodWorld:
 
         live = LivePod(sandbox_id=effect.sandbox_id, containers=effect.containers)
         ending = {stop.name for stop in effect.stops}
-        world = context.actuator.actuation(
-            pod, live, node=context.allocation, stop=stop, ending=ending, again=effect.again, agreed=agreed
+        world = Actuation(
+            context.actuator,
+            pod,
+            live,
+            node=context.allocation,
+            stop=stop,
+            ending=ending,
+            again=effect.again,
+            agreed=agreed,
         )
         async with world as actuation:
             await drive(context.allocation, actuation, actuation.due())

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.past_usage import Block, Past, Samples
 
 MOST_GATHERED = 25_000_000

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.histograms import Floats
+from podfit.decide.autoscaling.tracked import PodKey
 
 Container: TypeAlias = tuple[PodKey, str]
 MOST_OF_BLOCK = 50_000

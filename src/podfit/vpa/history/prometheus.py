@@ -12,8 +12,8 @@ import numpy as np
 
 from podfit.core.durations import parse_duration, short_duration
 from podfit.core.options import POSITIVE, Option, Unit
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.model import LARGEST
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.past_usage import Block, Container, PastPod, Samples
 from podfit.vpa.history.promql import PromQL, QueryFailed, Series
 

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.past_usage import Block, Container, Past, PastOom, Samples
 
 

@@ -13,7 +13,8 @@ from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.checkpoints import is_of_slice
-from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.tracked import VpaKey
 from podfit.vpa.recommender.workers import each_by_workers
 
 log = logging.getLogger(__name__)

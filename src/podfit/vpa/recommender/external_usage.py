@@ -16,7 +16,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector, as_text
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.prometheus import ContainerLabel
 from podfit.vpa.recommender.usage import Sample
 from podfit.vpa.recommender.workers import each_by_workers

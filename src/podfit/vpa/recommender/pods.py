@@ -17,10 +17,11 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
 from podfit.decide.autoscaling.quality import Quality
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.decide.workload.daemon.nodes import node_of
 from podfit.vpa.history.own.recorder import Recorder
 from podfit.vpa.recommender.usage import Sample

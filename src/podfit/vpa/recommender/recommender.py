@@ -43,7 +43,7 @@ from podfit.core.loop_slices import OBJECTS
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.conditions import said_while_observing
 from podfit.decide.autoscaling.nodes_and_autoscalers import Around, around, beside_autoscalers, capped_to_nodes
 from podfit.decide.autoscaling.pod_recommendation import NO_VPA, answered
@@ -52,6 +52,7 @@ from podfit.decide.autoscaling.quality import Quality, begin, remember
 from podfit.decide.autoscaling.scope import EVERY_SLICE, NO_RULES, Rules
 from podfit.decide.autoscaling.slices import recommended_by_slice, slice_for, slice_told, told_to, with_slices
 from podfit.decide.autoscaling.status import Estimated, VpaInputs, provided, status
+from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.net.metrics import Metrics
 from podfit.vpa.history.own.recorder import Recorder
 from podfit.vpa.progress import repeat
@@ -60,7 +61,7 @@ from podfit.vpa.recommender.external_usage import ExternalMetrics, external_samp
 from podfit.vpa.recommender.initial import FILE, InitialResources
 from podfit.vpa.recommender.metrics import RecommenderMetrics, expose
 from podfit.vpa.recommender.pods import Pods
-from podfit.vpa.recommender.settings import RecommenderSettings as RecommenderSettings
+from podfit.vpa.recommender.settings import RecommenderSettings
 from podfit.vpa.recommender.starting import PastSource, start
 from podfit.vpa.recommender.usage import Sample, samples
 from podfit.vpa.recommender.workers import each_by_workers

@@ -6,8 +6,8 @@ import msgspec
 
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.horizontal.samples import PodUsage
+from podfit.decide.autoscaling.tracked import PodKey
 
 
 class Sample(msgspec.Struct, frozen=True):

@@ -38,6 +38,7 @@ from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_T
 from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
 from podfit.decide.autoscaling.published import AdmissionLease, Published
+from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned as concerned_pods
 from podfit.decide.autoscaling.view import view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
@@ -84,7 +85,7 @@ class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
     interval: Annotated[
         float, Option("From one pass to the next.", flag="updater-interval", unit=DURATION, bound=POSITIVE)
     ] = 60.0
-    rules: Annotated[update.UpdateSettings, Part()] = update.UpdateSettings()
+    rules: Annotated[UpdateSettings, Part()] = UpdateSettings()
     poll_bursts: Annotated[
         float,
         Option(

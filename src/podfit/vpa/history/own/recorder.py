@@ -20,9 +20,9 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.autoscaling.cluster_state import PodKey
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.decide.history.retention import DEFAULT_LIMITS, HistoryFile, Limits, next_journal
 from podfit.vpa.history.own.compaction import Wanted, compact
 from podfit.vpa.history.own.files import HistoryDirectory

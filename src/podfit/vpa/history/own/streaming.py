@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from podfit.decide.autoscaling.cluster_state import PodKey
+from podfit.decide.autoscaling.tracked import PodKey
 from podfit.decide.history.retention import HistoryFile
 from podfit.net.files import one_at_a_time
 from podfit.vpa.history.own.children import child
