@@ -41,6 +41,23 @@ def test_only_old_addresses_of_sandboxes_that_are_gone_are_freed(tmp_path: Path)
     }
 
 
+def test_an_answer_that_was_not_written_whole_goes_once_nobody_writes_it(tmp_path: Path) -> None:
+    """libcni takes down no sandbox that has one, so its pod was stuck for good; of another network it is not ours."""
+    results = tmp_path / "results"
+    for sandbox, age in (("whole", 30), ("broken", 30), ("now", 1)):
+        taken(tmp_path, f"10.244.0.{len(sandbox)}", sandbox, age=age)
+    for name, age in (("podfit-1a-broken-eth0", 30), ("cni-loopback-broken-lo", 30), ("podfit-1a-now-eth0", 1)):
+        (results / name).write_text("")
+        os.utime(results / name, (NOW - age, NOW - age))
+    (results / "others-broken-eth0").write_text("")
+    names = {path.name for path in results.iterdir()}
+    freed = traces(tmp_path).sweep({"whole", "broken", "now"}, NOW, 120)
+    gone = {"podfit-1a-broken-eth0", "cni-loopback-broken-lo"}
+    assert freed == [f"broken answer of a plugin {name}" for name in sorted(gone, reverse=True)]
+    assert {path.name for path in results.iterdir()} == names - gone
+    assert set(traces(tmp_path).taken()) == {"10.244.0.5", "10.244.0.6", "10.244.0.3"}
+
+
 def test_at_the_end_all_of_them_go_and_nothing_of_others(tmp_path: Path) -> None:
     taken(tmp_path, "10.244.0.2", "lives", age=1)
     (tmp_path / "results/others-gone-eth0").write_text("{}")

@@ -19,6 +19,8 @@ from podfit.kubelet.disk.mounter import TmpfsMounter, mount_points
 RESULTS = Path("/var/lib/cni/results")
 LEAST_SECONDS = 120.0
 """Younger ones may be of a pod that is being made."""
+WRITTEN_SECONDS = 5.0
+"""An answer that is not whole after so long never will be: whoever wrote it was killed."""
 
 
 class NetworkTraces(msgspec.Struct, frozen=True):
@@ -41,7 +43,23 @@ class NetworkTraces(msgspec.Struct, frozen=True):
         """Free what is older than `least` seconds, of none of these sandboxes (ids), and of no process; what was freed,
         for the log. Raises OSError.
         """
-        return [*self._addresses(sandboxes, now, least), *self._mounts(now, least)]
+        mended = self.mend(sandboxes, now, WRITTEN_SECONDS)
+        return [*mended, *self._addresses(sandboxes, now, least), *self._mounts(now, least)]
+
+    def mend(self, sandboxes: Collection[str], now: float, least: float) -> list[str]:
+        """Remove answers of plugins for these sandboxes that were not written whole: as long as there is one, libcni
+        does not take down the sandbox's network, and the runtime not the sandbox; without one it does. What was
+        removed, for the log. Raises OSError.
+        """
+        kept = [(answer, self._owner(answer)) for answer in self._answers()]
+        kept += [(self.results / f"cni-loopback-{sandbox}-lo", sandbox) for sandbox in sandboxes]
+        found = []
+        for answer, owner in kept:
+            with contextlib.suppress(FileNotFoundError):
+                if owner in sandboxes and now - answer.stat().st_mtime >= least and not _is_whole(answer):
+                    answer.unlink()
+                    found.append(f"broken answer of a plugin {answer.name}")
+        return found
 
     def remove(self) -> None:
         """All of it: the runtime has ended, with every pod. Raises OSError."""
@@ -92,6 +110,14 @@ class NetworkTraces(msgspec.Struct, frozen=True):
 
     def _answers(self) -> list[Path]:
         return list(self.results.glob(f"{self.name}-*")) if self.results.is_dir() else []
+
+
+def _is_whole(answer: Path) -> bool:
+    try:
+        msgspec.json.decode(answer.read_bytes())
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _of_processes() -> frozenset[int]:

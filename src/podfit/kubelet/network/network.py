@@ -24,6 +24,8 @@ NO_RANGE = "the node has no range of addresses for its pods (spec.podCIDR) yet"
 READY_SECONDS = 10.0
 STEP = 0.01
 SWEEP_SECONDS = 60.0
+FIRST_SWEEP_SECONDS = 6.0
+"""After a start: what a runtime that was killed has left may hold up its pods."""
 
 
 class PodNetwork(Protocol):
@@ -131,8 +133,10 @@ class RoutedNetwork:
 
     async def run(self) -> None:
         """Frees what pods have left that are gone, until cancelled."""
+        pause = FIRST_SWEEP_SECONDS
         while True:
-            await self._clock.sleep(SWEEP_SECONDS)
+            await self._clock.sleep(pause)
+            pause = SWEEP_SECONDS
             try:
                 sandboxes = {sandbox.id for sandbox in await self._runtime.list_sandboxes()}
                 now = self._clock.now().timestamp()
