@@ -17,6 +17,7 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.disk.mounter import TmpfsMounter
+from podfit.kubelet.network.leftovers import NetworkTraces
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.net.system import SystemClock
 from podfit.process.access import take_back
@@ -33,7 +34,7 @@ from podfit.process.data.running_process import (
 from podfit.process.errors import MachineError
 from podfit.process.node.cri_runtime import cri_runtime
 from podfit.process.node.leftovers import Traces
-from podfit.process.node.pod_network import remove_network
+from podfit.process.node.pod_network import network_traces, remove_network
 from podfit.process.node.runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind
 
@@ -108,11 +109,11 @@ async def _ask_to_stop(process: Process, clock: Clock, grace: int) -> None:
 
 async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
     if left is not None and left.external_runtime:
-        await _remove_sandboxes(Path(left.external_runtime))
+        await _remove_sandboxes(Path(left.external_runtime), None)
     elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
         containerd = private_containerd(data, clock)
         await containerd.start()
-        await _remove_sandboxes(containerd.places.socket)
+        await _remove_sandboxes(containerd.places.socket, network_traces(data))
         await containerd.stop()
     else:
         return
@@ -125,11 +126,18 @@ async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
     await remove_network(data)
 
 
-async def _remove_sandboxes(socket: Path) -> None:
-    """All of them: a CRI runtime belongs to one kubelet."""
+async def _remove_sandboxes(socket: Path, traces: NetworkTraces | None) -> None:
+    """All of them: a CRI runtime belongs to one kubelet. `traces` are those of a network of our own, whose plugins may
+    have been killed while they answered; nobody makes a pod now.
+    """
     runtime = cri_runtime(socket)
     try:
-        for sandbox in await runtime.list_sandboxes():
+        sandboxes = await runtime.list_sandboxes()
+        if traces is not None:
+            await asyncio.to_thread(
+                traces.mend, {sandbox.id for sandbox in sandboxes}, SystemClock().now().timestamp(), 0.0
+            )
+        for sandbox in sandboxes:
             await runtime.stop_sandbox(sandbox.id)
             await runtime.remove_sandbox(sandbox.id)
     except CRIError as error:
