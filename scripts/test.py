@@ -56,6 +56,7 @@ class Run:
     async def go(self, *more: str) -> None:
         begun = time.monotonic()
         environment = os.environ | {"COLUMNS": str(shutil.get_terminal_size().columns)}
+        environment["PODFIT_TESTS_FILES"] = str(self.files)
         if self.session.name != "node":
             environment["PODFIT_TESTS_BESIDE_NODE"] = "1"  # which alone counts what is left on the machine
         color = "--color=yes" if sys.stdout.isatty() else "--color=no"

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from support.machine import counted_mounts
+
 TESTS = Path(__file__).parent
 
 
@@ -41,3 +43,9 @@ def test_what_counts_as_left_out() -> None:
         assert len(list(skipped(ast.parse(head + body)))) == 1, body
     for body in (" try:\n  yield\n finally:\n  close()", " yield\n assert x", " with x:\n  yield"):
         assert list(skipped(ast.parse(head + body))) == [], body
+
+
+def test_mounts_of_sessions_beside_this_one_are_not_counted() -> None:
+    lines = "\n".join(f"none {place} tmpfs rw 0 0" for place in ("/t/rest/a/disk", "/t/node/b", "/run/x", "/run/netns"))
+    assert counted_mounts(lines, "/t/node") == {"/t/node/b", "/run/x"}
+    assert counted_mounts(lines, "") == {"/t/rest/a/disk", "/t/node/b", "/run/x"}

@@ -2,7 +2,8 @@
 
 Sessions of pytest run beside each other (scripts/test.py), and each of them only counts its own processes: those that
 inherited the number of the session, and those that carry none, as what runs in containers. Only one session makes
-anything else on the machine; the others, which are told so (`BESIDE`), count nothing else.
+anything else on the machine; the others, which are told so (`BESIDE`), count nothing else. They do mount disks below
+their own files, which are where `FILES` says, and are not counted by the one.
 """
 
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 
 RUNTIME_PROCESSES = ("containerd", "podfit", "pause", "catatonit")
 SESSION = "PODFIT_TEST_SESSION"
-BESIDE = "PODFIT_TESTS_BESIDE_NODE"
+BESIDE, FILES = "PODFIT_TESTS_BESIDE_NODE", "PODFIT_TESTS_FILES"
 NAMESPACES = "/run/netns"
 """The folder of network namespaces: the first `ip netns add` on a machine mounts it for good."""
 
@@ -74,7 +75,16 @@ def _processes() -> list[str]:
 
 
 def _mounts() -> set[str]:
-    return {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()} - {NAMESPACES}
+    return counted_mounts(Path("/proc/mounts").read_text(), os.environ.get(FILES, ""))
+
+
+def counted_mounts(text: str, files: str) -> set[str]:
+    """Of the lines of /proc/mounts; `files` is the folder of this session, beside those of the others, if there are."""
+    places = {line.split()[1] for line in text.splitlines()} - {NAMESPACES}
+    if not files:
+        return places
+    beside, own = f"{Path(files).parent}/", f"{files}/"
+    return {place for place in places if place.startswith(own) or not place.startswith(beside)}
 
 
 def _names(directory: Path) -> list[str]:
