@@ -13,7 +13,7 @@ from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.model import NOBODY
-from podfit.decide.autoscaling.own_aggregates import MOST_VPAS, SAVED_AT_ONCE
+from podfit.decide.autoscaling.own_aggregates import MOST_SAVED, MOST_VPAS, SAVED_AT_ONCE
 from podfit.decide.autoscaling.scope import WORKLOAD, Rules, Scope
 from podfit.decide.autoscaling.slices import MOST_SLICES
 from podfit.decide.autoscaling.status import Estimated
@@ -23,9 +23,10 @@ NOW = datetime(2026, 11, 27, tzinfo=UTC)
 AT = NOW.timestamp()
 MI = 1 << 20
 KEY = VpaKey("shop", "web")
+BY_POD = Rules(Scope("pod"))
 
 
-def state(number: int, *, rules: Rules = Rules(Scope("pod")), vpas: int = 1, gates: Gates = NO_GATES) -> ClusterState:  # noqa: B008
+def state(number: int, *, rules: Rules = BY_POD, vpas: int = 1, gates: Gates = NO_GATES) -> ClusterState:
     """Pods web-0, web-1, ... of one label, each with the container app."""
     made = ClusterState(gates=gates)
     for place in range(vpas):
@@ -123,6 +124,17 @@ def test_vpa_slices_of_hostile_sizes_are_bounded() -> None:
     assert made.own.left(VpaKey("shop", "web99")) == 0
     saved = dict(made.checkpoints([KEY], AT))
     assert len(saved[KEY]) == 1 + SAVED_AT_ONCE
+
+
+def test_vpa_checkpoints_of_slices_with_many_containers_are_bounded() -> None:
+    """A pod of a hundred containers whose label changes again and again."""
+    made, containers = state(0, rules=Rules(Scope("label", "tier"))), tuple(f"c{number}" for number in range(100))
+    for number in range(MOST_SLICES):
+        made.set_pod(PodKey("shop", "a"), {"app": "web", "tier": f"t{number}"}, containers, AT)
+    passes = range(2 * MOST_SLICES // SAVED_AT_ONCE)
+    saved = [kept for _ in passes for _, every in made.checkpoints([KEY], AT) for kept in every]
+    names = {checkpoint.metadata.name for checkpoint in saved if checkpoint.metadata.annotations}
+    assert len(names) == MOST_SAVED
 
 
 def test_vpa_slice_whose_pods_are_gone_makes_room_for_one_that_waits() -> None:

@@ -9,6 +9,7 @@ of a VPA, and a pod counts for the slices of at most MOST_VPAS of those that sel
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,6 +26,8 @@ from podfit.decide.autoscaling.slices import MOST_SLICES
 from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 MOST_VPAS = 4
+MOST_SAVED = 5000
+"""Checkpoints of a VPA's slices: a pod of a hundred containers would bring a hundred with each value of its label."""
 SAVED_AT_ONCE = 50
 """Slices of a VPA whose checkpoints are written in one pass; the others follow in the next ones."""
 Configure: TypeAlias = Callable[[PodResourcePolicy | None, Mapping[str, int]], None]
@@ -139,8 +142,12 @@ class OwnAggregates:
         return [
             pod
             for pod, links in self._links.items()
-            if any(not link.there and (own := self._vpas.get(link.vpa)) and _room(own) for link in links)
+            if any(not link.there and self._makes_room(link.vpa) for link in links)
         ]
+
+    def _makes_room(self, key: VpaKey) -> bool:
+        own = self._vpas.get(key)
+        return own is not None and (bool(own.gone) or not _is_full(own))
 
     def whole(self, pod: PodKey) -> int | None:
         """The slot that counts what a pod uses as a whole; None where nobody asks for it."""
@@ -171,7 +178,7 @@ class OwnAggregates:
 
     def _has_room(self, own: _Vpa, name: str) -> bool:
         """Whether a slice is there or can be made, in the place of one whose pods are gone where it must."""
-        if name in own.slices or len(own.slices) <= MOST_SLICES - (EVERY_SLICE not in own.slices):
+        if name in own.slices or not _is_full(own):
             return True
         oldest = next(iter(own.gone), None)
         if oldest is None:
@@ -222,11 +229,11 @@ class OwnAggregates:
     # ------------------------------------------------------------ checkpoints
 
     def to_save(self, key: VpaKey) -> AggregateRows:
-        """Of the slices whose turn it is."""
+        """Of the slices whose turn it is; at most MOST_SAVED are ever saved."""
         own = self._vpas.get(key)
         if own is None:
             return AggregateRows()
-        names = list(own.slices)
+        names = _saved(own)
         begin = own.saved % len(names) if names else 0
         turn = [*names[begin:], *names[:begin]][:SAVED_AT_ONCE]
         own.saved = begin + len(turn)
@@ -258,8 +265,14 @@ class OwnAggregates:
         checkpoints.restore_slice(self._model.aggregates, known.rows[container], checkpoint.status, now)
 
 
-def _room(own: _Vpa) -> bool:
-    return bool(own.gone) or len(own.slices) <= MOST_SLICES - (EVERY_SLICE not in own.slices)
+def _saved(own: _Vpa) -> list[str]:
+    """Those of its slices, the oldest first, that have checkpoints."""
+    sums = accumulate(len(known.rows) for known in own.slices.values())
+    return [name for name, rows in zip(own.slices, sums, strict=True) if rows <= MOST_SAVED]
+
+
+def _is_full(own: _Vpa) -> bool:
+    return len(own.slices) > MOST_SLICES - (EVERY_SLICE not in own.slices)
 
 
 def _leave(own: _Vpa, link: _Link) -> None:
