@@ -1,7 +1,7 @@
 """Converts histograms to and from VerticalPodAutoscalerCheckpoint objects (V-014, V-037)."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from math import isinf
@@ -38,6 +38,8 @@ FORMS = {VERSION: (CPU_BUCKETS, MEMORY_BUCKETS), FINE_VERSION: (FINE_CPU_BUCKETS
 """Other versions are refused."""
 OF_SLICES = {VERSION: "podfit.dev/slice-v3", FINE_VERSION: "podfit.dev/slice-v1"}
 """Of the same forms for a slice of a VPA, or its pods as a whole, which upstream would take for a container's."""
+COUNTS_SECONDS, NEAR_SECONDS = 7 * 86_400.0, 3600.0
+"""What is older hardly counts; and by how much later a history may begin than the checkpoints beside it."""
 SLICE, SLICED_BY = "podfit.dev/slice", "podfit.dev/aggregation"
 """Annotations of these."""
 LARGEST_WEIGHT = 2**32 - 1
@@ -147,6 +149,13 @@ def named_slice(
         spec=VerticalPodAutoscalerCheckpointSpec(vpa_object_name=name, container_name=container),
         status=replace(status, version=OF_SLICES[status.version]),
     )
+
+
+def reaches_further(began: float, kept: Iterable[VerticalPodAutoscalerCheckpoint], now: float) -> bool:
+    """Whether a history that was begun then lacks nothing that counts of what these checkpoints have."""
+    firsts = (checkpoint.status.first_sample_start for checkpoint in kept)
+    first = min((parse_time(text).timestamp() for text in firsts if text), default=now)
+    return began <= max(first, now - COUNTS_SECONDS) + NEAR_SECONDS
 
 
 def is_of_slice(checkpoint: VerticalPodAutoscalerCheckpoint) -> bool:

@@ -6,23 +6,19 @@ begun yesterday knows less than checkpoints of a week.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.core.clock import Clock
-from podfit.core.times import parse_time
+from podfit.decide.autoscaling.checkpoints import reaches_further
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.vpa.history.past_usage import ReadPast
 from podfit.vpa.history.replay import fill
 from podfit.vpa.recommender.checkpoints import Checkpoints
 
 log = logging.getLogger(__name__)
-LONG = 7 * 86_400.0
-"""A history that reaches so far back lacks nothing that counts."""
-NEAR = 3600.0
 LONGEST = 600.0
 """Seconds that a history is read beside checkpoints."""
 
@@ -50,7 +46,8 @@ async def start(state: ClusterState, checkpoints: Checkpoints, past: PastSource 
         await _filled(state, past.read, now)
     else:
         kept, began = await checkpoints.list_with_retries(), past.began()
-        if began is None or not _reaches(began, kept, now) or not await _within(clock, _filled(state, past.read, now)):
+        further = began is not None and reaches_further(began, kept, now)
+        if not further or not await _within(clock, _filled(state, past.read, now)):
             checkpoints.restore(kept)
 
 
@@ -67,12 +64,6 @@ async def _within(clock: Clock, filled: Coroutine[Any, Any, int]) -> int:
     except TimeoutError:
         log.warning("history not read within seconds=%g, checkpoints are", LONGEST)
         return 0
-
-
-def _reaches(began: float, kept: Iterable[VerticalPodAutoscalerCheckpoint], now: float) -> bool:
-    firsts = (checkpoint.status.first_sample_start for checkpoint in kept)
-    first = min((parse_time(text).timestamp() for text in firsts if text), default=now)
-    return began <= max(first, now - LONG) + NEAR
 
 
 async def _filled(state: ClusterState, read: ReadPast, now: float) -> int:
