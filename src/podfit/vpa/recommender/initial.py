@@ -65,12 +65,16 @@ class InitialResources:
         if self._file is None:
             return
         try:
-            self._written = await asyncio.to_thread(_bounded, self._file)
-            self._usage.restore(msgspec.json.decode(self._written, type=SavedUsage))
+            await asyncio.to_thread(self._read, self._file)  # at most it would be a turn of 0.2 s
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError) as error:
             log.warning("initial usage not read, it begins anew file=%s error=%s", self._file, error)
+
+    def _read(self, file: Path) -> None:
+        """Raises OSError, ValueError."""
+        self._written = _bounded(file)
+        self._usage.restore(msgspec.json.decode(self._written, type=SavedUsage))
 
     async def keep(self) -> None:
         """Until cancelled: once a minute, where it differs, durably."""
