@@ -139,8 +139,12 @@ def test_guestbook_should_create_and_stop_a_working_application(cluster: Up) -> 
     names = [f"{kind}/{name}" for kind in ("deployment", "service") for name in ("frontend", primary, copy)]
     cluster.ok("delete", *names, "--now")
     selector = f"app in (frontend,{primary},{copy})"
-    left = lambda: cluster.ok("get", "pods", "-l", selector, "-o", "name")  # noqa: E731
-    eventually(left, lambda names: names == "", within=30, what="its pods are gone")
+    eventually(
+        lambda: cluster.ok("get", "pods", "-l", selector, "-o", "name"),
+        lambda there: there == "",
+        within=30,
+        what="its pods are gone",
+    )
 
 
 # ---------------------------------------------------------------- StatefulSet Basic StatefulSet functionality

@@ -118,8 +118,7 @@ def query(
     Times are UTC, CPU is millicores, memory bytes (docs/history.md).
     """
     root = directory_of(data, history_dir)
-    if find_spec("duckdb") is None:
-        raise _not_installed()
+    _check_installed()
     from podfit.vpa.history.own.queries import MOST_MEMORY, MOST_ROWS, MOST_SECONDS, Asked, ask
 
     seconds = _duration(timeout, "--timeout")
@@ -183,20 +182,20 @@ def _unreadable(root: Path, error: OSError) -> MachineError:
     return MachineError(f"{root} cannot be read ({reason(error)})", evidence=(owner,))
 
 
-def _not_installed() -> MachineError:
-    return MachineError("podfit was installed without the extra history", fix=(HISTORY,))
+def _check_installed() -> None:
+    """Raises MachineError."""
+    if find_spec("duckdb") is None:
+        raise MachineError("podfit was installed without the extra history", fix=(HISTORY,))
 
 
 def readable_history(data: Path | None, history_dir: Path | None) -> Path:
     """Where it is, for who reads it whole. Raises UsageError, MachineError."""
-    if find_spec("duckdb") is None:
-        raise _not_installed()
+    _check_installed()
     return directory_of(data, history_dir)
 
 
 def _open(root: Path) -> "OwnHistory":
-    if find_spec("duckdb") is None:
-        raise _not_installed()
+    _check_installed()
     from podfit.vpa.history.own.files import HistoryDirectory
     from podfit.vpa.history.own.questions import OwnHistory
 

@@ -102,7 +102,7 @@ class ControlInUp:
         running.run(vpa.run(), name="vertical pod autoscaler")
 
     async def _scale_nodes(self, running: Supervisor, file: Path) -> None:
-        """Returns when headroom can be asked for; nodes come and go from then on."""
+        """Returns when headroom can be asked for; nodes come and go from then on. Loaded where it is wanted."""
         await self._need("podfit.process.autoscaler.loops")
         from podfit.process.autoscaler.loops import ACCOUNT, autoscaler_in_up, install_in_up
         from podfit.process.autoscaler.options import groups_of

@@ -20,6 +20,7 @@ from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.randomness import Random
 from podfit.core.times import format_time
+from podfit.decide.dns.own import NUMBER
 from podfit.decide.machine import HISTORY, keeps_history, lacking, server_checks
 from podfit.decide.node.options import KubeletOptions, PodNetworkKind
 from podfit.net.deferred_imports import DeferredImports
@@ -175,7 +176,6 @@ class Cluster:
         routed = options.kubelet.pod_network is PodNetworkKind.POD and makes_network(options)
         if choice.kind is not NodeKind.REAL or not routed:
             return None
-        from podfit.decide.dns.own import NUMBER
         from podfit.process.node.pod_network import claim_range, first_gateway
 
         self._claimed = True

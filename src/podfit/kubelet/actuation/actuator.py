@@ -6,7 +6,7 @@ anywhere is safe, the record follows each step that worked, and the next sync wo
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -181,14 +181,14 @@ class Actuator:
         return self._check.hold()
 
     async def carry_out(
-        self, pod: Pod, live: LivePod, steps: Iterable[Step], agreed: Callable[[], None]
+        self, pod: Pod, live: LivePod, steps: Sequence[Step], agreed: Callable[[], None]
     ) -> tuple[int, ActuationEnded]:
         """How many of the steps worked, and how it ended: those after one that fails are not tried, the next sync works
         out afresh what is left.
         """
         done: list[Step] = []
         grown: list[GrowContainer] = []
-        last = next((step for step in reversed([*steps]) if isinstance(step, UpdateContainer)), None)
+        last = next((step for step in reversed(steps) if isinstance(step, UpdateContainer)), None)
         for step in steps:
             try:
                 await self._do(pod, live, step, grown)

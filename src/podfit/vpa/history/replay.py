@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podfit.decide.autoscaling.cluster_state import ClusterState
+from podfit.decide.autoscaling.model import NOBODY
 from podfit.decide.autoscaling.tracked import PodKey
 from podfit.vpa.history.past_usage import Block, Container, Past, PastOom, Samples
 
@@ -100,9 +101,6 @@ def _keys(state: ClusterState, block: Block) -> Iterator[tuple[PodKey, int]]:
 def _whole(state: ClusterState, container: Container) -> int:
     head = state.own.whole(container[0])
     return NOBODY if head is None else head
-
-
-NOBODY = -1
 
 
 def _slot(state: ClusterState, container: Container) -> int:
