@@ -30,7 +30,6 @@ MADE = "cni-*"  # by containerd; one of another name was there before, such as t
 WAIT_SECONDS = 3.0  # the last shim ends a moment after its container
 STEP = 0.05
 NAMED = 3
-FORGET_TRIES = 2
 log = logging.getLogger(__name__)
 
 
@@ -168,9 +167,7 @@ async def forget_network(data: DataDir) -> None:
     """After a start that failed: where nothing runs on the directory, nothing has an address or a rule either."""
     if Traces(data).look().processes:
         return
-    for _ in range(FORGET_TRIES):
-        try:
-            await remove_network(data)
-            return
-        except MachineError as error:  # such as a tool that the terminal's Ctrl-C has ended, too
-            log.warning("the start has failed, and the pods' network stays error=%s", error)
+    try:
+        await remove_network(data)
+    except MachineError as error:
+        log.warning("the start has failed, and the pods' network stays error=%s", error)
