@@ -1,6 +1,7 @@
 """Every test, in four sessions of pytest beside each other: most wait for the machine rather than use it.
 
-    node      this machine's containerd, cgroups and iptables: one test at a time, told as it goes
+    node      containerd, cgroups and iptables: two tests at a time, each as if the machine were its own (scripts/apart),
+              told as it goes
     guest     the same on cgroup v2, by a kernel of its own
     servers   kubectl and etcd: one test at a time, because tests share a cluster
     rest      what needs no machine, on all cores, with what the others leave of them
@@ -30,8 +31,16 @@ class Session(NamedTuple):
     options: tuple[str, ...] = ()
 
 
+def two_apart() -> tuple[str, ...]:
+    """Options for two workers, each apart. Nothing without root, where the tests skip, or on a host of cgroup v2."""
+    if os.geteuid() != 0 or Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        return ()
+    # By file, in the files' order: tests of a file share a cluster.
+    return "--dist=loadfile", "--no-loadscope-reorder", f"--tx=2*popen//python=scripts/apart {sys.executable}"
+
+
 SESSIONS = (
-    Session("node", "node and not (guest or campaign)"),
+    Session("node", "node and not (guest or campaign)", options=two_apart()),
     Session("guest", "guest and not campaign"),
     Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=10),
     Session(

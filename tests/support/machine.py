@@ -8,12 +8,14 @@ their own files, which are where `FILES` says, and are not counted by the one.
 
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 RUNTIME_PROCESSES = ("containerd", "podfit", "pause", "catatonit")
 SESSION = "PODFIT_TEST_SESSION"
 BESIDE, FILES = "PODFIT_TESTS_BESIDE_NODE", "PODFIT_TESTS_FILES"
+APART = "/tests-apart-"
 NAMESPACES = "/run/netns"
 """The folder of network namespaces: the first `ip netns add` on a machine mounts it for good."""
 
@@ -41,7 +43,7 @@ class Snapshot:
         return Snapshot(
             processes=frozenset(_processes()),
             mounts=frozenset(_mounts()),
-            cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").rglob("*podfit*") if path.is_dir()),
+            cgroups=frozenset(_cgroups()),
             namespaces=frozenset(_names(Path("/var/run/netns"))),
             links=frozenset(_names(Path("/sys/class/net"))),
             rules=frozenset(_rules()),
@@ -72,6 +74,13 @@ def _processes() -> list[str]:
         if program.startswith(RUNTIME_PROCESSES) or " -m podfit.cli " in command:
             found.append(f"{path.parent.name} {command}")
     return found
+
+
+def _cgroups() -> Iterator[str]:
+    """Without those of tests that run apart (scripts/apart)."""
+    for path in Path("/sys/fs/cgroup").rglob("*podfit*"):
+        if path.is_dir() and APART not in str(path):
+            yield str(path)
 
 
 def _mounts() -> set[str]:
