@@ -1,6 +1,6 @@
 """Every test, in four sessions of pytest beside each other: most wait for the machine rather than use it.
 
-    node      containerd, cgroups and iptables: two tests at a time, each as if the machine were its own (scripts/apart),
+    node      containerd, cgroups and iptables: two at a time, each as if the machine were its own (scripts/apart),
               told as it goes
     guest     the same on cgroup v2, by a kernel of its own
     servers   kubectl and etcd: one test at a time, because tests share a cluster
