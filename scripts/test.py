@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 FLUSH_SECONDS = 5
+PATIENCE = "4"
+"""So many times as long as it says a test may take here, and each of its waits (tests/support/eventually.py)."""
 
 
 class Session(NamedTuple):
@@ -43,12 +45,7 @@ SESSIONS = (
     Session("node", "node and not (guest or campaign)", options=two_apart()),
     Session("guest", "guest and not campaign"),
     Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=10),
-    Session(
-        "rest",
-        "not (node or guest or kubectl or etcd or campaign)",
-        nice=19,
-        options=("-n", "auto", "-o", "timeout=300"),
-    ),
+    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=19, options=("-n", "auto")),
 )
 
 
@@ -64,6 +61,7 @@ class Run:
         begun = time.monotonic()
         environment = os.environ | {"COLUMNS": str(shutil.get_terminal_size().columns)}
         environment["PODFIT_TESTS_FILES"] = str(self.files)
+        environment["PODFIT_TESTS_PATIENCE"] = PATIENCE
         if self.session.name != "node":
             environment["PODFIT_TESTS_BESIDE_NODE"] = "1"  # which alone counts what is left on the machine
         color = "--color=yes" if sys.stdout.isatty() else "--color=no"

@@ -25,6 +25,7 @@ from hypothesis import settings
 
 from podfit.testing.loop import ThreadsLoop
 from support import campaign, etcd, guest, leaks, machine, marked_files, overtime, prometheus, services
+from support.eventually import PATIENCE
 
 pytest_plugins = ["support.conformance", "support.unrecorded"]
 
@@ -109,6 +110,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if unnamed := list(marked_files.unnamed(items, FILED)):
         raise pytest.UsageError(f"their files have to say mark.NAME (support/marked_files.py): {unnamed}")
+    if PATIENCE != 1:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(PATIENCE * allowed_seconds(item)), append=False)
     if "campaign" in config.option.markexpr:
         return
     long = [item for item in items if item.get_closest_marker("campaign")]
@@ -132,9 +136,13 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    marker = item.get_closest_marker("timeout")
-    overtime.judge(report, float(marker.args[0] if marker else item.config.getini("timeout")))
+    overtime.judge(report, allowed_seconds(item))
     return report
+
+
+def allowed_seconds(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0] if marker else item.config.getini("timeout"))
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -7,6 +7,7 @@ functions no test sleeps, which `test_no_sleeps.py` keeps.
 """
 
 import asyncio
+import os
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.05
+PATIENCE = float(os.environ.get("PODFIT_TESTS_PATIENCE", "1"))
+"""So many times as long as it says a wait goes on before it is given up. It asserts that something comes to be and not
+how soon: `make test`, which fills the machine, has 4."""
 SHOWN = 5000
 """So much of what was last seen, and of what is told of it, stands in a failure: characters, the last ones."""
 
@@ -103,7 +107,7 @@ def process_ended(pid: int, *, within: float, told: Callable[[], str] = str) -> 
 
 class _Deadline:
     def __init__(self, within: float, what: str, told: Callable[[], str]) -> None:
-        self._end = time.monotonic() + within
+        self._end = time.monotonic() + within * PATIENCE
         self._within, self._what, self._told = within, what, told
 
     def check(self, seen: object) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 
 PODFIT = str(Path(sys.executable).with_name("podfit"))
 IMAGE = "busybox:1.36"
@@ -40,7 +40,7 @@ def run(*command: str, stdin: str | None = None, timeout: float = 60, env: dict[
         process_group=0,
     ) as process:
         try:
-            out, err = process.communicate(stdin, timeout)
+            out, err = process.communicate(stdin, timeout * PATIENCE)
         except KeyboardInterrupt:
             process.wait(timeout)
             raise
