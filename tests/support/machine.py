@@ -3,7 +3,8 @@
 Sessions of pytest run beside each other (scripts/test.py), and each of them only counts its own processes: those that
 inherited the number of the session, and those that carry none, as what runs in containers. Only one session makes
 anything else on the machine; the others, which are told so (`BESIDE`), count nothing else. They do mount disks below
-their own files, which are where `FILES` says, and are not counted by the one.
+their own files, which are where `FILES` says, and are not counted by the one. That one has two workers, whose machines
+are apart (scripts/apart): neither has what the other makes, but for the files of the disk.
 """
 
 import os
