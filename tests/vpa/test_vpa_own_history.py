@@ -502,6 +502,20 @@ def test_what_is_rolled_up_keeps_means_and_peaks(tmp_path: Path) -> None:
     assert made.files() == []
 
 
+@pytest.mark.parametrize("late", [1, HOUR - 61])
+def test_what_a_journal_holds_of_the_day_after_is_found(tmp_path: Path, late: int) -> None:
+    """A journal that was opened at 23:59:59 belongs to that day, and so does the segment that is made of it."""
+    made, midnight = directory(tmp_path), 20_000 * DAY
+    write_journal(made, midnight - 1)
+    compacted(made, midnight + HOUR)
+    asked = Subject("default", "Pod", "web-0", midnight + late, midnight + late + HOUR)
+    (container,) = OwnHistory(made).tell(asked).containers
+    assert container.points[0].cpu is not None
+    compacted(made, midnight + 3 * DAY)
+    assert [file.level for file in made.files()] == [Level.DAY]
+    assert OwnHistory(made).tell(asked).containers[0].points == container.points
+
+
 def test_a_damaged_segment_is_set_aside_and_named(tmp_path: Path) -> None:
     made, told = directory(tmp_path / "history"), list[str]()
     for hour in range(3):

@@ -19,6 +19,8 @@ from typing import TypeAlias
 import msgspec
 
 HOUR, DAY = 3600, 86_400
+JOURNAL = HOUR
+"""Seconds that one journal is written for; so a file of a day holds what came so much later, too."""
 STEPS = {"tens": 600, "hours": HOUR}
 """Seconds of one row of a segment that is rolled up."""
 _NAME = re.compile(r"(journal|part|day|tens|hours)-([0-9]{1,12})-([0-9]{1,6})(?:-([0-9a-f]{16}))?\.(?:log|parquet)")
@@ -56,6 +58,11 @@ class HistoryFile(msgspec.Struct, frozen=True, order=True):
         return self.begin - self.begin % DAY
 
     @property
+    def until(self) -> int:
+        """Nothing in it is of this second or later: it is made of journals that were opened in its day."""
+        return self.day + DAY + JOURNAL
+
+    @property
     def step(self) -> int:
         """Seconds of a row; 0 where each is a sample."""
         return STEPS.get(self.level.name.lower(), 0)
@@ -68,7 +75,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tens: float = 30 * DAY
     hours: float = 365 * DAY
     size: int = 1 << 30
-    settle: float = HOUR  # a day is put together when it has been over for this long
+    settle: float = JOURNAL  # a day is put together when it has been over for this long
 
 
 DEFAULT_LIMITS = Limits()

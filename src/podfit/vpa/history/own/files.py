@@ -62,7 +62,7 @@ class HistoryDirectory:
         """What counts of the time since then, in its order. Damaged segments are set aside. Raises OSError."""
         segments, journals, damaged = list[HistoryFile](), list[HistoryFile](), list[str]()
         for file in counted(self.files()):
-            if file.day + 86_400 <= since:
+            if file.until <= since:
                 continue
             if file.level is Level.JOURNAL:
                 journals.append(file)

@@ -23,7 +23,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.oom import OutOfMemory
 from podfit.decide.autoscaling.tracked import PodKey
-from podfit.decide.history.retention import DEFAULT_LIMITS, HistoryFile, Limits, next_journal
+from podfit.decide.history.retention import DEFAULT_LIMITS, JOURNAL, HistoryFile, Limits, next_journal
 from podfit.vpa.history.own.compaction import Wanted, compact
 from podfit.vpa.history.own.files import HistoryDirectory
 from podfit.vpa.history.own.journal import JournalWriter
@@ -42,7 +42,6 @@ from podfit.vpa.history.own.records import (
 
 log = logging.getLogger(__name__)
 SYNC_SECONDS = 60.0
-HOUR = 3600.0
 LARGE, LARGEST = 8 << 20, 32 << 20
 """Bytes of a journal: of the one it is closed, beyond the other nothing is added until then."""
 AT_ONCE = 20_000
@@ -118,7 +117,7 @@ class Recorder:
             await self._clock.sleep(SYNC_SECONDS)
             await self._sync()
             journal = self._journal
-            if journal is None or journal.size > LARGE or self._clock.monotonic() - self._opened >= HOUR:
+            if journal is None or journal.size > LARGE or self._clock.monotonic() - self._opened >= JOURNAL:
                 self._close()
                 self._open()
 
