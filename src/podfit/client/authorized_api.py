@@ -11,8 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.authorization.v1.types import NonResourceAttributes, ResourceAttributes
+from podfit.api.discovery.v1.types import EndpointSlice
+from podfit.api.meta.base import Object
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.front_proxy import FrontProxyAccess
+from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Handler, Request, Response
@@ -76,6 +79,19 @@ class AuthorizedApi:
             namespace=namespace,
             name=name,
         )
+
+
+async def register(client: Client, obj: Object) -> None:
+    """Make one of the objects that lead to such an API. Where it is, is told anew; what somebody changed of the others
+    stays. Raises ApiError.
+    """
+    try:
+        await client.create(obj)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        if isinstance(obj, EndpointSlice):
+            await client.update(obj)
 
 
 def _verb(method: str, name: str) -> str:

@@ -7,7 +7,7 @@ whoever owns them knows.
 from typing import Any
 
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.pods.phase import has_ended
+from podfit.api.core.v1.pods.phase import FAILED, has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
@@ -68,7 +68,7 @@ class PodGarbageCollector(Controller[str]):
 
     async def _fail(self, candidate: Lost) -> None:
         meta = candidate.pod.metadata
-        status: dict[str, Any] = {"phase": "Failed"}
+        status: dict[str, Any] = {"phase": FAILED}
         if candidate.message:
             condition = {
                 "type": "DisruptionTarget",

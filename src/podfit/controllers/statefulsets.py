@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from podfit.api.apps.v1.daemonsets import ControllerRevision
 from podfit.api.apps.v1.statefulsets import StatefulSet, StatefulSetStatus
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.phase import FAILED
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import controller_of
 from podfit.api.meta.selectors import requirements
@@ -104,7 +105,7 @@ class StatefulPods:
     async def _delete(self, owner: StatefulSet, pod: Pod, *, recreating: bool) -> None:
         meta = pod.metadata
         if recreating:
-            failed = pod.status.phase == "Failed"
+            failed = pod.status.phase == FAILED
             kind, reason = (WARNING, "RecreatingFailedPod") if failed else (NORMAL, "RecreatingTerminatedPod")
             how = "failed" if failed else "terminated"
             place = f"{owner.metadata.namespace}/{owner.metadata.name}"

@@ -52,8 +52,8 @@ from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.own_files import NoFiles, OwnFiles
 from podfit.kubelet.pods.resize_turns import LEAST, EventDelay, Slots
+from podfit.kubelet.pods.runtime_watch import RuntimeWatch
 from podfit.kubelet.pods.starter import Starter
-from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.probes.checks import Checks
 from podfit.kubelet.probes.manager import ProbeManager
@@ -176,7 +176,7 @@ class PodParts:
     def __init__(self, base: Base, node: NodeParts, share: AllocationParts) -> None:
         config, clock, client = base.config, base.clock, base.client
         self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
-        self.watch = RuntimeWatch(base.runtime, share.known, clock=clock)
+        self.runtime_watch = RuntimeWatch(base.runtime, share.known, clock=clock)
         self.mirrors = Mirrors(self.informer, client, clock=clock, owner=node.agent.reference, shown=share.known.shown)
         self.manifests = ManifestDirectory(
             config.manifests,

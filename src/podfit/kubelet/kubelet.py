@@ -91,7 +91,7 @@ class Kubelet:
             pods=share.pods.all,
             metrics=self.metrics,
             clock=clock,
-            healthy=lambda: pods.watch.healthy and self._supervisor.broken is None,
+            healthy=lambda: pods.runtime_watch.healthy and self._supervisor.broken is None,
             usage=usage,
             summary=Summary(usage, node=config.name, clock=clock, simulated=config.simulated),
             configuration=lambda: configuration(config, machine),
@@ -129,14 +129,14 @@ class Kubelet:
         await node.agent.register()
         self._supervisor.run(node.agent.run())
         await pods.manager.ready.wait()
-        self._supervisor.run(pods.watch.look())
+        self._supervisor.run(pods.runtime_watch.look())
         if self._config.bursts:
             self._supervisor.run(pods.burst_rule.run())
         for later in (upkeep.housekeeper, node.pressure, upkeep.evictor, upkeep.images, pods.mirrors):
             self._supervisor.run(later.run())
         if self._config.lends:
             self._supervisor.run(upkeep.lender.run())
-        for optional in (pods.watch.listen(), share.pool.run(), pods.manifests.run(), upkeep.logs.run()):
+        for optional in (pods.runtime_watch.listen(), share.pool.run(), pods.manifests.run(), upkeep.logs.run()):
             self._supervisor.begin(optional)  # it ends where there is nothing to do
         log.info("kubelet started node=%s pods=%d", self._config.name, len(share.known.uids()))
 

@@ -13,8 +13,8 @@ from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.metrics.v1beta1.types import GROUP, VERSION
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, RoleBinding, RoleRef, Subject
+from podfit.client.authorized_api import register as register_one
 from podfit.client.rest import Client
-from podfit.core.errors import ApiError
 
 NAME, NAMESPACE = "metrics-server", "kube-system"
 API_SERVICE = f"{VERSION}.{GROUP}"
@@ -75,17 +75,7 @@ def objects(address: str = "", port: int = 0) -> Iterator[Object]:
 
 async def register(client: Client, address: str = "", port: int = 0) -> None:
     """Make what is missing; where it is (`EndpointSlice`) is told anew. What somebody changed stays."""
-    await asyncio.gather(*(_make(client, obj) for obj in objects(address, port)))
-
-
-async def _make(client: Client, obj: Object) -> None:
-    try:
-        await client.create(obj)
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
-        if isinstance(obj, EndpointSlice):
-            await client.update(obj)
+    await asyncio.gather(*(register_one(client, obj) for obj in objects(address, port)))
 
 
 def _meta(name: str, namespace: str = "") -> ObjectMeta:

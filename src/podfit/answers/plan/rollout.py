@@ -27,7 +27,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.pods.phase import is_active
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.api.meta.owners import identity_of, is_controlled_by
+from podfit.api.meta.owners import controller_of, identity_of, is_controlled_by
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.durations import go_duration
@@ -243,7 +243,8 @@ def _sorted_out(facts: _Facts) -> tuple[list[Pod], list[Pod]]:
 
 
 def _set_of(pod: Pod) -> str:
-    return next((reference.uid for reference in pod.metadata.owner_references if reference.controller), "")
+    owner = controller_of(pod.metadata)
+    return "" if owner is None else owner.uid
 
 
 def _revision(facts: _Facts, owner: StatefulSet | DaemonSet) -> ControllerRevision | None:

@@ -103,6 +103,6 @@ class Chain:
         for plugin in self.turns(attributes.operation, attributes.info.type, attributes.subresource).refusing:
             await plugin.validate(attributes, obj)
 
-    def written(self, attributes: Attributes, obj: Object, write: Write[T]) -> Awaitable[T]:
+    def charge_and_write(self, attributes: Attributes, obj: Object, write: Write[T]) -> Awaitable[T]:
         """The last of admission and the write: quotas are charged together with what is stored."""
         return self._quotas.charged(attributes, obj, write)

@@ -215,7 +215,7 @@ async def store(write: Write, saved: Saved) -> None:
         async with allocated(write.context, write.obj, write.old, dry=write.about.dry_run) as complete:
             return await saved(write, complete, along)
 
-    write.answer = await write.chain.written(write.about, write.obj, charged)
+    write.answer = await write.chain.charge_and_write(write.about, write.obj, charged)
 
 
 DECODE = Step(Stage.DECODE, from_body)

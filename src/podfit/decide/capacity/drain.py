@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from podfit.api.core.v1.pods.phase import FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.volumes import Volume
@@ -174,7 +175,7 @@ def _safe_to_evict(pod: Pod, context: DrainContext) -> Drainability | None:
 def _terminal(pod: Pod, context: DrainContext) -> Drainability | None:
     """A pod that has ended, and is not to run again."""
     phase, policy = pod.status.phase, pod.spec.restart_policy
-    ended = phase == "Failed" or (phase == "Succeeded" and policy in ("Never", "OnFailure"))
+    ended = phase == FAILED or (phase == SUCCEEDED and policy in ("Never", "OnFailure"))
     return Drainability(Outcome.DRAIN_OK) if ended else None
 
 

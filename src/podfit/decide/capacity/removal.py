@@ -21,6 +21,7 @@ from podfit.decide.placement.default_spread import DefaultSpread
 from podfit.decide.placement.place import NO_NAMESPACES, Placed, place, replaced
 from podfit.decide.placement.view import NamespaceLabels, NodeInfo, Resident
 from podfit.decide.placement.volumes import NO_CLAIMS, ClaimLookup
+from podfit.decide.pod.resize_state import ResizeState
 from podfit.decide.workload.disruption import why_protected
 
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
@@ -133,7 +134,7 @@ def _utilization(
 def _resizing(pods: Iterable[Pod]) -> Iterable[Obstacle]:
     """Pods that their node is changing: podfit's own rule, so that no resize is cut off half done."""
     for pod in pods:
-        if any(condition.type == "PodResizeInProgress" for condition in pod.status.conditions):
+        if ResizeState.of(pod).progress is not None:
             yield Obstacle("ResizeInProgress", "a resize of it is in progress", pod)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
-from podfit.api.core.v1.pods.phase import ENDED
+from podfit.api.core.v1.pods.phase import ENDED, FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.lifecycle.facts import StatusInput
@@ -96,7 +96,7 @@ def _dated(facts: StatusInput, kind: str, finding: _Finding) -> PodCondition:
 def _initialized(
     spec: PodSpec, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
 ) -> _Finding:
-    if phase == "Succeeded":
+    if phase == SUCCEEDED:
         return _Finding(True, "PodCompleted")
     if any(status.state.running or status.state.terminated or status.last_state.terminated for status in regular):
         return _Finding(True)
@@ -110,9 +110,9 @@ def _initialized(
 def _containers_ready(
     spec: PodSpec, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
 ) -> _Finding:
-    if phase == "Succeeded":
+    if phase == SUCCEEDED:
         return _Finding(False, "PodCompleted")
-    if phase == "Failed":
+    if phase == FAILED:
         return _Finding(False, "PodFailed")
     ready = {status.name for status in (*init, *regular) if status.ready}
     lasting = [container for container in spec.init_containers if is_sidecar(container)]

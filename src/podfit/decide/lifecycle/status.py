@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
-from podfit.api.core.v1.pods.phase import ENDED
+from podfit.api.core.v1.pods.phase import ENDED, FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodSpec, PodStatus
 from podfit.core.times import format_time
@@ -39,7 +39,7 @@ def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
     stands = facts.observed.anything_runs or (facts.observed.sandbox_stands and not freed)
     lags = amounts_to in ENDED and stands
     phase = facts.previous.phase or "Pending" if lags else amounts_to
-    reason, message = _failure(facts) if phase == "Failed" else ("", "")
+    reason, message = _failure(facts) if phase == FAILED else ("", "")
     known, pod, ips = facts.previous, facts.pod, _pod_ips(facts)
     return PodStatus(
         observed_generation=max(known.observed_generation, pod.metadata.generation),
@@ -65,7 +65,7 @@ def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
     """Of a pod that this node did not admit."""
     return PodStatus(
         observed_generation=pod.metadata.generation,
-        phase="Failed",
+        phase=FAILED,
         reason=reason,
         message=f"Pod was rejected: {message}",
         start_time=pod.status.start_time or format_time(now),
@@ -77,7 +77,7 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
     if facts.previous.phase in ENDED:
         return facts.previous.phase
     if facts.failure is not None:
-        return "Failed"
+        return FAILED
     over = facts.ended and not facts.observed.anything_runs
     return phase_of(facts.allocated.spec, init, regular, ended=over, again=facts.observed.starting_again)
 
@@ -85,7 +85,7 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
 def _shown(facts: StatusInput, phase: str, regular: Sequence[ContainerStatus]) -> str:
     """What the conditions go by: a pod that was ended before all of it had begun stays as unready as it was."""
     never = facts.ended and facts.failure is None and any(was_never_there(status) for status in regular)
-    return "Pending" if never and phase == "Failed" else phase
+    return "Pending" if never and phase == FAILED else phase
 
 
 def _failure(facts: StatusInput) -> tuple[str, str]:
@@ -149,11 +149,11 @@ def phase_of(
     if any(
         _failed_for_good(spec, container, initial) for container in spec.init_containers if not is_sidecar(container)
     ):
-        return "Failed"
+        return FAILED
     running = [status for status in states if status.state.running]
     stopped = [status for status in states if _has_ended(status)]
     if ended:
-        return "Succeeded" if stopped and all(_ended_well(status) for status in states) else "Failed"
+        return SUCCEEDED if stopped and all(_ended_well(status) for status in states) else FAILED
     if len(running) + len(stopped) < len(states) or not states:
         return "Pending"
     declared = {container.name: container for container in spec.containers}
@@ -161,7 +161,7 @@ def phase_of(
         status.name in again or starts_again(spec, declared[status.name], _exit_code(status)) for status in stopped
     ):
         return "Running"
-    return "Succeeded" if all(_ended_well(status) for status in stopped) else "Failed"
+    return SUCCEEDED if all(_ended_well(status) for status in stopped) else FAILED
 
 
 def _has_ended(status: ContainerStatus) -> bool:

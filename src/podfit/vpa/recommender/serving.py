@@ -19,7 +19,7 @@ from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, Endpoint
 from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.recommender.v1alpha1 import GROUP, VERSION
-from podfit.client.authorized_api import AggregatedApi, AuthorizedApi
+from podfit.client.authorized_api import AggregatedApi, AuthorizedApi, register
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.front_proxy import FrontProxyAccess, believed
 from podfit.client.rest import JSON_PATCH, Client
@@ -121,7 +121,7 @@ class RecommendationsServer:
         """Raises ApiError, ConnectionError."""
         if self._options.register_as:
             for obj in objects(self._options.register_as, self.port):
-                await _made(self._client, obj)
+                await register(self._client, obj)
         await _trust(self._client, shown.authorities)
 
     async def _renewed(self, context: ssl.SSLContext, before: Shown) -> Shown:
@@ -154,17 +154,6 @@ def objects(address: str, port: int) -> Iterator[Object]:
         group=GROUP, version=VERSION, group_priority_minimum=100, version_priority=100, service=service
     )
     yield APIService(metadata=ObjectMeta(name=API_SERVICE), spec=served)
-
-
-async def _made(client: Client, obj: Object) -> None:
-    """Where it is, is told anew; what somebody changed of the others stays."""
-    try:
-        await client.create(obj)
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
-        if isinstance(obj, EndpointSlice):
-            await client.update(obj)
 
 
 async def _trust(client: Client, authorities: bytes) -> None:

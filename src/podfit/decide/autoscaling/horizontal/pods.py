@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.aggregate import lasting_containers
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.phase import FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
@@ -16,7 +17,6 @@ from podfit.core.times import parse_time
 from podfit.decide.autoscaling.horizontal.model import Sample, Samples, Settings, Unmeasured
 from podfit.decide.pod.requests import pod_requests
 
-FAILED, SUCCEEDED = "Failed", "Succeeded"
 NO_PODS = "no pods returned by selector while calculating replica count"
 
 

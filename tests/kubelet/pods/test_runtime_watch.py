@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from podfit.kubelet.pods.known_pods import KnownPods
-from podfit.kubelet.pods.watch import RuntimeWatch
+from podfit.kubelet.pods.runtime_watch import RuntimeWatch
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerEvent
 from support.clock import FakeClock
