@@ -1,4 +1,8 @@
-"""A server of another age, as far as a question sees it: canned answers in the shapes of its release."""
+"""A server of another age, as far as a question sees it: canned answers in the shapes of its release.
+
+It is no second copy of podfit's own server, of which there is one (`support.server`), and against which every verb that
+foretells is held: here are releases, vendors, rights and refusals that ours does not have, each as one document.
+"""
 
 import copy
 from typing import Any

@@ -15,6 +15,7 @@ from podfit.answers.plan import rollout
 from podfit.answers.plan.rollout import RolloutPlan, plan_rollouts
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import APPLY_PATCH
+from podfit.core.clock import Clock
 from podfit.testing.cluster import Cluster
 from support.clock import FakeClock
 
@@ -64,7 +65,7 @@ class Rollouts:
     def play(self, number: int, rounds: int) -> Counter[str]:
         self.cluster.apply(RANGE, namespace="default")
         self.cluster.clock.advance(1)
-        made = [workload(f"w{self.seed}-{place}", self.pick) for place in range(number)]
+        made = [self.complete(workload(f"w{self.seed}-{place}", self.pick)) for place in range(number)]
         for document in made:
             self.apply(document)
         self.cluster.clock.advance(30)
@@ -78,6 +79,19 @@ class Rollouts:
         self.cluster.clock.advance(60)
         return self.seen
 
+    def complete(self, document: dict[str, Any]) -> dict[str, Any]:
+        """As the node needs it."""
+        return document
+
+    def other_image(self) -> str:
+        return f"i{self.pick.randint(1, 9)}"
+
+    def now(self) -> Clock:
+        """Of the cluster."""
+        clock = FakeClock()
+        clock.jump((self.cluster.run(_now(self.cluster)) - clock.now()).total_seconds())
+        return clock
+
     def apply(self, document: dict[str, Any]) -> None:
         path = f"/apis/apps/v1/namespaces/default/{document['kind'].lower()}s/{document['metadata']['name']}"
         query = {"fieldManager": "test", "force": "true"}
@@ -88,14 +102,12 @@ class Rollouts:
         (container,) = document["spec"]["template"]["spec"]["containers"]
         requests = container["resources"]["requests"]
         if self.pick.random() < 0.1:
-            container["image"] = f"i{self.pick.randint(1, 9)}"
+            container["image"] = self.other_image()
         elif self.pick.random() < 0.5 and "cpu" in requests:
             requests["cpu"] = self.pick.choice(CPUS)
         else:
             requests["memory"] = self.pick.choice(MEMORIES)
-        clock = FakeClock()
-        clock.jump((self.cluster.run(_now(self.cluster)) - clock.now()).total_seconds())
-        told = self.cluster.run(plan_rollouts(self.cluster.client, [document], "default", clock))
+        told = self.cluster.run(plan_rollouts(self.cluster.client, [document], "default", self.now()))
         before = self.pods(document)
         self.apply(document)
         self.cluster.clock.advance(150)

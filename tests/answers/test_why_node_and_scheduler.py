@@ -33,8 +33,8 @@ def pod(name: str, cpu: str, memory: str) -> dict[str, Any]:
 class Crowd:
     """Pods of one node, some of which ask for another size, that the node may grant, put off or refuse."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
-        self.cluster, self.seed, self.pick = cluster, seed, random.Random(seed)
+    def __init__(self, cluster: Cluster, seed: int, node: str = NAME) -> None:
+        self.cluster, self.seed, self.pick, self.node = cluster, seed, random.Random(seed), node
 
     def settled(self) -> None:
         names = [f"p{number}" for number in range(self.pick.randint(2, 6))]
@@ -51,8 +51,8 @@ class Crowd:
         self.cluster.clock.advance(20)
 
     def told(self) -> NodeWhy:
-        snapshot = self.cluster.run(Reader(self.cluster.client, "default").read(Target(NODE, NAME)))
-        return why_node(NAME, snapshot, NOW)
+        snapshot = self.cluster.run(Reader(self.cluster.client, "default").read(Target(NODE, self.node)))
+        return why_node(self.node, snapshot, NOW)
 
     def play(self) -> Counter[str]:
         self.settled()

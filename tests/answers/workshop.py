@@ -1,4 +1,8 @@
-"""A server that keeps what it is sent, with a Deployment's controller: how a change of a template is seen to end."""
+"""A server that keeps what it is sent, with a Deployment's controller: how a change of a template is seen to end.
+
+For what goes wrong between two writes, on servers of any age. That podfit's own server and controllers do what is told
+is in `test_rollouts_hold` and `test_template_served`.
+"""
 
 import copy
 from typing import Any

@@ -34,7 +34,7 @@ class Controlling:
                 place = _Target(vpa.metadata.namespace, target.kind, target.name)
                 versions = self._by_target.setdefault(place, {})
                 known = versions.get(target.api_version)
-                versions[target.api_version] = vpa if known is None else min(known, vpa, key=_age)
+                versions[target.api_version] = vpa if known is None else min(known, vpa, key=by_age)
 
     async def vpa_of(self, pod: Pod, namespace: str = "") -> VerticalPodAutoscaler | None:
         """`namespace` is that of a pod which does not say its own yet."""
@@ -49,7 +49,7 @@ class Controlling:
         if topmost is None:
             return None
         named = self._by_target.get(_Target(namespace, topmost.kind, topmost.name), {})
-        for vpa in sorted(named.values(), key=_age):
+        for vpa in sorted(named.values(), key=by_age):
             if (await self._selector(vpa)).matches(pod.metadata.labels):
                 return vpa
         return None
@@ -66,7 +66,7 @@ class Controlling:
         return self._selectors[namespace, target]
 
 
-def _age(vpa: VerticalPodAutoscaler) -> tuple[bool, str, str]:
+def by_age(vpa: VerticalPodAutoscaler) -> tuple[bool, str, str]:
     """Sort key: the oldest first; times of the API are all in UTC and of one width."""
     created = vpa.metadata.creation_timestamp
     return not created, created or "", vpa.metadata.name

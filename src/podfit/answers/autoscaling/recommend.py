@@ -21,6 +21,7 @@ from podfit.answers.facts.readable import readable_amount
 from podfit.answers.facts.workloads import Workload
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.controlling import by_age
 from podfit.core.quantity import ZERO, Format, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
@@ -251,9 +252,9 @@ def _notes(facts: Facts) -> Iterator[str]:
 
 
 def _by_workload(vpas: tuple[VerticalPodAutoscaler, ...]) -> dict[Workload, VerticalPodAutoscaler]:
-    """The oldest of several."""
+    """Of several the one that counts. Workloads are the topmost controllers of pods, as a VPA has to name them."""
     found: dict[Workload, VerticalPodAutoscaler] = {}
-    for vpa in sorted(vpas, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name)):
+    for vpa in sorted(vpas, key=by_age):
         if vpa.spec.target_ref is not None:
             target = vpa.spec.target_ref
             found.setdefault(Workload(vpa.metadata.namespace, target.kind, target.name), vpa)

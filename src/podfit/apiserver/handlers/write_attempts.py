@@ -1,14 +1,10 @@
-"""Retries of a write: again on the new state after a conflict; a large one in slices of the event loop; warnings kept
-when it is refused.
-"""
+"""Retries of a write: again on the new state after a conflict; a large one in slices of the event loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from podfit.apiserver.context import Attributes
 from podfit.apiserver.registry.stored import Changed
-from podfit.core.errors import ApiError
 from podfit.net.wire import Request
 from podfit.store.protocol import Record
 
@@ -36,19 +32,3 @@ def is_large(request: Request, record: Record | None = None) -> bool:
 async def yield_turn() -> None:
     """Let others go on; between the steps of a write, where nothing is held."""
     await asyncio.sleep(0)
-
-
-class WarningsOnRefusal:
-    """A refusal meanwhile carries `warnings`, and those that admission had by then."""
-
-    __slots__ = ("_attributes", "_warnings")
-
-    def __init__(self, attributes: Attributes, warnings: Sequence[str]) -> None:
-        self._attributes, self._warnings = attributes, warnings
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, ApiError):
-            error.warnings = (*self._warnings, *self._attributes.rounds.warnings)

@@ -29,11 +29,6 @@ def memory_limit(pod: Pod) -> int:
     return pod_requests(pod).get(SPARE_MEMORY, ZERO).value() * MIB
 
 
-def spare_cpu(pod: Pod) -> int:
-    """Millicores."""
-    return pod_requests(pod).get(SPARE_CPU, ZERO).value()
-
-
 def refusal(pod: Pod) -> str:
     """Why a node does not run a pod that asks for spare capacity; empty where it may, and for all other pods."""
     if not is_spare(pod):
