@@ -135,7 +135,7 @@ class FaultyNode(Node):
 
     def problems(self) -> list[str]:
         """desired = allocated = actual where it fits, Deferred with a true reason where not, and nothing left over."""
-        known = [pod for (kind, _, _), pod in self.api.objects.items() if kind == "pods"]
+        known = self.api.listed("pods")
         pods = [pod for pod in known if not _never_admitted(pod)]
         return [text for pod in pods for text in self._wrong_with(pod, pods)] + self._leaked(pods)
 

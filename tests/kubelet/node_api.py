@@ -1,175 +1,162 @@
-"""As much of an API server as a kubelet meets: several kinds, watches with a field selector, strategic status patches.
+"""The real API server on a store in memory, as a kubelet meets it, with what others do to the objects as plain calls.
 
-A pod is deleted as the API does it: with grace first, for good when its node asks with grace 0.
+`put`, `remove`, `change` and `delete` write into the store at once, as others have written: the server is not asked,
+so that a kubelet meets objects of other ages, too. What the kubelet asks goes through the whole server. `down` is the
+layer of faults: nothing is answered then.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
 
-from podfit.core.errors import already_exists, conflict, not_found
+from podfit.api.meta import codec
+from podfit.api.meta.resource_info import ResourceInfo
+from podfit.api.registry import resources
+from podfit.apiserver.context import Context
+from podfit.apiserver.housekeeping.bootstrap import bootstrap
+from podfit.apiserver.registry import stored
+from podfit.apiserver.server import ApiServer
+from podfit.core.features import FeatureGates
+from podfit.net.inline_executor import InlineExecutor
+from podfit.net.system import SeededRandom
 from podfit.net.wire import Request, Response
+from podfit.store.log import Loaded
+from podfit.store.logged import LoggedStore
+from podfit.store.memory import MemoryLog
+from podfit.store.protocol import Record
+from support.clock import FakeClock
+from support.server import ADMIN
 
 Document = dict[str, Any]
+T = TypeVar("T")
+KINDS: dict[str, ResourceInfo] = {info.resource: info for info in reversed(resources())}
+"""By resource; of two groups the first that discovery names."""
+
+
+class SteppedStore(LoggedStore):
+    """Its writes are done when they are asked for, without a turn of the event loop."""
+
+    def commit(self) -> None:
+        self._commit()
 
 
 class NodeApi:
-    """A wire handler. `put`, `remove`, `pod` and `events` are for the test; `patches` counts status writes by pod."""
+    """A wire handler that speaks for an administrator. `patches` has what was sent for pods; made in a running loop."""
 
     def __init__(self) -> None:
-        self.objects: dict[tuple[str, str, str], Document] = {}
-        self.history: list[tuple[int, str, str, Document]] = []
-        self.revision = 0
+        self._log = MemoryLog()
+        self._store = SteppedStore(self._log, Loaded((), revision=1, compacted=0), InlineExecutor)
+        clock = FakeClock()  # of its own, that stands still: what a test's clock wakes is the kubelet's
+        self._context = Context(self._store, clock, FeatureGates(), lambda _: None, random=SeededRandom(1))
+        self._server = ApiServer(self._context, signing_key=Path("/nowhere"))
+        self._begun: asyncio.Task[None] | None = None
         self.patches: list[Document] = []
         self.down = False
-        self._changed = asyncio.Event()
 
     # ------------------------------------------------------------------ for the test
 
     def put(self, resource: str, obj: Document) -> Document:
         """Create or replace."""
-        meta = obj["metadata"]
-        key = (resource, meta.get("namespace", ""), meta["name"])
-        known = self.objects.get(key)
-        self.revision += 1
-        fresh = {"uid": f"uid-{meta['name']}-{self.revision}", "creationTimestamp": "2026-01-01T00:00:00Z"}
-        metadata = {**(known["metadata"] if known else fresh), **meta, "resourceVersion": str(self.revision)}
-        obj = {**obj, "metadata": metadata}
-        self.objects[key] = obj
-        self._tell("MODIFIED" if known else "ADDED", resource, obj)
-        return obj
+        info, meta = KINDS[resource], obj["metadata"]
+        key = stored.key(info, meta.get("namespace", ""), meta["name"])
+        record = _now(self._store.get(key))
+        known = self._shown(info, record) if record is not None else None
+        fresh = {"uid": f"uid-{meta['name']}-{self.revision + 1}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        metadata = {**(known["metadata"] if known else fresh), **meta}
+        metadata.pop("resourceVersion", None)
+        document = {**obj, "kind": info.kind, "apiVersion": info.group_version, "metadata": metadata}
+        value = codec.encode(codec.convert(document, info.type))
+        if record is None:
+            record = self._written(self._store.create(key, value))
+        else:
+            record = self._written(self._store.update(key, value, expected=record.mod_revision))
+        return self._shown(info, record)
 
     def remove(self, resource: str, name: str, namespace: str = "default") -> None:
-        self.revision += 1
-        last = self.objects.pop((resource, namespace, name))
-        metadata = {**last["metadata"], "resourceVersion": str(self.revision)}
-        self._tell("DELETED", resource, {**last, "metadata": metadata})
+        key = stored.key(KINDS[resource], namespace, name)
+        record = _now(self._store.get(key))
+        assert record is not None, f"there is no {resource}/{name}"
+        self._written(self._store.delete(key, expected=record.mod_revision))
 
     def get(self, resource: str, name: str, namespace: str = "default") -> Document | None:
-        return self.objects.get((resource, namespace, name))
+        info = KINDS[resource]
+        record = _now(self._store.get(stored.key(info, namespace, name)))
+        return self._shown(info, record) if record is not None else None
 
     def status(self, name: str) -> Document:
-        found = self.get("pods", name)
-        return found.get("status", {}) if found else {}
+        pod = self.get("pods", name)
+        return pod.get("status", {}) if pod else {}
 
     def change(self, name: str, **spec: Any) -> Document:
         """A new generation of a pod."""
-        pod = self.objects["pods", "default", name]
+        pod = self.get("pods", name)
+        assert pod is not None
         meta = {**pod["metadata"], "generation": pod["metadata"].get("generation", 1) + 1}
         return self.put("pods", {**pod, "metadata": meta, "spec": {**pod["spec"], **spec}})
 
     def delete(self, name: str, grace: int) -> None:
         """What `kubectl delete` leads to."""
-        pod = self.objects["pods", "default", name]
+        pod = self.get("pods", name)
+        assert pod is not None
         meta = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
         self.put("pods", {**pod, "metadata": meta})
 
     def events(self, of: str = "") -> list[str]:
-        """`reason message` of each, in order; a repeated one once. `of` is a kind, or any."""
-        found = [obj for (resource, _, _), obj in self.objects.items() if resource == "events"]
+        """`reason message` of each, in the order of their first; a repeated one once. `of` is a kind, or any."""
         return [
-            f"{event['reason']} {event['message']}" for event in found if of in ("", event["involvedObject"]["kind"])
+            f"{event['reason']} {event['message']}"
+            for event in self.listed("events")
+            if of in ("", event["involvedObject"]["kind"])
         ]
+
+    def listed(self, resource: str) -> list[Document]:
+        """In the order in which they were made."""
+        info = KINDS[resource]
+        page = _now(self._store.list(stored.prefix(info)))
+        return [self._shown(info, record) for record in sorted(page.records, key=lambda one: one.create_revision)]
+
+    def history(self, resource: str) -> Iterator[tuple[str, Document]]:
+        """Each write of an object of the kind: `ADDED`, `MODIFIED` or `DELETED`, and what it was then."""
+        info = KINDS[resource]
+        for change in self._log.changes(stored.prefix(info), 0, self.revision, 1 << 30):
+            kind = "DELETED" if change.deleted else "ADDED" if change.previous is None else "MODIFIED"
+            yield kind, self._shown(info, change.record)
+
+    @property
+    def revision(self) -> int:
+        return self._store.revision
 
     # ------------------------------------------------------------------ the handler
 
-    async def __call__(self, request: Request) -> Response:  # noqa: C901  (a list of paths)
+    async def __call__(self, request: Request) -> Response:
         if self.down:
             raise ConnectionError("the API is down")
-        resource, namespace, name = _place(request.path)
-        body = json.loads(request.body) if request.body else {}
-        if request.param("watch"):
-            return Response(200, {}, self._watch(resource, int(request.param("resourceVersion")), request))
-        if request.method == "POST":
-            if (resource, namespace, body["metadata"]["name"]) in self.objects:
-                raise already_exists(resource, body["metadata"]["name"])
-            return _json(self.put(resource, body))
-        if not name:
-            items = [o for (r, _, _), o in self.objects.items() if r == resource and _selected(o, request)]
-            return _json({"metadata": {"resourceVersion": str(self.revision)}, "items": items})
-        known = self.objects.get((resource, namespace, name))
-        if known is None:
-            raise not_found(resource, name)
-        wanted_uid = (body.get("preconditions") or body.get("metadata") or {}).get("uid")
-        if wanted_uid not in (None, known["metadata"]["uid"]):
-            raise conflict(resource, name, "the UID differs")
-        if request.method == "DELETE":
-            if not known["metadata"].get("finalizers"):
-                self.remove(resource, name, namespace)
-            return _json({"kind": "Status", "status": "Success"})
-        if request.method == "PATCH":
-            if resource == "pods":
-                self.patches.append(body)
-            changed = {**known, **merge({k: v for k, v in known.items() if k != "metadata"}, without_meta(body))}
-            extra = {k: v for k, v in body.get("metadata", {}).items() if k in ("labels", "annotations")}
-            return _json(self.put(resource, {**changed, "metadata": {**known["metadata"], **extra}}))
-        return _json(known)
+        if self._begun is None:
+            self._begun = asyncio.create_task(bootstrap(self._context))
+        await self._begun
+        if request.method == "PATCH" and "/pods/" in request.path:
+            self.patches.append(json.loads(request.body))
+        return await self._server.handler(request.with_identity(ADMIN))
 
-    async def _watch(self, resource: str, after: int, request: Request) -> AsyncIterator[bytes]:
-        sent = 0
-        while True:
-            for number, (revision, type_, kind, obj) in enumerate(self.history):
-                if number >= sent and revision > after and kind == resource and _selected(obj, request):
-                    yield json.dumps({"type": type_, "object": obj}).encode() + b"\n"
-            sent = len(self.history)
-            await self._changed.wait()
+    # ------------------------------------------------------------------ inside
 
-    def _tell(self, type_: str, resource: str, obj: Document) -> None:
-        self.history.append((self.revision, type_, resource, obj))
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def _written(self, write: Coroutine[Any, Any, Record]) -> Record:
+        write.send(None)
+        self._store.commit()
+        return _now(write)
+
+    def _shown(self, info: ResourceInfo, record: Record) -> Document:
+        document: Document = json.loads(stored.unended(info, record))
+        return document
 
 
-def without_meta(body: Document) -> Document:
-    return {key: value for key, value in body.items() if key != "metadata"}
-
-
-def merge(old: Any, patch: Any) -> Any:
-    """A strategic merge for what a kubelet sends: maps by member, conditions by type, other lists as a whole."""
-    if not isinstance(old, dict) or not isinstance(patch, dict):
-        return patch
-    result = dict(old)
-    for key, value in patch.items():
-        if key.startswith("$setElementOrder"):
-            continue
-        if key == "conditions":
-            result[key] = _conditions(old.get(key, []), value, patch.get("$setElementOrder/conditions") or value)
-        elif isinstance(value, list):
-            result[key] = [item for item in value if item != {"$patch": "replace"}]
-        elif value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge(old.get(key, {}), value)
-    return result
-
-
-def _conditions(old: list[Document], patch: list[Document], order: list[Document]) -> list[Document]:
-    found = {item["type"]: item for item in old}
-    for item in patch:
-        if item.get("$patch") == "delete":
-            found.pop(item["type"], None)
-        else:
-            found[item["type"]] = merge(found.get(item["type"], {}), item)
-    ranks = {item["type"]: place for place, item in enumerate(order)}
-    return sorted(found.values(), key=lambda item: ranks.get(item["type"], -1))
-
-
-def _place(path: str) -> tuple[str, str, str]:
-    """Resource, namespace, name."""
-    parts = path.strip("/").split("/")
-    parts = parts[2:] if parts[0] == "api" else parts[3:]
-    namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 2:
-        namespace, parts = parts[1], parts[2:]
-    return parts[0], namespace, parts[1] if len(parts) > 1 else ""
-
-
-def _selected(obj: Document, request: Request) -> bool:
-    field, _, value = request.param("fieldSelector").partition("=")
-    part, _, name = field.partition(".")
-    return not field or obj.get(part, {}).get(name) == value
-
-
-def _json(obj: Document) -> Response:
-    return Response(200, {"content-type": "application/json"}, json.dumps(obj).encode())
+def _now(work: Coroutine[Any, Any, T]) -> T:
+    """What a read of a store in memory comes to, which waits for nobody."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise AssertionError("it waits")

@@ -97,7 +97,7 @@ async def test_a_pod_deleted_before_it_began_ends_as_unready_as_it_was(node: Nod
     await node.until(lambda: node.state().get("state", {}).get("waiting", {}).get("message"))
     node.api.delete("web", 1)
     await node.until(lambda: node.api.get("pods", "web") is None)
-    last = next(obj["status"] for _, kind, _, obj in reversed(node.api.history) if kind == "DELETED")
+    last = [obj["status"] for kind, obj in node.api.history("pods") if kind == "DELETED"][-1]
     assert last["phase"] == "Failed"
     assert last["containerStatuses"][0]["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
     found = {condition["type"]: condition.get("reason") for condition in last["conditions"]}
@@ -113,7 +113,7 @@ async def test_a_container_that_was_never_started_is_lost_at_the_end(node: Node)
     node.runtime.undo_start(key)
     node.api.delete("web", 1)
     await node.until(lambda: node.api.get("pods", "web") is None)
-    last = next(obj["status"] for _, kind, _, obj in reversed(node.api.history) if kind == "DELETED")
+    last = [obj["status"] for kind, obj in node.api.history("pods") if kind == "DELETED"][-1]
     assert last["containerStatuses"][0]["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
 
 

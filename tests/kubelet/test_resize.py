@@ -234,9 +234,8 @@ async def test_a_resize_asked_for_while_the_kubelet_is_away_is_never_shown_as_do
     await node.until(lambda: done(node))
     seen = [
         obj["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"]
-        for _, _, kind, obj in node.api.history
-        if kind == "pods"
-        and obj["status"].get("observedGeneration") == 2
+        for _, obj in node.api.history("pods")
+        if obj["status"].get("observedGeneration") == 2
         and not [condition for condition in obj["status"]["conditions"] if condition["type"].startswith("PodResize")]
     ]
     assert set(seen) == {"200m"}

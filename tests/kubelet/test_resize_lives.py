@@ -200,7 +200,7 @@ async def test_ephemeral_containers_take_no_part(node: Node) -> None:
     node.api.change("web", containers=[sized("200m")])
     await node.until(lambda: done(node))
     assert node.state()["resources"]["limits"]["cpu"] == "200m"
-    assert (node.api.get("pods", "web") or {})["spec"]["ephemeralContainers"] == [extra]
+    assert (node.api.get("pods", "web") or {})["spec"]["ephemeralContainers"] == [{**extra, "resources": {}}]
     started = next(event for event in node.api.events() if event.startswith("ResizeStarted"))
     assert "debug" not in started
 

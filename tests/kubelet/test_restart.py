@@ -60,6 +60,7 @@ async def test_a_container_of_unknown_state_is_stopped_and_started_anew(node: No
     await node.start()
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
     assert before not in node.state()["containerID"]
+    assert {pod["status"]["phase"] for _, pod in node.api.history("pods")} == {"Pending", "Running"}
 
 
 async def test_everything_lost_comes_up_again(node: Node) -> None:

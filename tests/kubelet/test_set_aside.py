@@ -49,19 +49,19 @@ def add(node: Node, name: str, **more: Any) -> None:
 
 
 def set_aside(node: Node) -> list[str]:
-    return [name for name in ("web", "slow", "bomb") if node.api.status(name).get("reason") == "SetAside"]
+    return [name for name in ("web", "also", "bomb") if node.api.status(name).get("reason") == "SetAside"]
 
 
 async def test_the_guilty_pod_is_found_and_the_others_run(node: Node) -> None:
-    killing = Killing(node, "bomb", "slow")
-    for name in ("web", "slow", "bomb"):
+    killing = Killing(node, "bomb", "also")
+    for name in ("web", "also", "bomb"):
         add(node, name)
     await node.runs("web")
-    await killing.until_begun("slow", "bomb")
-    killing.held.discard("slow")
+    await killing.until_begun("also", "bomb")
+    killing.held.discard("also")
     await killing.kill()
     await killing.until_begun("bomb")
-    await node.runs("slow")  # it was only beside the bomb
+    await node.runs("also")  # it was only beside the bomb
     assert set_aside(node) == []
     await killing.kill()
     await node.until(lambda: set_aside(node) == ["bomb"])
@@ -85,14 +85,14 @@ async def found_guilty(node: Node) -> Killing:
 
 
 @pytest.fixture(autouse=True)
-def no_slow(node: Node) -> None:
+def no_other(node: Node) -> None:
     """`set_aside` asks about it in every test."""
     node.api.put(
         "pods",
         {
             "kind": "Pod",
             "apiVersion": "v1",
-            "metadata": {"name": "slow", "namespace": "default", "uid": "elsewhere"},
+            "metadata": {"name": "also", "namespace": "default", "uid": "elsewhere"},
             "spec": {"nodeName": "n2"},
         },
     )
@@ -101,7 +101,8 @@ def no_slow(node: Node) -> None:
 async def test_it_is_tried_again_when_it_changes(node: Node) -> None:
     killing = await found_guilty(node)
     killing.held.clear()
-    pod = node.api.objects["pods", "default", "bomb"]
+    pod = node.api.get("pods", "bomb")
+    assert pod is not None
     node.api.put("pods", {**pod, "metadata": {**pod["metadata"], "generation": 2}})
     await node.runs("bomb")
     assert set_aside(node) == []
@@ -121,7 +122,7 @@ async def test_it_stays_aside_over_a_stop_and_a_restart(node: Node) -> None:
 async def test_it_can_be_deleted(node: Node) -> None:
     await found_guilty(node)
     node.api.delete("bomb", 1)
-    await node.until(lambda: ("pods", "default", "bomb") not in node.api.objects)
+    await node.until(lambda: node.api.get("pods", "bomb") is None)
     node.api.put(
         "pods",
         {

@@ -50,7 +50,7 @@ async def test_the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
 
 
 def writes(node: Node) -> int:
-    return sum(kind == "nodes" for _, _, kind, _ in node.api.history)
+    return len(list(node.api.history("nodes")))
 
 
 async def test_the_status_is_written_every_five_minutes_unless_something_changed(node: Node) -> None:

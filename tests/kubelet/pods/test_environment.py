@@ -19,7 +19,7 @@ ALLOCATABLE = {"cpu": Quantity.parse("4"), "memory": Quantity.parse("4Gi")}
 
 
 @pytest.fixture
-def lookup() -> Lookup:
+async def lookup() -> Lookup:
     api = NodeApi()
     api.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "1", "b": "2"}})
     api.put("secrets", {"metadata": {"name": "s", "namespace": "ns"}, "data": {"k": "c2VjcmV0"}})

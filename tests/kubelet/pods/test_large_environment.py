@@ -54,7 +54,7 @@ BOMBS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def lookup() -> Lookup:
+async def lookup() -> Lookup:
     api = NodeApi()
     api.put("configmaps", {"metadata": {"name": "long", "namespace": "ns"}, "data": {"k": "x" * 200_000}})
     api.put(

@@ -40,7 +40,7 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def volumes(tmp_path: Path, clock: FakeClock) -> Volumes:
+async def volumes(tmp_path: Path, clock: FakeClock) -> Volumes:
     client = Client(Local(NodeApi(), IDENTITY))
     payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
     return Volumes(

@@ -30,7 +30,7 @@ from support.clock import FakeClock
 
 
 @pytest.fixture
-def api() -> NodeApi:
+async def api() -> NodeApi:
     made = NodeApi()
     made.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "1", "b": "2"}})
     made.put("secrets", {"metadata": {"name": "s", "namespace": "ns"}, "data": {"k": "c2VjcmV0"}})
@@ -38,7 +38,7 @@ def api() -> NodeApi:
 
 
 @pytest.fixture
-def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
+async def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
     return made(tmp_path, Client(Local(api, IDENTITY)), FakeClock())
 
 

@@ -15,6 +15,7 @@ from podfit.api.core.v1.pods.container_status import (
     VolumeMountStatus,
 )
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.restart_policy import starts_again
 from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
@@ -69,7 +70,7 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
     waiting = facts.waiting.get(container.name)
     if waiting is not None and state.running is None and not _is_over(facts, container, newest, waiting):
         last, state = state if state.terminated else last, ContainerState(waiting=waiting)
-    elif newest.state is runtime.ContainerState.EXITED and newest.id in facts.observed.restarting and not facts.ended:
+    elif not facts.ended and _is_replaced(facts, container, newest):
         last, state = state, ContainerState(waiting=_default_waiting(facts))
     elif state.waiting is not None:
         state = ContainerState(waiting=_default_waiting(facts))
@@ -88,6 +89,15 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
         resources=_resources(facts, container, newest, same),
         volume_mounts=_mounts(container, newest.recursive_read_only),
     )
+
+
+def _is_replaced(facts: StatusInput, container: Container, newest: runtime.ContainerStatus) -> bool:
+    """Whether it starts anew although its policy may not say so: stopped for that, or of a state that nobody knows. The
+    API takes no container back that was told to have ended under such a policy.
+    """
+    if newest.state is runtime.ContainerState.UNKNOWN:
+        return not starts_again(facts.allocated.spec, container, KILLED)
+    return newest.state is runtime.ContainerState.EXITED and newest.id in facts.observed.restarting
 
 
 def _is_over(
