@@ -23,7 +23,7 @@ from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.node.machine import capacity, limits_swap, memory_bytes
-from podfit.kubelet.pods import watch
+from podfit.kubelet.pods import runtime_watch
 from podfit.kubelet.probes.node_network import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
@@ -180,7 +180,7 @@ async def test_a_life_with_resizes_and_a_crash(real: RealNode) -> None:
 async def test_room_comes_free_with_the_last_exit(real: RealNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """The container ends by itself: the runtime's event gives its room away, and neither a deletion nor the safety net
     of looking every ten seconds."""
-    monkeypatch.setattr(watch, "LOOK_WITH_EVENTS_SECONDS", 3600.0)
+    monkeypatch.setattr(runtime_watch, "LOOK_WITH_EVENTS_SECONDS", 3600.0)
     await real.restart()
     cpus = capacity(real.root)["cpu"].milli()
     stamp = real.root / "stamp"

@@ -209,6 +209,19 @@ def test_a_deleted_pod_ends_by_its_exit_codes() -> None:
     }
 
 
+@pytest.mark.parametrize("policy", ["Always", "Never"])
+def test_a_container_of_unknown_state_is_told_so_that_it_may_start_again(policy: str) -> None:
+    """Under Never the API takes no status in which a container runs that was told to have ended."""
+    status = generate(
+        facts(placed(pod(container("c1"), restart_policy=policy)), instance(state=ContainerState.UNKNOWN))
+    )
+    (told,) = status.container_statuses
+    ended = told.last_state if policy == "Never" else told.state
+    assert ended.terminated is not None
+    assert (ended.terminated.reason, status.phase) == ("ContainerStatusUnknown", "Running")
+    assert (told.state.waiting is not None) == (policy == "Never")
+
+
 def test_a_terminal_phase_is_for_ever() -> None:
     over = msgspec.structs.replace(WEB.status, phase="Failed", reason="Evicted", message="why")
     status = generate(facts(WEB, instance(code=0), previous=over))

@@ -179,12 +179,14 @@ class PodFacts(msgspec.Struct, frozen=True):
 
     @property
     def starting_again(self) -> frozenset[str]:
-        """Names of containers that start whatever their policies say: stopped for it, or made and not started yet."""
+        """Names of containers that start whatever their policies say: stopped for it, made and not started yet, or of a
+        state that nobody knows.
+        """
         newest = {container.name: container for container in reversed(self.containers)}
         return frozenset(
             name
             for name, instance in newest.items()
-            if instance.id in self.restarting or instance.state is ContainerState.CREATED
+            if instance.id in self.restarting or instance.state in (ContainerState.CREATED, ContainerState.UNKNOWN)
         )
 
     def instances(self, name: str) -> tuple[ContainerStatus, ...]:
