@@ -37,6 +37,7 @@ from podfit.client.kubeconfig import load
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.actions import Deed, Verdict
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.published import LEASE
@@ -130,9 +131,9 @@ class RealNode:
 
         async def cleared() -> None:
             for kind in (*WORKLOADS, LimitRange, Pod):
-                for found in (await self.client.list(kind, "default")).items:
-                    with suppress(Exception):
-                        await self.client.delete(kind, found.metadata.name, "default")
+                for obj in (await self.client.list(kind, "default")).items:
+                    with suppress(ApiError):
+                        await self.client.delete(kind, obj.metadata.name, "default")
             await eventually_async(
                 lambda: self.client.list(Pod, "default"), lambda page: not page.items, within=60, what="it is empty"
             )
