@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from support.eventually import PATIENCE
 from support.terminal import COLOUR, Seen, in_terminal
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,7 +43,7 @@ class Form(NamedTuple):
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=110,
+            timeout=110 * PATIENCE,
             check=False,
         )
         return Seen(done.stdout, done.returncode)

@@ -13,6 +13,8 @@ from termios import TIOCSWINSZ
 from types import MappingProxyType
 from typing import NamedTuple
 
+from support.eventually import PATIENCE
+
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 QUIET = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "KUBECONFIG")
 
@@ -53,7 +55,7 @@ def in_terminal(
     process.stdin.write(stdin)
     process.stdin.close()
     told = _all(ours)
-    return Seen(told.decode().replace("\r\n", "\n"), process.wait(timeout=60))
+    return Seen(told.decode().replace("\r\n", "\n"), process.wait(timeout=60 * PATIENCE))
 
 
 def _all(descriptor: int) -> bytes:
