@@ -267,6 +267,7 @@ async def test_a_connection_that_has_ended_leaves_nothing(
     async with serving(server_pair, budget, large, body_timeout=0.05 if answered else 60) as port:
         gc.collect()
         gc.disable()
+        gc.freeze()  # what is there is not looked at: a session of all tests has millions of objects
         try:
             wire = await dial(port)
             await wire.send(sent)
@@ -277,4 +278,5 @@ async def test_a_connection_that_has_ended_leaves_nothing(
             wire.writer.transport.abort()
             await eventually_async(alive, lambda left: left == 0, within=10, what="the connection is no more")
         finally:
+            gc.unfreeze()
             gc.enable()
