@@ -1,12 +1,13 @@
-"""Every test, in four sessions of pytest beside each other: most wait for the machine rather than use it.
+"""Every test, in five sessions of pytest beside each other: most wait for the machine rather than use it.
 
     node      containerd, cgroups and iptables: two at a time, each as if the machine were its own (scripts/apart),
               told as it goes
     guest     the same on cgroup v2, by a kernel of its own
     servers   kubectl and etcd: one test at a time, because tests share a cluster
-    rest      what needs no machine, on all cores, with what the others leave of them
+    parts     what needs no machine, with what the others leave of it: the folders of FIRST
+    rest      and all others; each reads half of the tests, where each worker of xdist would read all of them
 
-The last three are told when `node` has ended. Ctrl-C ends all of them, and so does the end of this process, whatever
+The last four are told when `node` has ended. Ctrl-C ends all of them, and so does the end of this process, whatever
 it was. A test that fails once is a failure: nothing is run again. The exit code is 0 when each session's was; otherwise
 the folder with the tests' files stays.
 """
@@ -41,11 +42,22 @@ def two_apart() -> tuple[str, ...]:
     return "--dist=loadfile", "--no-loadscope-reorder", f"--tx=2*popen//python=scripts/apart {sys.executable}"
 
 
+FIRST = tuple(f"tests/{folder}" for folder in ("apiserver", "cli", "controllers", "kubelet"))
+"""Half of the CPU that the tests without a machine take."""
+HALF_OF_CORES = (os.cpu_count() or 1) // 2
+NO_MACHINE = Session(
+    "parts",
+    "not (node or guest or kubectl or etcd or campaign)",
+    nice=19,
+    options=("-n", str(HALF_OF_CORES)) if HALF_OF_CORES > 1 else (),
+)
+
 SESSIONS = (
     Session("node", "node and not (guest or campaign)", options=two_apart()),
     Session("guest", "guest and not campaign"),
     Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=10),
-    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=19, options=("-n", "auto")),
+    NO_MACHINE._replace(options=(*NO_MACHINE.options, *FIRST)),
+    NO_MACHINE._replace(name="rest", options=(*NO_MACHINE.options, *(f"--ignore={folder}" for folder in FIRST))),
 )
 
 
