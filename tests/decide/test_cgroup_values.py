@@ -10,6 +10,7 @@ from podfit.decide.cgroup.pod_cgroup import (
     pod_config,
     sandbox_resources,
     sandbox_update,
+    spare_processes,
     tier_shares,
 )
 from support.placed import placed
@@ -132,3 +133,8 @@ def test_sandbox() -> None:  # R-138
     told = sandbox_update(web, pod_config(web, MACHINE), MACHINE).resources
     assert (told.cpu_shares, told.cpu_quota, told.memory_limit) == (102, 20_000, 128 * MI)
     assert sandbox_resources(placed(pod(container("c1"))), MACHINE).overhead is None
+
+
+@pytest.mark.parametrize(("machine", "most"), [(32768, 8192), (7, 1), (3, 1), (0, None)])
+def test_borrowers_have_a_quarter_of_the_process_numbers(machine: int, most: int | None) -> None:
+    assert spare_processes(Machine(memory=GI, processes=machine)) == most

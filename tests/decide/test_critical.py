@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from podfit.api.core.v1.pods.containers import ContainerPort
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL, Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node.critical import Occupant, Preempts, preemption
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.neighbours import neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, NodeView

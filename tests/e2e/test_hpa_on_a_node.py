@@ -96,6 +96,8 @@ class Scene:
             workload("StatefulSet", "kept", load / "never", {"cpu": "300m", "memory": "200Mi"}, "300m"),
             sized("kept", "StatefulSet"),
         )
+        for name in ("busy", "first", "kept"):
+            self.until(partial(self.ready, name), (1).__eq__, f"the pod of {name} runs")
 
     def pods(self, name: str) -> list[Document]:
         found = json.loads(self._up.ok("get", "pods", "-l", f"app={name}", "-o", "json"))["items"]

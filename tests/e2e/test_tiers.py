@@ -197,8 +197,12 @@ def test_scaling_should_happen_in_predictable_order_and_halt_if_any_stateful_pod
     becomes(stateful, ss_0=False)
     stateful.ok("scale", "statefulset/ss", "--replicas=3")
     generation = stateful.get("statefulset", "ss")["metadata"]["generation"]
-    observed = lambda: stateful.get("statefulset", "ss")["status"]["observedGeneration"]  # noqa: E731
-    eventually(observed, lambda seen: seen == generation, within=20, what="the controller has seen it")
+    eventually(
+        partial(stateful.get, "statefulset", "ss"),
+        lambda seen: seen["status"]["observedGeneration"] == generation,
+        within=20,
+        what="the controller has seen it",
+    )
     assert ready(stateful) == {"ss-0": False}
     heals(stateful, "ss-0")
     becomes(stateful, ss_0=True, ss_1=True, ss_2=True)

@@ -2,8 +2,13 @@
 
 import pytest
 
-from kubelet.test_spare_on_containerd import load, node, test_owners_have_cpu_and_memory_back
+from kubelet.test_spare_on_containerd import (
+    load,
+    node,
+    test_forks_without_end_take_nothing_of_the_owners,
+    test_owners_have_cpu_and_memory_back,
+)
 
-__all__ = ["load", "node", "test_owners_have_cpu_and_memory_back"]
+__all__ = ["load", "node", "test_forks_without_end_take_nothing_of_the_owners", "test_owners_have_cpu_and_memory_back"]
 
 pytestmark = [pytest.mark.guest, pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]

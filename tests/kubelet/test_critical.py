@@ -5,7 +5,7 @@ import pytest
 from kubelet.harness import Node, container
 from kubelet.static.test_static_pods import manifest, mirror, put
 from kubelet.test_resize import done
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 
 pytestmark = pytest.mark.row("R-117")
 TEXT = "Preempted in order to admit critical pod"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.nodes.types import Node
+from podfit.core.errors import ApiError
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.testing.cluster import Clock, Cluster
 
@@ -147,8 +148,94 @@ def test_who_has_requests_of_its_own_is_lent_nothing(owner: Cluster, resources: 
 
 
 @lending
+@pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
+def test_who_is_never_ended_is_lent_nothing(owner: Cluster, name: str) -> None:
+    """It would keep what it was lent, and the kernel would end the owners before it."""
+    owner.apply(pod("vital", spare(), priorityClassName=name))
+    status = owner.pod("vital").document["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "UnfitForSpare")
+    assert "it cannot give back what it was lent" in status["message"]
+
+
+@lending
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        ({"requests": spare()["requests"]}, "Limit must be set for non overcommitable resources"),
+        ({"requests": spare(cpu=100)["requests"], "limits": spare()["limits"]}, "must be equal to"),
+        ({"limits": {"podfit.dev/spare-cpu": "0.5", "podfit.dev/spare-memory": "1"}}, "must be an integer"),
+        (
+            {"limits": {"podfit.dev/spare-cpu": "-1", "podfit.dev/spare-memory": "1"}},
+            "must be greater than or equal to 0",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_the_api(owner: Cluster, resources: Resources, why: str) -> None:
+    with pytest.raises(ApiError, match=why) as caught:
+        owner.apply(pod("odd", resources))
+    assert caught.value.code == 422
+
+
+@lending
+def test_what_init_containers_ask_for_is_counted_too(owner: Cluster, clock: Clock) -> None:
+    """The larger of them and of what runs later, with sidecars."""
+    init = {"name": "first", "image": "app:1", "resources": spare(cpu=1301, memory=100)}
+    sidecar = {"name": "side", "image": "app:1", "restartPolicy": "Always", "resources": spare(cpu=801, memory=100)}
+    owner.apply(pod("init", initContainers=[init]), pod("sidecar", spare(), initContainers=[sidecar]))
+    owner.apply(pod("placed", initContainers=[init], nodeName=NODE))
+    assert [owner.pod(name).phase for name in ("init", "sidecar", "placed")] == ["Pending", "Pending", "Failed"]
+    for name in ("init", "sidecar"):
+        told = owner.pod(name).document["status"]["conditions"][0]
+        assert told["message"].startswith("0/1 nodes are available: 1 Insufficient podfit.dev/spare-cpu")
+
+
+@lending
+def test_a_quota_of_it_bounds_what_a_template_makes(owner: Cluster, clock: Clock) -> None:
+    hard = {"requests.podfit.dev/spare-cpu": "1000"}
+    owner.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}})
+    template = {"metadata": {"labels": {"app": "batch"}}, "spec": pod("batch", spare(cpu=400))["spec"]}
+    template["spec"]["restartPolicy"] = "Always"
+    selector = {"matchLabels": {"app": "batch"}}
+    spec = {"replicas": 5, "selector": selector, "template": template}
+    owner.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "batch"}, "spec": spec})
+    clock.advance(minutes=1)
+    phases = [view.phase for view in owner.pods() if view.name.startswith("batch")]
+    assert phases == ["Running", "Running"]
+    conditions = owner.get("apps/v1", "Deployment", "batch")["status"]["conditions"]
+    failure = next(one for one in conditions if one["type"] == "ReplicaFailure")
+    assert "exceeded quota: q, requested: requests.podfit.dev/spare-cpu=400" in failure["message"]
+
+
+@lending
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        ({"requests": {"cpu": "100m"}}, "Pod QOS Class may not change as a result of resizing"),
+        ({"limits": {"memory": "1Gi"}}, "Pod QOS Class may not change as a result of resizing"),
+        (spare(cpu=1), "only cpu and memory resources are mutable"),
+        (spare(memory=4000), "only cpu and memory resources are mutable"),
+    ],
+)
+def test_a_resize_changes_nothing_of_it(owner: Cluster, resources: Resources, why: str) -> None:
+    owner.apply(pod("guest", spare()))
+    with pytest.raises(ApiError, match=why):
+        owner.resize("guest", app=resources)
+    assert owner.pod("guest").phase == "Running"
+
+
+@lending
+@pytest.mark.parametrize("amount", ["1.5", "-1", "500m"])
+def test_a_node_that_tells_nonsense_is_refused(owner: Cluster, amount: str) -> None:
+    forged = {"podfit.dev/spare-cpu": amount}
+    with pytest.raises(ApiError) as caught:
+        owner.run(owner.client.patch(Node, NODE, "", {"status": {"capacity": forged}}, subresource="status"))
+    assert caught.value.code == 422
+    assert lent(owner) == (1300, 1331)
+
+
+@lending
 def test_a_forged_status_is_put_right(owner: Cluster) -> None:
-    forged = {"podfit.dev/spare-cpu": "99000", "podfit.dev/spare-memory": "99000"}
+    forged = {"podfit.dev/spare-cpu": "99E", "podfit.dev/spare-memory": "99E"}
     patch = {"status": {"capacity": forged, "allocatable": forged}}
     owner.run(owner.client.patch(Node, NODE, "", patch, subresource="status"))
     owner.settle()

@@ -157,11 +157,15 @@ class RealNode:
             mounter=TmpfsMounter(),
             clock=SystemClock(),
             reach=NodeReach(check_health),
-            observe=self._left if self._lends else observe_nothing,
+            observe=self._observe if self._lends else observe_nothing,
         )
 
-    def _left(self) -> dict[str, Observation]:
-        return {"memory.available": MemoryShare(self.cgroups, self.cgroups.layout.root, self._lends).left()}
+    def _observe(self) -> dict[str, Observation]:
+        return {"memory.available": self.memory_left()}
+
+    def memory_left(self) -> Observation:
+        """Of what it has where it lends."""
+        return MemoryShare(self.cgroups, self.cgroups.layout.root, self._lends).left()
 
     # ------------------------------------------------------------------ the API
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podfit.api.apps.v1.daemonsets import DaemonSet
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
 from podfit.core.options import BadOption, resolve
 from podfit.decide.capacity.expanders import Priorities
@@ -227,3 +228,18 @@ def test_capacity_settings_refuse_expanders_that_decide_nothing() -> None:
             resolve(AutoscalerSettings, {"expander": words}, {})
     chosen = resolve(AutoscalerSettings, {"expander": "priority,least-waste,random"}, {}).scale_up.expander
     assert chosen == ("priority", "least-waste", "random")
+
+
+def test_capacity_is_not_added_for_what_is_lent() -> None:
+    """A new node lends nothing, whatever the one that it would be like does: otherwise pods on spare capacity would
+    have nodes made one after the other."""
+    size = {"cpu": "4", "memory": "8Gi", "pods": "110", "podfit.dev/spare-memory": "1000"}
+    like = convert({"metadata": {"name": "small"}, "status": {"capacity": size, "allocatable": size}}, Node)
+    world = World(Group(name="small", like=like, target=1))
+    amounts = {"podfit.dev/spare-memory": "600"}
+    borrower = {"containers": [{"name": "c", "resources": {"requests": amounts, "limits": amounts}}]}
+    for name in ("a", "b"):
+        world.pod(name, spec=borrower)
+    world.run(120)
+    assert (world.running(), sizes(world)) == (["a"], {"small": 1})
+    assert world.text("NotTriggerScaleUp") == "pod didn't trigger scale-up: 1 Insufficient podfit.dev/spare-memory"

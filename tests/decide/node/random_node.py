@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.quantity import Quantity
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL, Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 from podfit.decide.resize.verdict import NodeView
 from support.placed import placed, resized
 from support.pods import container, needs, pod

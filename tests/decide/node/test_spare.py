@@ -33,11 +33,14 @@ def owner(requested: int, used: int, memory: tuple[int, int] = (0, 0)) -> Owner:
     return Owner(Held(requested, memory[0] * MIB), Held(used, memory[1] * MIB))
 
 
-def pod(uid: str, *, spare: int = 0, priority: int = 0, **resources: dict[str, str]) -> Pod:
+def pod(uid: str, *, spare: int = 0, priority: int = 0, source: str = "api", **resources: dict[str, str]) -> Pod:
     lent = {"podfit.dev/spare-memory": str(spare)} if spare else {}
     own = {side: {**lent, **resources.get(side, {})} for side in ("requests", "limits")}
     spec = {"containers": [{"name": "app", "resources": own}], "priority": priority}
-    document = {"metadata": {"name": uid, "uid": uid}, "spec": spec}
+    document = {
+        "metadata": {"name": uid, "uid": uid, "annotations": {"kubernetes.io/config.source": source}},
+        "spec": spec,
+    }
     return msgspec.convert(document, Pod, dec_hook=lambda _, text: Quantity.parse(text))
 
 
@@ -172,6 +175,10 @@ def test_spare_pods_are_evicted_before_others_for_memory_and_processes() -> None
         (pod("limited", spare=1, limits={"memory": "1Gi"}), False),
         (pod("nothing", requests={"cpu": "0"}, spare=1), True),
         (pod("cpu", requests={"podfit.dev/spare-cpu": "1"}), False),
+        (pod("high", spare=1, priority=1_999_999_999), True),
+        (pod("system", spare=1, priority=2_000_000_000), False),
+        (pod("static", spare=1, source="file"), False),
+        (pod("owner", priority=2_000_001_000), True),
     ],
 )
 def test_who_may_be_lent_something(about: Pod, fits: bool) -> None:

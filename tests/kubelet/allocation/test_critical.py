@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
 from podfit.decide.node.effects import Admitted, Preempting, Rejected
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
 from podfit.decide.node.effects import Admitted, Preempting
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs

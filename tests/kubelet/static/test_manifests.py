@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podfit.api.core.v1.pods.static_pods import from_api, is_mirror, is_static
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES
-from podfit.decide.cgroup.container_resources import is_critical
+from podfit.decide.pod.system_priority import is_critical
 from podfit.kubelet.static.manifests import BadManifest, read
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

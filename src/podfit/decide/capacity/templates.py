@@ -12,6 +12,7 @@ from podfit.api.apps.v1.daemonsets import DaemonSet
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.static_pods import is_mirror
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.api.meta.owners import controller_of
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import FeatureGates
@@ -20,6 +21,7 @@ from podfit.decide.capacity.readiness import CANDIDATE, STARTUP_TAINTS, STATUS_T
 from podfit.decide.capacity.registered import GroupState
 from podfit.decide.placement.default_spread import HOSTNAME
 from podfit.decide.placement.view import NodeInfo, Resident
+from podfit.decide.pod.spare import SPARE
 from podfit.decide.workload.daemon.nodes import suits, tolerations
 
 _PASSING = (
@@ -74,7 +76,7 @@ def _daemon(daemons: DaemonSet) -> Pod:
 
 
 def _new_node(node: Node, name: str) -> Node:
-    """Without what only holds of that one (C-079)."""
+    """Without what only holds of that one (C-079); nobody has requested anything on a new one, so it lends nothing."""
     taints = tuple(
         taint
         for taint in node.spec.taints
@@ -82,6 +84,10 @@ def _new_node(node: Node, name: str) -> Node:
     )
     labels = {**node.metadata.labels, HOSTNAME: name}
     meta = ObjectMeta(name=name, labels=labels, annotations=node.metadata.annotations)
-    allocatable = node.status.allocatable or node.status.capacity
-    status = replace(node.status, allocatable=allocatable, conditions=(), images=())
+    capacity, allocatable = _owned(node.status.capacity), _owned(node.status.allocatable or node.status.capacity)
+    status = replace(node.status, capacity=capacity, allocatable=allocatable, conditions=(), images=())
     return replace(node, metadata=meta, spec=replace(node.spec, taints=taints, unschedulable=False), status=status)
+
+
+def _owned(amounts: ResourceList) -> ResourceList:
+    return {name: amount for name, amount in amounts.items() if name not in SPARE}

@@ -11,7 +11,6 @@ import msgspec
 
 from podfit.api.core.v1.pods.aggregate import is_sidecar
 from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
-from podfit.api.core.v1.pods.static_pods import API, SOURCE, is_mirror
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -21,9 +20,8 @@ from podfit.decide.cgroup.memory_qos import MemoryQoS
 from podfit.decide.managers.cpu import exclusive_count
 from podfit.decide.pod.allocated import NOTHING
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.system_priority import NODE_CRITICAL, is_critical
 
-SYSTEM_CRITICAL = 2_000_000_000
-NODE_CRITICAL = 2_000_001_000
 UNLIMITED = -1
 """Of a quota: written out, where 0 leaves the present one alone."""
 RESOURCES = ("memory", "cpu")
@@ -33,6 +31,7 @@ RESOURCES = ("memory", "cpu")
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """What of the node enters the arithmetic. Sizes are bytes, `cfs_period` microseconds.
 
+    `processes` is how many the machine may have at once, 0 where that is not known.
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
     `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`. `static_cpus` is the static
     CPU manager policy. `memory_qos` is set where the gate is on and the kernel has cgroup v2.
@@ -45,6 +44,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     cfs_quota: bool = True
     cfs_period: int = 100_000
     pids_limit: int | None = None
+    processes: int = 0
     page_sizes: tuple[str, ...] = ()
     swap: int = 0
     swap_controller: bool = False
@@ -126,12 +126,6 @@ def limited_swap(pod: Pod, container: Container, machine: Machine) -> bool:
     request, limit = container.resources.requests.get("memory"), container.resources.limits.get("memory")
     eligible = pod.status.qos_class == "Burstable" and not is_critical(pod)
     return bool(machine.swap and machine.cgroup == "v2" and eligible and request and request != limit)
-
-
-def is_critical(pod: Pod) -> bool:
-    """Static and mirror pods, and those of system priority."""
-    from_elsewhere = pod.metadata.annotations.get(SOURCE, API) != API
-    return is_mirror(pod) or from_elsewhere or (pod.spec.priority or 0) >= SYSTEM_CRITICAL
 
 
 def _swap_max(pod: Pod, container: Container, machine: Machine) -> dict[str, str]:

@@ -17,6 +17,8 @@ from podfit.decide.pod.allocated import NOTHING
 from podfit.decide.pod.requests import pod_limits, pod_requests
 from podfit.decide.pod.spare import is_spare, memory_limit
 
+SPARE_PROCESSES = 4
+"""A quarter of the process numbers that the machine has is for pods on spare capacity, all together."""
 PAGE = 4096
 """The kernel keeps memory limits in whole pages, so nothing finer is compared."""
 
@@ -87,6 +89,12 @@ def burstable_cpu(pod: Pod) -> int:
 def tier_shares(burstable: int) -> dict[str, int]:
     """cpu.shares of the Burstable and BestEffort tiers, for so many millicores of burstable pods."""
     return {"Burstable": cgroups.shares_from_milli(burstable), "BestEffort": cgroups.MIN_SHARES}
+
+
+def spare_processes(machine: Machine) -> int | None:
+    """How many processes pods on spare capacity have at the most, all together; None = not known, not limited. They
+    have no number of their own, and pressure is seen every ten seconds only: what forks without end is faster."""
+    return max(1, machine.processes // SPARE_PROCESSES) if machine.processes else None
 
 
 class SandboxResources(msgspec.Struct, frozen=True, kw_only=True):

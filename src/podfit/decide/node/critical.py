@@ -14,7 +14,7 @@ import msgspec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import ResourceList, positive, subtract
-from podfit.decide.cgroup.container_resources import is_critical
+from podfit.decide.pod.system_priority import is_critical
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.neighbours import NOBODY, Neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, Fits, NodeView

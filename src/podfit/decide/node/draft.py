@@ -6,12 +6,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node import critical
 from podfit.decide.node.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
 from podfit.decide.node.effects import Count, Effect, End, Grow, Persist, Record, Release
 from podfit.decide.node.state import NodeState, released
 from podfit.decide.pod.allocated import PodResources, resources_of
+from podfit.decide.pod.system_priority import is_critical
 from podfit.decide.resize import verdict as fit
 from podfit.decide.resize.neighbours import neighbour
 from podfit.decide.resize.verdict import Deferred

@@ -16,10 +16,10 @@ import msgspec
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
-from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node.pod_load import EPHEMERAL, EVERYTHING, INODES, Load, Part, Used
 from podfit.decide.node.pressure import Observation, Threshold
 from podfit.decide.pod.spare import is_spare
+from podfit.decide.pod.system_priority import is_critical
 
 EVICTED = "Evicted"
 RESOURCES = {

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
+from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
 
 TERMINATED = "Terminated"
 MESSAGE = "Pod was terminated in response to imminent node shutdown."

@@ -17,9 +17,9 @@ import msgspec
 
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
-from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.node.pod_load import Load
 from podfit.decide.pod.spare import MIB, SPARE_CPU, SPARE_MEMORY
+from podfit.decide.pod.system_priority import is_critical
 
 LOOK_SECONDS = 10.0
 MEMORY_SECONDS = 2.0

@@ -10,6 +10,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO
 from podfit.core.resources import CPU, MEMORY
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.system_priority import is_critical
 
 SPARE_CPU, SPARE_MEMORY = "podfit.dev/spare-cpu", "podfit.dev/spare-memory"
 """In millicores and MiB: extended resources are whole numbers."""
@@ -37,6 +38,8 @@ def refusal(pod: Pod) -> str:
     sides = [container.resources for container in all_containers(pod.spec)] + ([level] if level is not None else [])
     if any(_own(side.requests) or _own(side.limits) for side in sides):
         return f"a pod that asks for {SPARE_CPU} or {SPARE_MEMORY} has no request or limit of cpu and memory"
+    if is_critical(pod):
+        return "a static pod or one of system priority is not ended for others, so it cannot give back what it was lent"
     if not memory_limit(pod):
         return f"a pod that asks for {SPARE_CPU} asks for {SPARE_MEMORY} too, which is the limit of its memory"
     return ""

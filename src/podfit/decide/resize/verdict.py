@@ -15,7 +15,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
-from podfit.decide.cgroup.container_resources import Machine, is_critical, limited_swap
+from podfit.decide.cgroup.container_resources import Machine, limited_swap
 from podfit.decide.managers import cpu as cpusets
 from podfit.decide.managers import memory as memory_blocks
 from podfit.decide.placement.node_filters import NO_FREE_PORTS, clash, matches_node, tolerates
@@ -23,6 +23,7 @@ from podfit.decide.placement.view import host_ports
 from podfit.decide.pod.allocated import NOTHING, resizable
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import INFEASIBLE, Shortage
+from podfit.decide.pod.system_priority import is_critical
 from podfit.decide.resize.neighbours import Neighbour, Others
 from podfit.decide.resize.restart_policy import restarting
 

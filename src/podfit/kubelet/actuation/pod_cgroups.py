@@ -5,7 +5,16 @@ from collections.abc import Iterable
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.conversion import MIN_SHARES, shares_from_milli
-from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, burstable_cpu, pod_config, pod_kept, tier, tier_shares
+from podfit.decide.cgroup.pod_cgroup import (
+    PodConfig,
+    PodValues,
+    burstable_cpu,
+    pod_config,
+    pod_kept,
+    spare_processes,
+    tier,
+    tier_shares,
+)
 from podfit.decide.resize.steps import GrowContainer, SetPod
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, CPUValues, Missing
 
@@ -44,6 +53,7 @@ class PodCgroups:
         path = self._cgroups.layout.qos("Spare")
         if not self._cgroups.exists(path):
             self._cgroups.create(path, CgroupConfig(cpu_shares=MIN_SHARES))
+        self._cgroups.create(path, CgroupConfig(pids_limit=spare_processes(self._machine)))
         if self._cgroups.enforced.cpu:
             self._cgroups.set_idle(path)
 

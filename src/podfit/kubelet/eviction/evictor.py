@@ -15,11 +15,11 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
-from podfit.decide.cgroup.container_resources import is_critical
 from podfit.decide.lifecycle.facts import Failure
 from podfit.decide.node.eviction import EVICTED, Shortage, eviction, is_split, reclaims, shortages
 from podfit.decide.node.pod_load import Load, Used
 from podfit.decide.node.storage_limits import exceeded, is_limited
+from podfit.decide.pod.system_priority import is_critical
 from podfit.kubelet.eviction.local_storage import StorageMeter
 from podfit.kubelet.eviction.reclaim import Reclaimer
 from podfit.kubelet.node.pressure import LOOK_SECONDS, PressureMonitor

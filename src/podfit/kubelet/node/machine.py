@@ -43,6 +43,11 @@ def cpu_seconds(stat: Path = Path("/proc/stat")) -> float:
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
+def process_numbers(kernel: Path = Path("/proc/sys/kernel")) -> int:
+    """How many processes and threads the machine may have at once."""
+    return min(int((kernel / name).read_text()) for name in ("pid_max", "threads-max"))
+
+
 @cache
 def architecture() -> str:
     """In Go's words, which the kubernetes.io/arch label uses."""

@@ -16,7 +16,7 @@ import msgspec
 from podfit.core.clock import Clock
 from podfit.decide.node.pressure import CALM, TRANSITION_SECONDS, Observation, Threshold
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
-from podfit.kubelet.node.machine import existing, meminfo
+from podfit.kubelet.node.machine import existing, meminfo, process_numbers
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def memory(info: Mapping[str, str]) -> Observation:
 
 
 def _processes() -> Observation:
-    most = min(int(Path("/proc/sys/kernel", name).read_text()) for name in ("pid_max", "threads-max"))
+    most = process_numbers()
     running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
     return Observation(most - running, most)
 

@@ -153,6 +153,7 @@ def _managers(options: KubeletOptions, capacity: ResourceList, *, simulated: boo
 def node_machine(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> Machine:
     swapping = options.kubelet.swap_behavior is SwapBehavior.LIMITED and not config.simulated
     return Machine(
+        processes=0 if config.simulated else machine_facts.process_numbers(),
         swap=machine_facts.swap_bytes() if swapping else 0,
         swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
         memory=config.capacity["memory"].value(),
