@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("no
 FLAGS = (
     "--no-vpa",
     "--horizontal-pod-autoscaler-sync-period=2s",
-    "--horizontal-pod-autoscaler-downscale-stabilization=10s",
+    "--horizontal-pod-autoscaler-downscale-stabilization=2s",
     "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
 )
 MINUTES = 30

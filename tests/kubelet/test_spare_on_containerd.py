@@ -75,9 +75,9 @@ async def owner(node: RealNode, load: Path) -> Pod:
     return await node.runs("owner", container("c1", OWN, script=script, volumeMounts=mounts()), **volumes(load))
 
 
-async def borrower(node: RealNode, load: Path, memory: int = 40) -> Pod:
+async def borrower(node: RealNode, load: Path, memory: int = 40, *, busy: str = SPIN) -> Pod:
     """It takes each CPU, and so many MiB."""
-    script = f"{SPIN}; dd if=/dev/zero of=/memory/f bs=1M count={memory}; touch /load/ready; {STAY}"
+    script = f"{busy}; dd if=/dev/zero of=/memory/f bs=1M count={memory}; touch /load/ready; {STAY}"
     made = container("c1", spare(0, 64), script=script, volumeMounts=mounts())
     pod = await node.runs("borrower", made, **volumes(load))
     await there(load / "ready")
@@ -122,9 +122,8 @@ def cpu_of(node: RealNode, pod: Pod) -> int:
 @contextmanager
 def ahead_of_others(node: RealNode) -> Iterator[None]:
     """Pods come before other work of the machine, which is not what this is about: it would leave an owner so little
-    that what a borrower has in between counts. The guest has no other work, and one CPU, of which the runtime
-    needs some."""
-    paths = () if node.cgroups.version == "v2" else (node.cgroups.layout.prefix, node.cgroups.layout.root)
+    that what a borrower has in between counts. In the guest that is this process itself, on the only CPU."""
+    paths = (node.cgroups.layout.prefix, node.cgroups.layout.root)
     before = {path: node.cgroups.read_cpu(path).shares for path in paths}
     try:
         for path in paths:
@@ -239,7 +238,9 @@ async def measured(node: RealNode, load: Path, what: str, guest: Pod | None) -> 
 
 
 async def pairs(node: RealNode, load: Path, what: str) -> list[tuple[Measured, Measured]]:
-    """Without and with a borrower that spins on each CPU, in turns."""
+    """Without and with a borrower on each CPU, in turns. It spins, but in the guest (`support.latency.batch`)."""
+    batch = f"chroot /machine {sys.executable} {LATENCY} batch 3600 /dev/null &"
+    busy = SPIN if node.cgroups.version == "v1" else f"{{ {batch} }}"
     await commanded(node, load)
     await lent(node)
     found = []
@@ -247,7 +248,7 @@ async def pairs(node: RealNode, load: Path, what: str) -> list[tuple[Measured, M
         runs: dict[bool, Measured] = {}
         for borrowed in (True, False) if number % 2 else (False, True):
             (load / "ready").unlink(missing_ok=True)
-            guest = await borrower(node, load, 10) if borrowed else None
+            guest = await borrower(node, load, 10, busy=busy) if borrowed else None
             with ahead_of_others(node):
                 runs[borrowed] = await measured(node, load, what, guest)
             if guest is not None:
@@ -293,6 +294,7 @@ async def refilled(node: RealNode, load: Path, *, borrowed: bool) -> float:
     """Seconds from an owner's first page to all of its request, with as much free as the node keeps."""
     for name in ("ready", "taken"):
         (load / name).unlink(missing_ok=True)
+    node.kubelet._upkeep.lender.looks = ()  # the run before, whose memory counts for a minute
     pod = await owner(node, load)
     await lent(node)
     guest = await borrower(node, load) if borrowed else None

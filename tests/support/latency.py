@@ -1,7 +1,8 @@
-"""Run inside of a container, by the python of the machine: a server that is sensitive to latency, and a spike.
+"""Run inside of a container, by the python of the machine: a server that is sensitive to latency, a spike, and a batch.
 
 latency.py server SECONDS FILE    a request each 25 ms, which takes 2 ms of CPU; FILE: milliseconds of each
 latency.py spike SECONDS FILE     nothing but work; FILE: of each 50 ms which part of a CPU it had
+latency.py batch SECONDS FILE     60 ms of work, then 20 ms of nothing, and so on; FILE: nothing
 """
 
 import json
@@ -40,8 +41,18 @@ def spike(seconds: float) -> list[float]:
     return parts
 
 
+def batch(seconds: float) -> list[float]:
+    """It leaves a CPU free for moments, or the guest would lose its own for longer: what has a real-time priority, as
+    the guest on this machine, may have 95 % of a CPU, and stands still for 50 ms in each second that it wants more."""
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        work(0.06)
+        time.sleep(0.02)
+    return []
+
+
 if __name__ == "__main__":
     what, lasting, file = sys.argv[1:]
-    found = {"server": server, "spike": spike}[what](float(lasting))
+    found = {"server": server, "spike": spike, "batch": batch}[what](float(lasting))
     Path(f"{file}.new").write_text(json.dumps(found))
     Path(f"{file}.new").rename(file)
