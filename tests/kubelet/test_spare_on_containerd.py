@@ -31,6 +31,9 @@ HIGH_SHARES = 65_536
 Figure = Callable[[str, object], None]
 OWN = needs("500m", "200Mi", limit_memory="240Mi")
 SPIN = "for n in $(seq $(nproc)); do while :; do :; done & done"
+SPIN_EVERYWHERE = SPIN.replace("$(nproc)", "$(($(nproc) * 4))")
+"""So many that each CPU always has one: with one for each, two are on the same CPU for moments, and a borrower has the
+other."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -70,7 +73,7 @@ async def owner(node: RealNode, load: Path) -> Pod:
         "trap 'exit 0' TERM; while :; do "
         "if [ -e /load/memory ]; then dd if=/dev/zero of=/memory/f bs=1M count=$(cat /load/memory); "
         "mv /load/memory /load/taken; fi; "
-        f"if [ -e /load/spin ] && [ ! -e /spinning ]; then touch /spinning; {SPIN}; fi; sleep 0.1; done"
+        f"if [ -e /load/spin ] && [ ! -e /spinning ]; then touch /spinning; {SPIN_EVERYWHERE}; fi; sleep 0.1; done"
     )
     return await node.runs("owner", container("c1", OWN, script=script, volumeMounts=mounts()), **volumes(load))
 
