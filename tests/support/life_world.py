@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.lifecycle import effects as do
@@ -44,6 +44,7 @@ from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.decide.pod.probing import ProbeKind
+from podfit.decide.pod.resize_state import IN_PROGRESS
 from podfit.decide.resize.verdict import NodeView
 from support.clock import EPOCH
 
@@ -93,11 +94,20 @@ class LifeWorld:
         """What was carried out in it."""
         self.due, self._first = False, len(self.effects)
         try:
-            at_once(drive(self, self, on.TurnBegan(self.status)))
+            at_once(drive(self, self, on.TurnBegan(self.status, self.at_rest())))
         except _Broken as error:
             sandbox = isinstance(self.effects[-1], do.RunSandbox)
             at_once(drive(self, self, on.TurnFailed(str(error), sandbox=sandbox)))
         return self.effects[self._first :]
+
+    def at_rest(self) -> on.AtRest | None:
+        """Where nothing is news but a size, that and what the node says of it."""
+        if not self.life.mounted or self._facts() != self.life.turn.facts:
+            return None
+        wanted = {container.name: effective(self.pod, container) for container in every_container(self.pod)}
+        differs = any(self.actuated.containers.get(name) != wanted[name] for name in self.running_names())
+        conditions = (PodCondition(type=IN_PROGRESS, status="True"),) if differs else ()
+        return on.AtRest(replace(self.pod, status=self.status), conditions)
 
     async def take(self, event: on.Event) -> tuple[Effect, ...]:
         self.life, effects = step(self.life, event, at=self._moment())

@@ -47,6 +47,10 @@ class PodActions(msgspec.Struct, frozen=True, kw_only=True):
     start: tuple[Container, ...] = ()
     initialised: bool = False
 
+    @property
+    def nothing(self) -> bool:
+        return not (self.over or self.new_sandbox or self.kill or self.start)
+
 
 def plan(pod: Pod, facts: PodFacts) -> PodActions:
     if facts.sandbox is None:

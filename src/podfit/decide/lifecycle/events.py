@@ -4,7 +4,7 @@ import enum
 
 import msgspec
 
-from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.decide.lifecycle.container_statuses import POST_START_ERROR
 from podfit.decide.lifecycle.facts import Failure, PodFacts, StatusInput
 from podfit.decide.lifecycle.pulls import Refuse
@@ -36,13 +36,27 @@ class ObjectGone(msgspec.Struct, frozen=True):
     """The API object, or the file of a static pod, does not exist any more."""
 
 
+class ResizeLasts(msgspec.Struct, frozen=True):
+    """What was resized at once is not done yet; what its status is made from."""
+
+    inputs: StatusInput
+
+
 # ---------------------------------------------------------------- a turn
 
 
+class AtRest(msgspec.Struct, frozen=True):
+    """A pod of which nothing is news but its size: the allocated one, and the conditions of its resize."""
+
+    allocated: Pod
+    conditions: tuple[PodCondition, ...]
+
+
 class TurnBegan(msgspec.Struct, frozen=True):
-    """`status` is the one last told, or what the API has."""
+    """`status` is the one last told, or what the API has. `at_rest`: the runtime need not be looked at first."""
 
     status: PodStatus
+    at_rest: AtRest | None = None
 
 
 class TurnFailed(msgspec.Struct, frozen=True):
@@ -126,7 +140,7 @@ class StartFailed(msgspec.Struct, frozen=True):
     instance: str = ""
 
 
-Outside = Rejected | EndWanted | PodChanged | ObjectGone
+Outside = Rejected | EndWanted | PodChanged | ObjectGone | ResizeLasts
 Event = (
     Outside
     | TurnBegan

@@ -154,6 +154,11 @@ class PodFacts(msgspec.Struct, frozen=True):
         return tuple(c for c in self.containers if c.state is ContainerState.RUNNING)
 
     @property
+    def running_ids(self) -> dict[str, str]:
+        """By name."""
+        return {container.name: container.id for container in reversed(self.running)}
+
+    @property
     def states(self) -> dict[str, str]:
         """The states of sandboxes and containers by id."""
         found = {sandbox.id: sandbox.state.value for sandbox in self.sandboxes}

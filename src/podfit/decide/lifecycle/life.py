@@ -40,6 +40,7 @@ class Stage(enum.Enum):
 class At(enum.Enum):
     """Where in a turn the machine is: what the next look, and the status after it, are for."""
 
+    RESIZING = "resizing"  # a pod at rest gets another size, before it is looked at
     SYNCING = "syncing"  # a round: report, then what there is to do
     CLOSING = "closing"  # the last report of a turn
     REFRESHING = "refreshing"  # the volumes, when all else is done
@@ -73,6 +74,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     `pod` is the allocated one with the status just made; `cgroup`: its cgroup is there. `due` are the containers to
     start, in order; those `at_once` need not wait for their back-off, since the machine stopped them itself.
+    `resized`: the round was a resize in place that has worked, and nothing else.
     """
 
     at: At = At.SYNCING
@@ -84,6 +86,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     due: tuple[Container, ...] = ()
     at_once: frozenset[str] = frozenset()
     progress: bool = False
+    resized: bool = False
     open: bool = False
     waits: Waits = NO_WAITS
 

@@ -18,7 +18,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.backoff import delay_after
 from podfit.decide.lifecycle import effects as do
 from podfit.decide.lifecycle import events as on
-from podfit.decide.lifecycle.actions import Kill, plan
+from podfit.decide.lifecycle.actions import plan
 from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS, duration, size_hash, tried
 from podfit.decide.lifecycle.conditions import keeping_foreign
 from podfit.decide.lifecycle.effects import Effect, Passing
@@ -28,10 +28,9 @@ from podfit.decide.lifecycle.facts import ContainerState, ContainerStatus, Failu
 from podfit.decide.lifecycle.life import NO_WAITS, At, Moment, NotStarted, PodLife, Stage, Step, Turn, Waits, after
 from podfit.decide.lifecycle.status import generate, rejected
 from podfit.decide.lifecycle.termination import MINIMUM_GRACE, spec_grace, stop_all, stop_some
-from podfit.decide.lifecycle.turns import began, close, failed, volumes_of, wake_up
+from podfit.decide.lifecycle.turns import began, close, failed, is_under_way, resize, volumes_of, wake_up
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
 from podfit.decide.pod.naming import full_name
-from podfit.decide.pod.resize_state import IN_PROGRESS
 
 FIRST_MOUNT_RETRY = 0.5
 LONGEST_MOUNT_RETRY = 122.0
@@ -60,8 +59,10 @@ def step(life: PodLife, event: Event, *, at: Moment) -> Step:  # noqa: C901  (a 
         case on.ObjectGone():
             interrupt = () if life.stage is Stage.DELETED else (do.Interrupt(),)
             return replace(life, gone=True), (*interrupt, do.TakeTurn())
-        case on.TurnBegan(status):
-            return began(life, status, at)
+        case on.ResizeLasts(inputs):
+            return _lasts(life, inputs)
+        case on.TurnBegan():
+            return began(life, event, at)
         case on.TurnFailed():
             return failed(life, event)
         case on.CarriedOut():
@@ -101,6 +102,13 @@ def _changed(life: PodLife, pod: Pod, *, quiet: bool) -> Step:
     if _urgency(pod) != _urgency(before) and life.stage is not Stage.DELETED:
         return life, (do.Interrupt(), do.TakeTurn())
     return life, (do.TakeTurn(),)
+
+
+def _lasts(life: PodLife, inputs: StatusInput) -> Step:
+    if life.turn.at is not At.RESIZING:
+        return life, ()
+    status = generate(replace(inputs, waiting=life.waiting))
+    return replace(life, told=status), (do.WriteStatus(status),)
 
 
 def _urgency(pod: Pod) -> tuple[bool, int | None]:
@@ -148,6 +156,8 @@ def _gathered(life: PodLife, event: on.Gathered, at: Moment) -> Step:
         return after(*told, step=finish(replace(life, over=True)))
     if turn.at is At.CLOSING:
         return after(*told, step=close(life, pod, at))
+    if turn.resized and event.cgroup and not inputs.resize_conditions and todo.nothing:
+        return after(*told, do.Rest(), step=close(life, pod, at))
     rounds = turn.rounds + 1
     turn = Turn(facts=turn.facts, rounds=rounds, pod=pod, cgroup=event.cgroup, todo=todo)
     life = replace(life, turn=turn)
@@ -159,8 +169,7 @@ def _passing(life: PodLife, inputs: StatusInput) -> Passing:
     if not life.turn.facts.containers and not life.waiting:
         return Passing.START
     begins = life.turn.at is At.SYNCING and not life.turn.rounds
-    in_progress = any(one.type == IN_PROGRESS and not one.reason for one in inputs.resize_conditions)
-    return Passing.RESIZE if begins and in_progress else Passing.NOT
+    return Passing.RESIZE if begins and is_under_way(inputs.resize_conditions) else Passing.NOT
 
 
 # -------------------------------------------------------------------------- a round
@@ -212,12 +221,7 @@ def _cgroup_ready(life: PodLife, *, made: bool) -> Step:
             do.RemoveSandboxes(sandboxes[1:]),
         )
         return after(*made_anew, step=_look_again(life.in_turn(progress=True)))
-    stops, running = stop_some(pod, todo.kill).groups[0], [*facts.running]
-    anew = (Kill(container, f"Container {container.name} resize requires restart") for container in running)
-    restarts = {stop.name: stop for stop in stop_some(pod, anew).groups[0]}
-    sandbox = facts.sandbox
-    again = {kill.container.name: kill.container.id for kill in todo.kill if kill.again}
-    return life, (do.Resize(pod, sandbox.id if sandbox is not None else "", _running(facts), stops, restarts, again),)
+    return resize(life)
 
 
 def _resized(life: PodLife, event: on.ResizeEnded, at: Moment) -> Step:
@@ -225,10 +229,12 @@ def _resized(life: PodLife, event: on.ResizeEnded, at: Moment) -> Step:
     kills = turn.todo.kill
     replaced = {*event.replaced, *(kill.container.name for kill in kills if kill.again)}
     due = {container.name for container in turn.todo.start} | replaced
+    unseen = turn.at is At.RESIZING and event.again is None  # whatever else there may be to do
     life = life.in_turn(
         waits=turn.waits.sooner(about=event.again),
         open=event.open,
-        progress=bool(replaced or kills) or event.changed,
+        progress=bool(replaced or kills) or event.changed or unseen,
+        resized=event.changed and not (due or kills),
         due=tuple(container for container in every_container(pod) if container.name in due),
         at_once=frozenset(replaced) - {kill.container.name for kill in kills if kill.waits},
     )
@@ -292,7 +298,7 @@ def _start(life: PodLife, container: Container) -> do.StartContainer:
         attempt, replaces = last.attempt, last.id
     else:
         attempt, replaces = last.attempt + 1, ""
-    return do.StartContainer(pod, container, sandbox, attempt, replaces, _running(facts))
+    return do.StartContainer(pod, container, sandbox, attempt, replaces, facts.running_ids)
 
 
 def _started(life: PodLife, name: str, at: Moment) -> Step:
@@ -355,11 +361,6 @@ def _look_again(life: PodLife) -> Step:
 def _pod(life: PodLife) -> Pod:
     """The allocated pod with its newest status."""
     return life.turn.pod or life.pod
-
-
-def _running(facts: PodFacts) -> dict[str, str]:
-    """Ids of running containers, by name."""
-    return {container.name: container.id for container in reversed(facts.running)}
 
 
 def _named(pod: Pod) -> str:

@@ -1,18 +1,23 @@
 """A turn's beginning and end: the pod's deadline, when to look again, and the volumes that are brought up to date."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.aggregate import all_containers
-from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.core.backoff import delay_after
 from podfit.core.times import parse_time
 from podfit.decide.lifecycle import effects as do
 from podfit.decide.lifecycle import events as on
+from podfit.decide.lifecycle.actions import Kill
 from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
 from podfit.decide.lifecycle.effects import Effect
 from podfit.decide.lifecycle.ending import finish
 from podfit.decide.lifecycle.facts import Failure
 from podfit.decide.lifecycle.life import At, Moment, PodLife, Step, Turn
+from podfit.decide.lifecycle.termination import stop_some
+from podfit.decide.pod.resize_state import IN_PROGRESS
 
 RESYNC_SECONDS = 60.0
 UNWRITTEN_RESYNC_SECONDS = 600.0  # where no volume is brought up to date, and no event of the runtime is lost
@@ -22,17 +27,41 @@ DEADLINE = "DeadlineExceeded"
 TOO_LONG = "Pod was active on the node longer than the specified deadline"
 
 
-def began(life: PodLife, status: PodStatus, at: Moment) -> Step:
-    life = replace(life, told=status, turn=Turn(facts=life.turn.facts))
+def began(life: PodLife, event: on.TurnBegan, at: Moment) -> Step:
+    life = replace(life, told=event.status, turn=Turn(facts=life.turn.facts))
     life, left = _seconds_left(life, at)
     told: tuple[Effect, ...] = ()
     if left is not None and left <= 0 and not life.ending:
         life = replace(life, failure=Failure(DEADLINE, TOO_LONG), over=True)
         told = (do.Emit("Normal", DEADLINE, TOO_LONG),)
     if not life.ending:
-        return life, (do.Look(),)
+        return _resize_at_once(life, event.at_rest) if event.at_rest is not None else (life, (do.Look(),))
     life, effects = finish(life)
     return life, (*told, *effects)
+
+
+def _resize_at_once(life: PodLife, known: on.AtRest) -> Step:
+    """The runtime is asked for another size before anything else is done: what it shows then is the first look."""
+    if not life.mounted or life.is_open or not is_under_way(known.conditions):
+        return life, (do.Look(),)
+    pod = replace(known.allocated, status=life.told)
+    return resize(life.in_turn(at=At.RESIZING, rounds=1, pod=pod))
+
+
+def resize(life: PodLife) -> Step:
+    """Of a round, or of a pod at rest."""
+    pod, facts, todo = life.turn.pod or life.pod, life.turn.facts, life.turn.todo
+    stops, running = stop_some(pod, todo.kill).groups[0], [*facts.running]
+    anew = (Kill(container, f"Container {container.name} resize requires restart") for container in running)
+    restarts = {stop.name: stop for stop in stop_some(pod, anew).groups[0]}
+    sandbox = facts.sandbox.id if facts.sandbox is not None else ""
+    again = {kill.container.name: kill.container.id for kill in todo.kill if kill.again}
+    return life, (do.Resize(pod, sandbox, facts.running_ids, stops, restarts, again),)
+
+
+def is_under_way(conditions: Iterable[PodCondition]) -> bool:
+    """Whether a resize is to be actuated that has not failed."""
+    return any(one.type == IN_PROGRESS and not one.reason for one in conditions)
 
 
 def _seconds_left(life: PodLife, at: Moment) -> tuple[PodLife, float | None]:

@@ -114,15 +114,12 @@ Step = CheckMemory | SetPod | GrowContainer | UpdateContainer | RecordPod
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """One container whose effective resources are not what was actuated."""
+    """One container whose effective resources are not what was actuated; `resources` are those that differ."""
 
     container: Container
     want: ResourceRequirements
     have: ResourceRequirements | None
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        return tuple(name for name in RESOURCES if differs(self.want, self.have or NOTHING, name))
+    resources: tuple[str, ...]
 
     @property
     def needs_restart(self) -> bool:
@@ -154,9 +151,11 @@ def lowers(new: Quantity, old: Quantity) -> bool:
 
 def _changes(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> Iterator[_Change]:
     for container in resizable(pod, gates):
-        change = _Change(container, effective(pod, container), actuated.containers.get(container.name))
-        if container.name in running and change.resources:
-            yield change
+        if container.name not in running:
+            continue
+        want, have = effective(pod, container), actuated.containers.get(container.name)
+        if resources := tuple(name for name in RESOURCES if differs(want, have or NOTHING, name)):
+            yield _Change(container, want, have, resources)
 
 
 def pod_level_differs(pod: Pod, actuated: PodResources, gates: FeatureGates) -> bool:

@@ -79,6 +79,7 @@ class Actuator:
         self._runtime_listens = True
         self._agreed: set[str] = set()  # the pods whose containers hold what was actuated
         self._under_way: set[str] = set()  # the pods that are being actuated
+        self._grown: dict[str, tuple[Step, ...]] = {}  # by pod, what was written as soon as it was allocated
         self._duration = metrics.histogram(
             "kubelet_pod_resize_duration_milliseconds",
             "Duration of actuating a pod's resize.",
@@ -135,13 +136,17 @@ class Actuator:
             steps = growth(pod, self._actuated(pod), live.containers, now, self._machine) if now is not None else ()
             if self._runtime_listens and any(isinstance(step, SetPod) for step in steps):
                 return  # it is asked before its pods' cgroups change
-            for step in steps:
-                if isinstance(step, SetPod):
-                    self.cgroups.write(pod, step)
-                else:
-                    self._grow(pod, live, step)
+            grown = [step for step in steps if self._written(pod, live, step)]
+            self._grown[pod.metadata.uid] = tuple(grown)
         except CgroupError as error:
             log.info("growth left to the runtime pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+
+    def _written(self, pod: Pod, live: LivePod, step: SetPod | GrowContainer) -> bool:
+        """Raises CgroupError."""
+        if isinstance(step, GrowContainer):
+            return self._grow(pod, live, step)
+        self.cgroups.write(pod, step)
+        return True
 
     def begin(self, pod: Pod) -> None:
         """The pod is being actuated until `end`: nobody else writes its cgroups."""
@@ -149,6 +154,7 @@ class Actuator:
 
     def end(self, pod: Pod) -> None:
         self._under_way.discard(pod.metadata.uid)
+        self._grown.pop(pod.metadata.uid, None)
 
     def due(self, pod: Pod, live: LivePod, ending: Collection[str], again: Mapping[str, str]) -> ActuationDue:
         """Usually there is nothing to do, which takes two small reads."""
@@ -215,7 +221,7 @@ class Actuator:
             case SetPod():
                 await self._set_pod(pod, live, step)
             case GrowContainer():
-                if self._grow(pod, live, step):
+                if step in self._grown.get(pod.metadata.uid, ()) or self._grow(pod, live, step):
                     grown.append(step)
             case UpdateContainer():
                 await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))

@@ -110,8 +110,6 @@ class PodCgroups:
 
     def values(self, pod: Pod) -> PodValues | None:
         """What the pod's cgroup holds, for the status; None when it cannot be read."""
-        if not self.exists(pod):
-            return None
         try:
             return self.read(pod)
         except CgroupError:

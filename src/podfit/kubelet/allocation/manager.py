@@ -108,10 +108,14 @@ class AllocationManager:
     def conditions(self, uid: str) -> tuple[PodCondition, ...]:
         return self._state.conditions.of(uid)
 
+    def known(self, desired: Pod) -> Allocated:
+        """As it is, whether a step is under way or not."""
+        return Allocated(desired, self.allocated(desired), self.conditions(desired.metadata.uid))
+
     async def look(self, newest: Callable[[], Pod]) -> Allocated:
         """`newest` is the API's pod; it is asked for once no step is under way."""
         async with self._stepping:
-            return self._seen(newest())
+            return self.known(newest())
 
     async def begin_sync(self, newest: Callable[[], Pod], running: Collection[str]) -> Allocated:
         """The same, for one sync of the pod: PodResizeInProgress comes, stays or goes. `running` names the containers
@@ -125,7 +129,7 @@ class AllocationManager:
             return on.SyncStarted(looked, running)
 
         await drive(self, self, started)
-        return self._seen(looked)
+        return self.known(looked)
 
     # ------------------------------------------------------------------ what happens to pods
 
@@ -205,9 +209,6 @@ class AllocationManager:
     def _active(self) -> list[Pod]:
         """As desired, with the newest status known."""
         return [entry.pod for entry in self._state.pods.values() if entry.active]
-
-    def _seen(self, desired: Pod) -> Allocated:
-        return Allocated(desired, self.allocated(desired), self.conditions(desired.metadata.uid))
 
     async def take(self, event: Occurrence) -> tuple[Effect, ...]:
         """One step, persisted. What was actuated while it was taken is taken in before the next."""

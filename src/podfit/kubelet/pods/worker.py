@@ -55,7 +55,7 @@ class PodWorker:
         self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         writer = MirrorWriter if is_static(pod) else StatusWriter
         self._writer = writer(context.client, pod, clock=context.clock, supervisor=self.supervisor)
-        self._world = PodWorld(context, self._writer, lambda: self._life, self.supervisor)
+        self._world = PodWorld(context, self._writer, lambda: self._life, self.supervisor, self._hear)
         self._dirty = asyncio.Event()
         self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
@@ -190,14 +190,14 @@ class PodWorker:
                     self._dirty.set()
 
     async def _guarded(self, *, settled: bool) -> float | None:
-        """One turn: seconds until the next; None when only news brings one. A resize of what is `settled` begins with
-        what was seen last, as upstream's kubelet goes by what it listed last: the runtime is asked about it afterwards.
+        """One turn: seconds until the next; None when only news brings one. A resize of what is `settled` goes by what
+        was seen last, as upstream's kubelet goes by what it listed last: the runtime is asked about it afterwards.
         """
         if self._life.ending:
             self._forget_early()
         early, self._early = self._early, None
         try:
-            failure = await self._driven(self._world.began(early, again=settled and early is None))
+            failure = await self._driven(self._world.began(early, at_rest=settled and early is None))
         except Exception:
             self._settled = False
             log.exception("pod turn failed pod=%s", labels.ref(self.pod))

@@ -5,7 +5,8 @@ them. It decides nothing (`decide.lifecycle`).
 import asyncio
 import logging
 import shutil
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,18 +14,20 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
+from podfit.decide.cgroup.pod_cgroup import PodValues
 from podfit.decide.lifecycle import effects as do
 from podfit.decide.lifecycle import events as on
 from podfit.decide.lifecycle.effects import Effect
 from podfit.decide.lifecycle.events import Event
 from podfit.decide.lifecycle.facts import PodFacts, StatusInput
-from podfit.decide.lifecycle.life import PodLife
+from podfit.decide.lifecycle.life import At, PodLife
 from podfit.decide.lifecycle.status import addressed
 from podfit.decide.node.drive import drive
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.resolver import NO_LOOKUPS, pod_resolver
 from podfit.kubelet.actuation.actuation import Actuation
 from podfit.kubelet.actuation.actuator import LivePod
+from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.images.puller import ImageRefused
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
@@ -46,14 +49,19 @@ _GONE = (404, 409)
 
 class PodWorld:
     """`life` is the machine's newest state: its pod is the API's as it is known now, so what is said of a resize that
-    was decided during a turn is said with its generation.
+    was decided during a turn is said with its generation. `hear` takes what happens beside a turn.
     """
 
     def __init__(
-        self, context: WorkerContext, writer: StatusWriter, life: Callable[[], PodLife], supervisor: Supervisor
+        self,
+        context: WorkerContext,
+        writer: StatusWriter,
+        life: Callable[[], PodLife],
+        supervisor: Supervisor,
+        hear: Callable[[on.Outside], None],
     ) -> None:
         self.writer = writer
-        self._supervisor = supervisor
+        self._supervisor, self._hear = supervisor, hear
         self._context, self._life = context, life
         self._uid = life().pod.metadata.uid
         self._volumes: Paths = {}
@@ -62,7 +70,6 @@ class PodWorld:
         self.wait = do.WakeUp()
         """How the last turn ended."""
         self._looking: Awaitable[PodFacts] | None = None
-        self._again = False
         self._seen: PodFacts | None = None  # what to ask about first; what a resize of what is settled goes by
         self._replaced = False  # the last resize has stopped containers
         self.tries_again = False
@@ -73,13 +80,15 @@ class PodWorld:
         if writer.status.phase in ("", "Pending"):
             self._first_seen = context.clock.monotonic()
 
-    def began(self, looking: Awaitable[PodFacts] | None, *, again: bool = False) -> on.TurnBegan:
-        """A turn begins; `looking` is a look under way already, unless the pod ends. `again`: it goes by what was seen
-        last."""
-        self._looking = looking
-        self._again, self.tries_again = again, False
+    def began(self, looking: Awaitable[PodFacts] | None, *, at_rest: bool = False) -> on.TurnBegan:
+        """A turn begins; `looking` is a look under way already, unless the pod ends. `at_rest`: nothing but a resize
+        has happened since the last one."""
+        self._looking, self.tries_again = looking, False
         self._unchanged.begin()
-        return on.TurnBegan(self.writer.status)
+        if not at_rest:
+            return on.TurnBegan(self.writer.status)
+        known = self._context.allocation.known(self._life().pod)
+        return on.TurnBegan(self.writer.status, on.AtRest(known.pod, known.conditions))
 
     async def look(self, *, resized: bool = False) -> PodFacts:
         """`resized`: nothing but a resize in place has happened since the last look. Raises CRIError."""
@@ -97,8 +106,7 @@ class PodWorld:
         """What ran at the last look; None before, and without a sandbox."""
         if self._seen is None or self._seen.sandbox is None:
             return None
-        running = {container.name: container.id for container in reversed(self._seen.running)}
-        return LivePod(sandbox_id=self._seen.sandbox.id, containers=running)
+        return LivePod(sandbox_id=self._seen.sandbox.id, containers=self._seen.running_ids)
 
     def saw(self, states: Mapping[str, str]) -> bool:
         """Whether the last look showed these states, by id of sandbox or container."""
@@ -181,38 +189,58 @@ class PodWorld:
 
     async def _look(self) -> on.Looked:
         looking, self._looking = self._looking, None
-        again, self._again = self._again, False
-        if again and self._seen is not None:
-            facts = self._context.probed(self._life().pod, self._seen)
-        else:
-            facts = await (looking or self.look(resized=self._resized))
+        facts = await (looking or self.look(resized=self._resized))
         return on.Looked(facts, await self._unchanged.found(facts))
 
     async def _gather(self, facts: PodFacts) -> on.Gathered:
-        context, life = self._context, self._life
+        context = self._context
         running = [container.name for container in facts.running]
-        seen = await context.allocation.begin_sync(lambda: life().pod, running)
+        seen = await context.allocation.begin_sync(lambda: self._life().pod, running)
         values = context.actuator.cgroups.values(seen.pod)
         cgroup = values is not None or context.actuator.cgroups.exists(seen.pod)  # it may be there and not be readable
         if running and not cgroup:
             log.warning("pod cgroup is missing, containers start anew pod=%s", labels.ref(seen.pod))
-        return on.Gathered(
-            cgroup=cgroup,
-            inputs=StatusInput(
-                pod=seen.desired,
-                allocated=seen.pod,
-                previous=self.writer.status,
-                observed=facts,
-                machine=context.machine,
-                node_ip=context.config.host_ip,
-                now=context.clock.now(),
-                runtime_name=context.runtime_name,
-                resize_conditions=seen.conditions,
-                burst_conditions=context.burst_conditions(seen.desired),
-                actuated=context.actuator.actuated(self._uid) or PodResources(),
-                pod_values=values,
-            ),
+        return on.Gathered(self._inputs(seen, facts, values), cgroup)
+
+    def _inputs(self, seen: Allocated, facts: PodFacts, values: PodValues | None) -> StatusInput:
+        context = self._context
+        return StatusInput(
+            pod=seen.desired,
+            allocated=seen.pod,
+            previous=self.writer.status,
+            observed=facts,
+            machine=context.machine,
+            node_ip=context.config.host_ip,
+            now=context.clock.now(),
+            runtime_name=context.runtime_name,
+            resize_conditions=seen.conditions,
+            burst_conditions=context.burst_conditions(seen.desired),
+            actuated=context.actuator.actuated(self._uid) or PodResources(),
+            pod_values=values,
         )
+
+    @contextmanager
+    def _lasting(self) -> Iterator[None]:
+        """A resize that nothing has been told of yet is told of when it lasts."""
+        life, clock, facts = self._life(), self._context.clock, self._seen
+        if life.turn.at is not At.RESIZING or facts is None:
+            yield
+            return
+
+        def lasts() -> None:
+            known = self._context.allocation.known(self._life().pod)
+            values = self._context.actuator.cgroups.values(known.pod)
+            self._hear(on.ResizeLasts(self._inputs(known, facts, values)))
+
+        seconds = self._context.config.passing_seconds.get(do.Passing.RESIZE, 0.0)
+        timer = clock.call_later(seconds, lasts) if seconds else None
+        if timer is None:
+            lasts()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     # ------------------------------------------------------------------ volumes, cgroup, sandbox
 
@@ -297,8 +325,9 @@ class PodWorld:
             again=effect.again,
             agreed=agreed,
         )
-        async with world as actuation:
-            await drive(context.allocation, actuation, actuation.due())
+        with self._lasting():
+            async with world as actuation:
+                await drive(context.allocation, actuation, actuation.due())
         self._replaced, self.tries_again = bool(actuation.replaced), actuation.again is not None
         is_open = bool(context.allocation.conditions(self._uid))
         changed = actuation.changed and actuation.again is None
