@@ -1,5 +1,6 @@
 """Growth that is in the kernel before the runtime has been asked: what is written, when, and what becomes of it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from kubelet.harness import MACHINE, container
 from kubelet.node_api import Document
 from podfit.decide.lifecycle.effects import Passing
 from podfit.kubelet.cgroup.protocol import CgroupError
+from podfit.kubelet.status.writer import StatusWriter
 
 MI = 1 << 20
 SMALL, LARGE = (100_000, 64 * MI), (200_000, 96 * MI)
@@ -348,3 +350,22 @@ async def test_containers_that_hold_what_was_actuated_are_not_read_again(
     await node.advance(120)
     assert node.cgroups.layout.pod(node.uid("web"), "Burstable") in read, "there were syncs"
     assert path not in read
+
+
+async def test_events_follow_the_status_that_they_tell_of(node: FaultyNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost the API server as much as the status does."""
+    gate, real, before = asyncio.Event(), StatusWriter._write, len(node.api.events())
+
+    async def slow(writer: StatusWriter) -> None:
+        await gate.wait()
+        await real(writer)
+
+    monkeypatch.setattr(StatusWriter, "_write", slow)
+    node.give("web", "2")
+    await node.rest()
+    assert kernel(node) == (200_000, 64 * MI)
+    assert len(node.api.events()) == before
+    gate.set()
+    await node.rest()
+    assert not _progress(node)
+    assert len(node.api.events()) == before + 2

@@ -1,13 +1,12 @@
 """A pod at rest that gets another size: it is resized before it is looked at, and looked at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.lifecycle import effects as do
 from podfit.decide.lifecycle import events as on
-from podfit.decide.lifecycle.effects import Effect
 from podfit.decide.lifecycle.life import At
 from podfit.decide.lifecycle.machine import step
 from support.life_trace import a_pod, resized
@@ -40,7 +39,7 @@ def larger(pod: Pod) -> Pod:
     return resized(pod, "web", "2", restarting=False)
 
 
-def kinds(effects: list[Effect]) -> list[type[Effect]]:
+def kinds(effects: Sequence[object]) -> list[type]:
     return [type(effect) for effect in effects]
 
 
@@ -85,7 +84,7 @@ def test_one_that_lasts_is_told_of_while_it_lasts(world: World) -> None:
     lasts = on.ResizeLasts(world._inputs(world._facts()))
     assert not world.hear(lasts), "no resize is under way"
     world.life, effects = step(world.life, on.TurnBegan(world.status, world.at_rest()), at=world._moment())
-    assert (kinds(list(effects)), world.life.turn.at) == ([do.Resize], At.RESIZING)
+    assert (kinds(effects), world.life.turn.at) == ([do.Resize], At.RESIZING)
     assert kinds(world.hear(lasts)) == [do.WriteStatus]
     world.life, _ = step(world.life, on.ResizeEnded(changed=True), at=world._moment())
     assert not world.hear(lasts), "it is over"

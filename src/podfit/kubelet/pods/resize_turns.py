@@ -1,6 +1,6 @@
 """Turns of pods whose resize was granted: so many at a time, and events after them.
 
-    granted ──▶ begin ──▶ a slot ──▶ the pod's turn: runtime asked, kernel told, status on its way ──▶ end
+    granted ──▶ begin ──▶ a slot ──▶ the pod's turn: kernel told, runtime asked ──▶ status written ──▶ end
                                           events of this node wait for the end of all of them, SECONDS at most
 
 Each turn takes CPU, and a process of the runtime takes more. Fifty at once would crowd out the PATCHes that are still
@@ -51,6 +51,9 @@ class EventDelay:
     def begin(self, uid: str) -> None:
         self._resizing.add(uid)
         self._idle.clear()
+
+    def holds(self, uid: str) -> bool:
+        return uid in self._resizing
 
     def end(self, uid: str) -> None:
         self._resizing.discard(uid)

@@ -162,8 +162,8 @@ class PodWorker:
         self._turn = self.supervisor.hold(self._guarded(settled=settled), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
         self._tried()
-        if not self._resized:
-            self._context.event_delay.end(self.pod.metadata.uid)
+        if self._context.event_delay.holds(self.pod.metadata.uid):
+            self.supervisor.begin(self._tell(), name=f"events {self.pod.metadata.name}")
         turn, self._turn = self._turn, None
         if turn.cancelled():
             self._settled = False
@@ -174,6 +174,12 @@ class PodWorker:
                 self._timer = self._context.clock.call_later(again, self._dirty.set)
         kind = "terminate" if self._life.ending else "sync"
         self._context.metrics.turn.labels(kind).observe(self._context.clock.monotonic() - began)
+
+    async def _tell(self) -> None:
+        """Events follow the status that is on its way, unless another resize has been decided by then."""
+        await self._writer.written()
+        if not self._resized:
+            self._context.event_delay.end(self.pod.metadata.uid)
 
     # ------------------------------------------------------------------ the machine
 
