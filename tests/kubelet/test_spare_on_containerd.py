@@ -16,6 +16,7 @@ import support.latency
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node.spare import kept_free
+from podfit.decide.pod.spare import SPARE
 from podfit.kubelet.eviction.spare import Lender
 from podfit.net.system import SystemClock
 from support.eventually import eventually_async
@@ -101,17 +102,21 @@ def text_of(file: Path) -> str | None:
 
 
 async def lent(node: RealNode) -> dict[str, int]:
-    """What the node tells after a look of its own."""
+    """What the node tells after a look of its own. Those of the minute before are forgotten: nobody had requested
+    anything, or somebody used it."""
     lender: Lender = node.kubelet._upkeep.lender
+    lender.looks = ()
     await lender.estimate()
 
-    async def told() -> Node:
-        return await node.server.client.get(Node, "n1")
+    async def told() -> dict[str, int]:
+        allocatable = (await node.server.client.get(Node, "n1")).status.allocatable
+        return {name: amount.value() for name, amount in allocatable.items() if name in SPARE}
 
-    found = await eventually_async(
-        told, lambda node: "podfit.dev/spare-cpu" in node.status.allocatable, within=30, what="it lends", every=0.1
-    )
-    return {name: found.status.allocatable[f"podfit.dev/spare-{name}"].value() for name in ("cpu", "memory")}
+    def is_last(found: dict[str, int]) -> bool:
+        return bool(found) and found == {name: amount.value() for name, amount in lender.agent.lent.items()}
+
+    found = await eventually_async(told, is_last, within=30, what="it lends", every=0.1)
+    return {name.rpartition("-")[2]: amount for name, amount in found.items()}
 
 
 def cpu_of(node: RealNode, pod: Pod) -> int:
@@ -297,7 +302,6 @@ async def refilled(node: RealNode, load: Path, *, borrowed: bool) -> float:
     """Seconds from an owner's first page to all of its request, with as much free as the node keeps."""
     for name in ("ready", "taken"):
         (load / name).unlink(missing_ok=True)
-    node.kubelet._upkeep.lender.looks = ()  # the run before, whose memory counts for a minute
     pod = await owner(node, load)
     await lent(node)
     guest = await borrower(node, load) if borrowed else None
