@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -166,6 +167,65 @@ def test_a_patched_object_is_the_patched_document(old: Pod, wanted: Pod, merge_l
     assert codec.encode(made) == codec.encode(codec.convert(outcome, Pod))
 
 
+CONDITION = st.fixed_dictionaries({"type": st.sampled_from("ABCD"), "status": st.sampled_from(("True", "False"))})
+ITEM = CONDITION | st.fixed_dictionaries(
+    {"type": st.sampled_from("ABCD"), "$patch": st.sampled_from(("delete", "delete", "delete", "merge", "replace"))}
+)
+ORDER = st.lists(st.sampled_from("ABCD"), max_size=4).map(lambda kinds: [{"type": kind} for kind in kinds])
+
+
+@given(LIVING_PODS, st.lists(ITEM, max_size=3), st.none() | ORDER)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+def test_items_that_go_and_their_order_are_those_of_the_document(
+    old: Pod, items: list[Any], order: list[Any] | None
+) -> None:
+    """As every kubelet writes its conditions."""
+    status: dict[str, Any] = {"conditions": items}
+    patch = {"status": status if order is None else {"$setElementOrder/conditions": order, **status}}
+    try:
+        made = patched(old, patch, merge_lists=True)
+    except Unusual:
+        assume(False)
+    outcome = strategic.apply(codec.to_dict(old), patch, Pod)
+    assert codec.encode(made) == codec.encode(codec.convert(outcome, Pod))
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"$setElementOrder/conditions": [{"type": "B"}, {"type": "A"}], "conditions": [{"type": "A"}, {"type": "B"}]},
+        {"$setElementOrder/conditions": [{"type": "B"}], "conditions": [{"type": "A"}]},
+        {"$setElementOrder/conditions": [], "conditions": [{"type": "A"}]},
+        {"$setElementOrder/conditions": {}, "conditions": [{"type": "A"}]},
+        {"$setElementOrder/conditions": [{"type": "A"}]},
+        {"$setElementOrder/conditions": [{"type": "A"}], "conditions": None},
+        {"$setElementOrder/phase": [{"type": "A"}], "phase": "Running"},
+        {"$setElementOrder": [], "conditions": [{"type": "A"}]},
+        {"$patch": "replace", "phase": "Running"},
+        {"$retainKeys": ["phase"], "phase": "Running"},
+        {"conditions": [{"$patch": "replace"}, {"type": "A"}]},
+        {"conditions": [{"$patch": "delete"}]},
+        {"allocatedResources": {"$patch": "replace", "cpu": "1"}},
+        {"hostIPs": [{"$patch": "replace"}, {"ip": "192.0.2.2"}]},
+        {"containerStatuses": [{"$patch": "replace"}, {"name": "app"}]},
+    ],
+)
+def test_other_directives_are_left_to_the_whole_document(status: dict[str, Any]) -> None:
+    old = Pod(status=PodStatus(conditions=(PodCondition(type="A"), PodCondition(type="B"))))
+    with pytest.raises(Unusual):
+        patched(old, {"status": status}, merge_lists=True)
+
+
+def test_a_patch_of_a_kubelet_leaves_the_conditions_that_it_only_orders() -> None:
+    conditions = (PodCondition(type="Resizing", status="True"), PodCondition(type="Ready", status="True"))
+    order = [{"type": "Ready"}, {"type": "New"}]
+    items = [{"type": "New", "status": "True"}, {"type": "Resizing", "$patch": "delete"}]
+    patch = {"status": {"$setElementOrder/conditions": order, "conditions": items}}
+    made = patched(Pod(status=PodStatus(conditions=conditions)), patch, merge_lists=True).status.conditions
+    assert [condition.type for condition in made] == ["Ready", "New"]
+    assert made[0] is conditions[1]
+
+
 def test_a_patch_leaves_what_it_does_not_change_the_very_same_part() -> None:
     containers = (Container(name="app", image="a", env=(EnvVar(name="A", value="1"),)), Container(name="side"))
     old = Pod(metadata=ObjectMeta(labels={"a": "b"}), spec=PodSpec(containers=containers))
@@ -243,15 +303,18 @@ def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> Non
     assert [volume.field for volume in validate_volumes((wrong,), "b")[1]] == ["b[0].name"]
 
 
-@given(PODS)
+@given(PODS, st.uuids())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-def test_what_was_written_is_remembered_as_it_would_be_decoded(pod: Pod) -> None:
+def test_what_is_written_is_remembered_as_it_would_be_decoded(pod: Pod, uid: UUID) -> None:
+    """By everybody who is told of it: those who read it, and those who watch in the same process."""
     info = info_for(Pod)
-    written = replace(pod, metadata=replace(pod.metadata, name="p", namespace="default"))
+    meta = replace(pod.metadata, name="p", namespace="default", uid=str(uid), resource_version="6")
+    written = replace(pod, metadata=meta)
     record = Record(stored.key(info, "default", "p"), stored.encoded(written), 3, 7)
-    stored.remember(info, record, written)
+    stored.remember(info, record.value, written)
     found = stored.decoded(info, record)
     assert found.spec is written.spec
+    assert codec.decode_shared(stored.unended(info, record), Pod) is found
     assert found == codec.decode(stored.whole(info, record), Pod)
     assert codec.encode(found) == codec.encode(codec.decode(stored.whole(info, record), Pod))
 
@@ -262,7 +325,7 @@ def test_amounts_that_the_server_has_summed_are_decoded_again() -> None:
     quota = ResourceQuota(metadata=ObjectMeta(name="q", namespace="default"))
     quota = replace(quota, status=replace(quota.status, used={"memory": total}))
     record = Record(stored.key(info, "default", "q"), stored.encoded(quota), 3, 7)
-    stored.remember(info, record, quota)
+    stored.remember(info, record.value, quota)
     used = stored.decoded(info, record).status.used["memory"]
     assert (used, used.format) == (total, Quantity.parse("2024").format)
     assert used.format is not total.format

@@ -54,6 +54,9 @@ class Kept(Protocol[*Ts, R_co]):
     def remember(self, result: Any, *args: *Ts) -> None:
         """Keep a result that is known without the function."""
 
+    def known(self, *args: *Ts) -> R_co | None:
+        """The result, if it is kept."""
+
 
 def cached_within(
     total: int, *, weigh: Callable[[Any], int] | None = None
@@ -74,10 +77,10 @@ def cached_within(
             if (found := recent.get(args)) is not None:
                 return found[0]
             if (found := earlier.get(args)) is None:
-                return keep(function(*args), args)
+                return remember(function(*args), *args)
             return put(found, args)
 
-        def keep(result: T, args: tuple[*Ts]) -> T:
+        def remember(result: T, *args: *Ts) -> T:
             return put((result, (length(*args) if weigh is None else weigh(result)) + ENTRY), args)
 
         def put(found: tuple[T, int], args: tuple[*Ts]) -> T:
@@ -91,10 +94,10 @@ def cached_within(
             size += weight
             return result
 
-        def remember(result: T, *args: *Ts) -> None:
-            keep(result, args)
+        def known(*args: *Ts) -> T | None:
+            return recent.get(args, earlier.get(args, (None, 0)))[0]
 
-        call.remember = remember  # type: ignore[attr-defined]
+        call.remember, call.known = remember, known  # type: ignore[attr-defined]
         return cast(Kept[*Ts, T], call)
 
     return decorate

@@ -4,7 +4,7 @@ It is a kind's Struct, its names, its subresources, the fields it can be selecte
 shows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +28,11 @@ class Subresource(msgspec.Struct, frozen=True):
 
 
 STATUS = Subresource("status")
+_OF_ALL: Mapping[str, Callable[[Any], str]] = {
+    "metadata.name": lambda obj: obj.metadata.name,
+    "metadata.namespace": lambda obj: obj.metadata.namespace,
+}
+"""Field selectors of every kind."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -122,10 +127,9 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Whether its status is written apart from the rest."""
         return any(subresource.name == "status" for subresource in self.subresources)
 
-    def selectable(self, obj: Any) -> dict[str, str]:
-        """The values that field selectors see."""
-        values = {"metadata.name": obj.metadata.name, "metadata.namespace": obj.metadata.namespace}
-        return values | {path: read(obj) for path, read in self.fields.items()}
+    def selectable(self, obj: Any, paths: Iterable[str]) -> dict[str, str]:
+        """The values at these paths, by which the kind can be selected."""
+        return {path: self.fields[path](obj) if path in self.fields else _OF_ALL[path](obj) for path in paths}
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, of an object, or of its subresource."""

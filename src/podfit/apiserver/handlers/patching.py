@@ -64,7 +64,7 @@ def patcher(
         sent = go_print.plain(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
         return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
 
-    plain = typed is not None and kind != JSON_PATCH and is_plain(changes, request.body)
+    plain = typed is not None and kind != JSON_PATCH and is_plain(changes)
 
     def make(record: Record) -> PatchedObject:
         if plain and typed is not None and DRAFT_POLICIES not in context.legacy:

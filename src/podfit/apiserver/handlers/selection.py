@@ -3,6 +3,9 @@
 A record is decoded only as far as the selector needs: labels alone come from a Struct that knows nothing else.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import msgspec
 
 from podfit.api.meta.resource_info import ResourceInfo
@@ -75,7 +78,7 @@ class Selection(msgspec.Struct, frozen=True):
         if (name := self.fields.exact("metadata.name")) is not None:
             return About(_names, name)
         node = self.fields.exact(NODE) if (self.info.group, self.info.resource) == ("", "pods") else None
-        return None if node is None else About(_nodes, node)
+        return None if node is None else About(_nodes_by(self.info), node)
 
     def matches(self, record: Record) -> bool:
         if self.labels and not self.labels.matches(_decoder.decode(record.value).metadata.labels):
@@ -94,7 +97,7 @@ class Selection(msgspec.Struct, frozen=True):
         return wanted is None or _name(record) == wanted
 
     def _fields_match(self, record: Record) -> bool:
-        return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+        return self.fields.matches(self.info.selectable(stored.decoded(self.info, record), self.fields.paths))
 
 
 def _name(record: Record) -> str:
@@ -105,10 +108,19 @@ def _names(change: Change) -> tuple[str]:
     return (_name(change.record),)
 
 
-def _nodes(change: Change) -> set[str]:
+@lru_cache(maxsize=1)
+def _nodes_by(info: ResourceInfo) -> Callable[[Change], set[str]]:
     """The node of a pod, or nothing, before a change and after it."""
-    records = [record for record in (change.previous, change.record) if record is not None]
-    return {_bound.decode(record.value).spec.node_name for record in records}
+    return lambda change: {_node(info, record) for record in (change.previous, change.record) if record is not None}
+
+
+def _node(info: ResourceInfo, record: Record) -> str:
+    """Of what a watcher is told nearly always, the whole is asked for anyway. What others put into the store and cannot
+    be read must not keep anybody from being told."""
+    try:
+        return str(stored.decoded(info, record).spec.node_name)
+    except (msgspec.MsgspecError, ValueError):
+        return _bound.decode(record.value).spec.node_name
 
 
 def _comparisons(labels: Selector) -> int:

@@ -122,26 +122,32 @@ def decoded_once(info: ResourceInfo, record: Record) -> Any:
 
 
 def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
-    return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
+    data, written = unended(info, Record("", value, 0, revision)), _decoded.known(info, value, UNWRITTEN)
+    if written is None:
+        return codec.decode_shared(data, info.type)
+    obj = replace(written, metadata=replace(written.metadata, resource_version=str(revision)))
+    codec.share(data, obj)
+    return obj
 
 
 _decoded, _large = cached_within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
+UNWRITTEN = 0
+"""The revision under which is remembered what has none yet."""
 
 
-def remember(info: ResourceInfo, record: Record, obj: Any) -> None:
-    """What was changed need not be decoded: the next who reads it gets the object, and with it parts that were judged.
-    Of what is new, much is never changed, and to keep it would cost more than it saves; a pod without a node is.
+def remember(info: ResourceInfo, value: bytes, obj: Any) -> None:
+    """What is about to be written need not be decoded: the first who is told of it gets the object, with its version,
+    and whoever reads it next; and with it parts that were judged. Of what is new, much is never changed, and to keep it
+    would cost more than it saves; a pod without a node is.
 
     Not of kinds with amounts, of which sums may have another form than their text, but of pods, in which amounts are as
     they were sent; nor of custom resources, which are documents that a client wrote.
     """
-    if len(record.value) > SMALL or is_custom(info.type):
+    if len(value) > SMALL or is_custom(info.type):
         return
     if may_hold_amounts(info.type) and (not isinstance(obj, Pod) or obj.spec.resources is not None):
         return
-    written = replace(obj, metadata=replace(obj.metadata, resource_version=str(record.mod_revision)))
-    codec.share(unended(info, record), written)
-    _decoded.remember(written, info, record.value, record.mod_revision)
+    _decoded.remember(obj, info, value, UNWRITTEN)
 
 
 def most_stored(kind: type[Object]) -> int:
@@ -200,14 +206,14 @@ class Stored(Generic[T]):
         meta = obj.metadata
         try:
             where = key(self._info, meta.namespace, meta.name)
-            record = await self._store.create(where, self._encoded(obj), along=along)
+            encoding = self._encoded(obj)
+            if isinstance(obj, Pod) and not obj.spec.node_name:
+                remember(self._info, encoding, obj)  # it is bound next
+            return await self._store.create(where, encoding, along=along)
         except CompanionConflict:
             raise _superseded() from None
         except KeyExists:
             raise await self._taken(meta.namespace, meta.name) from None
-        if isinstance(obj, Pod) and not obj.spec.node_name:
-            remember(self._info, record, obj)  # it is bound next
-        return record
 
     async def update(self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()) -> Record:
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,
@@ -218,13 +224,12 @@ class Stored(Generic[T]):
             where = key(self._info, meta.namespace, meta.name)
             freeing = freeing or bool(meta.deletion_timestamp)
             encoding = self._encoded(obj)
-            record = await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
+            remember(self._info, encoding, obj)
+            return await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
         except CompanionConflict:
             raise _superseded() from None
         except RevisionConflict as error:
             raise self._changed(meta.name, error) from None
-        remember(self._info, record, obj)
-        return record
 
     async def delete(self, namespace: str, name: str, *, expected: int) -> Record:
         try:

@@ -1,8 +1,9 @@
 """A patch put into a typed object: what it does not name stays the very same part, and only what it names is converted.
 
-Strategic merge patches and merge patches without directives come to the same here as in the whole document, which
-`strategic` and `mergepatch` read where a patch is anything else: `Unusual`, or what the codec raises, says so. Whoever
-comes after sees by identity what a write is about.
+Merge patches, and strategic ones whose only directives are those that clients write of lists with keys (the order of
+the items, and items that go), come to the same here as in the whole document, which `mergepatch` and `strategic` read
+where a patch is anything else: `Unusual`, or what the codec raises, says so. Whoever comes after sees by identity what
+a write is about.
 """
 
 from collections.abc import Callable, Iterable
@@ -74,12 +75,17 @@ def _values(old: Struct, patch: Document, known: dict[str, _Field], *, merge_lis
     for name, value in patch.items():
         field = known.get(name)
         if field is None:
-            raise Unusual
+            if not (merge_lists and _orders_items(name, old, patch, known)):
+                raise Unusual
+            continue
         kind = type(value)
         if kind is field.plain and (field.fits is None or field.fits(value)):
             made[name] = value
             continue
         held = getattr(old, field.attribute)
+        if kind is list and merge_lists and field.key and held:
+            made[name] = _items(field, held, value, patch.get(f"{strategic.ORDER_PREFIX}/{name}"))
+            continue
         part = value if kind in _PLAIN else _part(name, field, held, value, made, merge_lists=merge_lists)
         if part is not None:
             rest[name] = part
@@ -90,6 +96,15 @@ def _values(old: Struct, patch: Document, known: dict[str, _Field], *, merge_lis
             value = getattr(typed, attribute)
             made[name] = _merged(getattr(old, attribute), value, given) if type(given) is dict else value
     return made
+
+
+def _orders_items(name: str, old: Struct, patch: Document, known: dict[str, _Field]) -> bool:
+    """Whether a member that the kind does not have says in which order the patch wants items that it merges."""
+    directive, _, target = name.partition("/")
+    field = known.get(target)
+    if directive != strategic.ORDER_PREFIX or field is None or not isinstance(patch.get(target), list):
+        return False
+    return bool(field.key and getattr(old, field.attribute))
 
 
 def _part(name: str, field: _Field, held: Any, value: Any, made: Document, *, merge_lists: bool) -> Any:
@@ -103,10 +118,7 @@ def _part(name: str, field: _Field, held: Any, value: Any, made: Document, *, me
         made[name] = _inside(field, held, value, merge_lists=merge_lists)
         return None
     if isinstance(value, list):
-        if not (merge_lists and field.key and held):
-            return _replaced(field, held, value, merge_lists=merge_lists)
-        made[name] = _items(field, held, value)
-        return None
+        return _replaced(field, held, value, merge_lists=merge_lists)
     return strategic.scalar(value) if merge_lists else value
 
 
@@ -122,6 +134,8 @@ def _entries(field: _Field, value: Document, *, merge_lists: bool) -> Document:
     if field.member.shape != "map" or field.member.listing.replaced:
         raise Unusual
     if any(isinstance(inner, _NESTED) for inner in value.values()):
+        raise Unusual
+    if merge_lists and any(name.startswith("$") for name in value):
         raise Unusual
     given = {name: inner for name, inner in value.items() if inner is not None}
     return {name: strategic.scalar(inner) for name, inner in given.items()} if merge_lists else given
@@ -151,24 +165,52 @@ def _check_known(known: bool) -> None:
         raise Unusual
 
 
-def _items(field: _Field, held: tuple[Any, ...], given: list[Any]) -> tuple[Any, ...]:
-    """A list whose items the patch names by their keys, each of which is there once."""
+def _items(field: _Field, held: tuple[Any, ...], given: list[Any], order: Any) -> tuple[Any, ...]:
+    """A list whose items the patch names by their keys, each of which is there once; `order` is the one that it wants,
+    None when it has no wish."""
     kind, merge_key = field.member.item, field.member.listing.merge_key
     if not isinstance(kind, type) or field.member.listing.replaced:
         raise Unusual
-    live = [getattr(item, field.key) for item in held]
-    named = [_key(item, merge_key) for item in given]
-    merged = dict(zip(live, held, strict=True))
-    if not all(live) or len(merged) < len(live):
+    before = [getattr(item, field.key) for item in held]
+    merged: dict[str | int, Any] = dict(zip(before, held, strict=True))
+    if not all(before) or len(merged) < len(before):
         raise Unusual
-    if named == live:
-        return tuple([patched(mine, item, merge_lists=True) for mine, item in zip(held, given, strict=True)])
-    if len(set(named)) < len(named):
+    changed = _without_deleted(given, merged, merge_key)
+    live = [*merged]
+    named = [_key(item, merge_key) for item in changed]
+    if len(set(named)) < len(named) and named != live:
         raise Unusual
-    for item, key in zip(given, named, strict=True):
+    for item, key in zip(changed, named, strict=True):
         mine = merged.get(key)
         merged[key] = patched(mine, item, merge_lists=True) if mine is not None else _new(item, kind)
-    return tuple([merged[key] for key in ordered([*merged], named, live, "")])
+    keys = [*merged] if named == live else ordered([*merged], named, live, "")
+    if order is not None:
+        keys = ordered(keys, _wanted(order, named, merge_key), before, "")
+    return tuple([merged[key] for key in keys])
+
+
+def _without_deleted(given: list[Any], merged: dict[str | int, Any], merge_key: str) -> list[Any]:
+    """The items that are not about deletion; what the others name goes."""
+    changed = []
+    for item in given:
+        if not isinstance(item, dict) or strategic.DIRECTIVE not in item:
+            changed.append(item)
+        elif item[strategic.DIRECTIVE] == strategic.DELETE:
+            merged.pop(_key(item, merge_key), None)
+        else:
+            raise Unusual
+    return changed
+
+
+def _wanted(order: Any, named: list[str | int], merge_key: str) -> list[str | int]:
+    """The keys in the order that the patch wants, which has to have those of its items in their order."""
+    if not isinstance(order, list) or not order:
+        raise Unusual
+    wanted = [_key(item, merge_key) for item in order]
+    rest = iter(wanted)
+    if len(set(wanted)) < len(wanted) or not all(key in rest for key in named):
+        raise Unusual
+    return wanted
 
 
 def _key(item: object, merge_key: str) -> str | int:
@@ -249,7 +291,6 @@ def _key_of(member: Member) -> str:
     return members(member.item)[member.listing.merge_key].attribute
 
 
-def is_plain(patch: object, body: bytes, own: Iterable[str] = ("kind", "apiVersion")) -> bool:
-    """Whether a patch is about members of an object, and not about what it is or how its parts are put together: no
-    name in it begins with `$`, not even one that is written by its number."""
-    return isinstance(patch, dict) and patch.keys().isdisjoint(own) and b'"$' not in body and b"\\u" not in body
+def is_plain(patch: object, own: Iterable[str] = ("kind", "apiVersion")) -> bool:
+    """Whether a patch is about members of an object, and not about what it is."""
+    return isinstance(patch, dict) and patch.keys().isdisjoint(own)
