@@ -280,10 +280,11 @@ class Informer(Generic[T]):
         if old is not None and uid_of(old) != uid_of(obj):  # its deletion happened while we were not watching
             self._deleted(old)
         old = self._cache.put(key, obj)
-        for handlers in self._handlers:
-            if old is None:
+        if old is None:
+            for handlers in self._handlers:
                 self._call(handlers.add, obj)
-            elif version_of(old) != version_of(obj):
+        elif version_of(old) != version_of(obj):
+            for handlers in self._handlers:
                 self._call(handlers.update, old, obj)
 
     def _deleted(self, obj: T) -> None:

@@ -1,12 +1,15 @@
 """Sets of fields that documents have, gain and lose."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
-from podfit.api.meta.base import Document, Object
+from podfit.api.meta.base import Document
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
 from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, Shape, divisible, named, parts, struct_of
 from podfit.apiserver.registry.apply.sets import SELF, Tree, below, is_member, node
+
+Gone: TypeAlias = "dict[str, Gone | None]"
+"""By the names of parts, what went from inside of each; None: the part with all that was in it."""
 
 
 def fields_of(value: object, shape: Shape) -> Tree:
@@ -98,13 +101,18 @@ def added(value: Any, shape: Shape) -> Tree:
     return tree
 
 
-def lost(before: Object, after: Object, shape: Shape) -> bool:
-    """Whether anything that was there is gone."""
+def gone(before: object, after: object, shape: Shape) -> Gone:
+    """What was there and is not any more."""
     if before == after:
-        return False
+        return {}
     left = parts(after, shape) or {}
-    inside = parts(before, shape) or {}
-    return any(name not in left or lost(value, left[name][0], inner) for name, (value, inner) in inside.items())
+    found: Gone = {}
+    for name, (value, inner) in (parts(before, shape) or {}).items():
+        if name not in left:
+            found[name] = None
+        elif within := gone(value, left[name][0], inner):
+            found[name] = within
+    return found
 
 
 def existing(tree: Tree, document: object, shape: Shape) -> Tree:
@@ -119,19 +127,14 @@ def existing(tree: Tree, document: object, shape: Shape) -> Tree:
     return kept
 
 
-def surviving(tree: Tree, before: Any, after: Any, shape: Shape) -> Tree:
-    """The part of the set that did not go with a change. Both documents may be without what is the same in both."""
-    inside = parts(before, shape)
-    if not inside:
-        return dict(below(tree))
-    left_inside = parts(after, shape) or {}
+def surviving(tree: Tree, went: Gone) -> Tree:
+    """The part of the set that did not go."""
     kept: Tree = {}
     for name, inner in below(tree):
-        if name not in inside:
+        if name not in went:
             kept[name] = inner
-        elif name in left_inside:
-            value, part_shape = inside[name]
-            left = node(is_member(inner), surviving(inner, value, left_inside[name][0], part_shape))
+        elif (within := went[name]) is not None:
+            left = node(is_member(inner), surviving(inner, within))
             if left is not None:
                 kept[name] = left
     return kept

@@ -12,7 +12,7 @@ from operator import attrgetter, is_not
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
 from podfit.api.core.v1.pods.types import PodSpec
 from podfit.api.meta import codec
@@ -21,8 +21,8 @@ from podfit.api.meta.base import Document, Struct
 from podfit.api.meta.member import Member
 from podfit.api.meta.schema import members
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.registry.apply.compare import added, part_compared
-from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, divisible, item_name, name_by_key, struct_of
+from podfit.apiserver.registry.apply.compare import Gone, added, gone, part_compared
+from podfit.apiserver.registry.apply.owned_fields import CONTAINERS, Shape, divisible, item_name, name_by_key, struct_of
 from podfit.apiserver.registry.apply.sets import Tree
 
 S = TypeVar("S", bound=Struct)
@@ -56,11 +56,11 @@ class _Part(NamedTuple):
         return value is not self.unwritten
 
 
-def changes(old: S, new: S) -> tuple[Tree, bool]:
-    """As `compared` says it of their documents: what `new` has that `old` has not or has otherwise, and whether
-    anything that was there is gone. Not for custom resources, whose contents are documents."""
-    tree, gone = _changes(old, new)
-    return tree or {}, gone
+def changes(old: S, new: S) -> tuple[Tree, Gone]:
+    """As `changed` and `gone` say it of their documents: what `new` has that `old` has not or has otherwise, and what
+    is gone. Not for custom resources, whose contents are documents."""
+    tree, went = _changes(old, new)
+    return tree or {}, went
 
 
 def _others(old: Struct, new: Struct) -> Iterator[tuple[_Part, Any, Any]]:
@@ -70,68 +70,87 @@ def _others(old: Struct, new: Struct) -> Iterator[tuple[_Part, Any, Any]]:
     return compress(zip(_parts(kind), left, right, strict=True), map(is_not, left, right))
 
 
-def _changes(old: Struct, new: Struct) -> tuple[Tree | None, bool]:
+def _changes(old: Struct, new: Struct) -> tuple[Tree | None, Gone]:
     tree: Tree = {}
-    gone = False
+    went: Gone = {}
     for part, before, after in _others(old, new):
         if before == after and not (part.amounts and written_otherwise(before, after)):
             continue
+        name = f"f:{part.name}"
         if not part.writes(after):
-            gone = gone or part.writes(before)
+            if part.writes(before):
+                went[name] = None
             continue
         if part.leaf:
             changed: Tree | None = {}
         elif part.writes(before):
-            changed, lost = _member_changes(part, before, after)
-            gone = gone or lost
+            changed, inside = _member_changes(part, before, after)
+            if inside:
+                went[name] = inside
         else:
-            document = codec.document_of(after)
-            changed = added(document, part.schema) if isinstance(document, CONTAINERS) else {}
+            changed = _added(after, part.schema)
         if changed is not None:
-            tree[f"f:{part.name}"] = changed
-    return tree or None, gone
+            tree[name] = changed
+    return tree or None, went
 
 
-def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, bool]:
+def _added(value: Any, shape: Shape) -> Tree:
+    document = codec.document_of(value)
+    return added(document, shape) if isinstance(document, CONTAINERS) else {}
+
+
+def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, Gone]:
     if isinstance(before, Struct) and isinstance(after, Struct) and struct_of(part.schema) is not None:
         return _changes(before, after)
-    if part.keys and _alike(before, after, part.keys_of):
-        return _item_changes(part, before, after)
+    if part.keys and before is not None and after is not None:
+        known, there = _by_name(part, before), _by_name(part, after)
+        if len(known) == len(before) and len(there) == len(after):
+            return _item_changes(part, known, there)
     if part.plain_map:
         return _entry_changes(before, after)
     one, other = codec.document_of(before), codec.document_of(after)
     if isinstance(one, CONTAINERS) or isinstance(other, CONTAINERS):
-        return part_compared(one, other, part.schema)
-    return ({} if one != other else None), False
+        tree, lost = part_compared(one, other, part.schema)
+        return tree, gone(one, other, part.schema) if lost else {}
+    return ({} if one != other else None), {}
 
 
-def _entry_changes(before: Document, after: Document) -> tuple[Tree | None, bool]:
+def _entry_changes(before: Document, after: Document) -> tuple[Tree | None, Gone]:
     """Of maps whose values are owned as a whole."""
     tree: Tree = {
         f"f:{name}": {}
         for name, value in after.items()
         if name not in before or before[name] != value or written_otherwise(before[name], value)
     }
-    return tree or None, not before.keys() <= after.keys()
+    return tree or None, {f"f:{name}": None for name in before if name not in after}
 
 
-def _item_changes(part: _Part, before: Items, after: Items) -> tuple[Tree | None, bool]:
-    """Of lists whose items are the same ones."""
+def _by_name(part: _Part, items: Items) -> Document:
+    """The items by what tells them apart; fewer than there are where some are not told apart."""
+    return {_item_name(part, item): item for item in items}
+
+
+def _item_changes(part: _Part, before: Document, after: Document) -> tuple[Tree | None, Gone]:
+    """Of lists whose items are told apart by their keys."""
     tree: Tree = {}
-    gone = False
+    went: Gone = {name: None for name in before if name not in after}
     assert part.schema is not None
     whole = struct_of(part.schema.item) is None
-    for mine, other in zip(before, after, strict=True):
+    for name, other in after.items():
+        mine = before.get(name)
         if mine is other or (mine == other and not (part.amounts and written_otherwise(mine, other))):
             continue
-        if whole:
-            changed: Tree | None = {}
+        if mine is None:
+            changed: Tree | None = _added(other, part.schema.item)
+        elif whole:
+            changed = {}
         else:
-            changed, lost = _changes(mine, other)
-            gone = gone or lost
+            changed, inside = _changes(mine, other)
+            if inside:
+                went[name] = inside
         if changed is not None:
-            tree[_item_name(part, mine)] = changed
-    return tree or None, gone
+            tree[name] = changed
+    return tree or None, went
 
 
 def _item_name(part: _Part, item: Any) -> str:
@@ -145,42 +164,17 @@ def _item_name(part: _Part, item: Any) -> str:
 
 
 def differing(old: S, new: S) -> tuple[S, S]:
-    """Both with what is equal left empty, at every depth; the keys of items stay."""
+    """Both with what is equal left empty, in the objects inside of them too."""
     left: Document = {}
     right: Document = {}
     for part, before, after in _others(old, new):
-        name, keys, amounts = part.attribute, part.keys, part.amounts
-        if before == after and not (amounts and written_otherwise(before, after)):
+        if before == after and not (part.amounts and written_otherwise(before, after)):
             continue
         if isinstance(before, Struct) and isinstance(after, Struct):
             before, after = differing(before, after)
-        elif keys and _alike(before, after, part.keys_of):
-            before, after = _items(before, after, keys)
-        left[name], right[name] = before, after
+        left[part.attribute], right[part.attribute] = before, after
     kind = type(old)
     return kind(**left), kind(**right)
-
-
-def _items(before: Items, after: Items, keys: tuple[str, ...]) -> tuple[Items, Items]:
-    """Those that differ, of lists that are alike."""
-    left: list[Any] = []
-    right: list[Any] = []
-    for mine, other in zip(before, after, strict=True):
-        if mine is other or (mine == other and not written_otherwise(mine, other)):
-            continue
-        named = {key: getattr(mine, key) for key in keys}
-        one, two = differing(mine, other)
-        left.append(replace(one, **named))
-        right.append(replace(two, **named))
-    return tuple(left), tuple(right)
-
-
-def _alike(before: Items | None, after: Items | None, keys_of: Callable[[Any], Any]) -> bool:
-    """Whether both are the same items in the same order, each with keys of its own."""
-    if before is None or after is None or len(before) != len(after):
-        return False
-    names = [*map(keys_of, before)]
-    return names == [*map(keys_of, after)] and len(set(names)) == len(names)
 
 
 @lru_cache(maxsize=1024)  # declared kinds come and go

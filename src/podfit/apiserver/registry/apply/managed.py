@@ -20,7 +20,7 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.schema import members
 from podfit.api.meta.v1.types import ManagedFieldsEntry
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.registry.apply.compare import changed, compared, surviving
+from podfit.apiserver.registry.apply.compare import changed, gone, surviving
 from podfit.apiserver.registry.apply.differing import changes, differing
 from podfit.apiserver.registry.apply.sets import (
     Tree,
@@ -89,14 +89,12 @@ def tracked(
     if not entries:
         return new
     if is_custom(info.type):
-        written, lost = compared(*_apart(old, new), info.type)
-    else:
-        written, lost = changes(*_unmanaged(old, new))
-    if lost:
         before, after = _apart(old, new)
-        entries = tuple(
-            replace(entry, fields_v1=surviving(entry.fields_v1 or {}, before, after, info.type)) for entry in entries
-        )
+        written, went = changed(before, after, info.type), gone(before, after, info.type)
+    else:
+        written, went = changes(*_unmanaged(old, new))
+    if went:
+        entries = tuple(replace(entry, fields_v1=surviving(entry.fields_v1 or {}, went)) for entry in entries)
     return _managed_by(new, in_order(_capped(_settled(entries, tracked_part(written), writer))))
 
 
