@@ -139,7 +139,7 @@ def test_amounts_are_compared_as_they_are_written() -> None:
     def changed_in(old: Pod, new: Pod) -> Any:
         return changes(old, new)[0]["f:spec"]["f:containers"]['k:{"name":"app"}']
 
-    amount = {"f:resources": {"f:requests": {"f:memory": {}}}}
+    amount: dict[str, Any] = {"f:resources": {"f:requests": {"f:memory": {}}}}
     assert changed_in(pod("1Gi", "a"), pod("1073741824", "a")) == amount
     assert changed_in(pod("1Gi", "a"), pod("1073741824", "b")) == amount | {"f:image": {}}
     assert changed_in(pod("1Gi", "a"), pod("1Gi", "b")) == {"f:image": {}}
