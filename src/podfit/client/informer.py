@@ -68,11 +68,15 @@ class Cache(Generic[T]):
 
     def put(self, key: Key, obj: T) -> T | None:
         """Remember an object; returns what it replaces."""
-        old = self.pop(key) if self._functions else self._objects.get(key)
+        old = self._objects.get(key)
         self._objects[key] = obj
         for name, function in self._functions.items():
-            for value in function(obj):
-                self._indexes[name].setdefault(value, {})[key] = obj
+            index, values = self._indexes[name], dict.fromkeys(function(obj))
+            if old is not None:
+                for gone in [value for value in function(old) if value not in values]:
+                    self._unindex(index, gone, key)
+            for value in values:
+                index.setdefault(value, {})[key] = obj
         return old
 
     def pop(self, key: Key) -> T | None:

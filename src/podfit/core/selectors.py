@@ -121,12 +121,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
 
     terms: tuple[tuple[str, str, bool], ...] = ()
 
-    @property
-    def paths(self) -> list[str]:
-        return [path for path, _, _ in self.terms]
-
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """`fields` has the values at the selector's paths, those that are empty perhaps not."""
         return all((fields.get(path, "") == value) is equal for path, value, equal in self.terms)
 
     def exact(self, path: str) -> str | None:

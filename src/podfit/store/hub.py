@@ -147,10 +147,11 @@ class Hub:
         self._remember(changes)
         self.revision = changes[-1].record.mod_revision
         self._tell_those_concerned(changes)
-        for prefix, watches in tuple(self._watches.items()):
+        lengths = set(map(len, self._watches))
+        beginnings = {change.record.key[:length] for change in changes for length in lengths}
+        for prefix in [prefix for prefix in self._watches if prefix in beginnings]:  # few of many
             mine = [change for change in changes if change.record.key.startswith(prefix)]
-            if mine:
-                _offer(mine, watches)
+            _offer(mine, self._watches.get(prefix, {}))
 
     def _tell_those_concerned(self, changes: Sequence[Change]) -> None:
         for (prefix, of), by_value in tuple(self._narrow.items()):

@@ -4,7 +4,7 @@ It is a kind's Struct, its names, its subresources, the fields it can be selecte
 shows.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -127,9 +127,9 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Whether its status is written apart from the rest."""
         return any(subresource.name == "status" for subresource in self.subresources)
 
-    def selectable(self, obj: Any, paths: Iterable[str]) -> dict[str, str]:
-        """The values at these paths, by which the kind can be selected."""
-        return {path: self.fields[path](obj) if path in self.fields else _OF_ALL[path](obj) for path in paths}
+    def reader(self, path: str) -> Callable[[Any], str]:
+        """Of the value that a field selector sees at a path by which the kind can be selected."""
+        return self.fields[path] if path in self.fields else _OF_ALL[path]
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, of an object, or of its subresource."""

@@ -5,6 +5,7 @@ A record is decoded only as far as the selector needs: labels alone come from a 
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -39,20 +40,23 @@ NODE = "spec.nodeName"
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """True when it selects at all."""
+    """True when it selects at all. `name` and `terms` are what `fields` says: of the name, and how each value is read
+    that is compared."""
 
     info: ResourceInfo
-    labels: Selector
-    fields: FieldSelector
+    labels: Selector = Selector()
+    fields: FieldSelector = FieldSelector()
     comparisons: int = 0
     """How many of them one object can take, its decoding counted as some."""
+    name: str | None = None
+    terms: tuple[tuple[Callable[[Any], str], str, bool], ...] = ()
 
     @staticmethod
     def of(info: ResourceInfo, request: Request, name: str = "") -> "Selection":
         """Raises 400 for a selector that cannot be read, or a field that the kind cannot be selected by. `name` is
         that of the one object that the path asks for."""
         if not name and "labelSelector" not in request.query and "fieldSelector" not in request.query:
-            return Selection(info, Selector(), FieldSelector())
+            return Selection(info)
         try:
             labels = parse_labels(request.param("labelSelector"))
             fields = parse_fields(request.param("fieldSelector"))
@@ -63,10 +67,10 @@ class Selection(msgspec.Struct, frozen=True):
             if path not in known:
                 raise bad_request(_unselectable(info, path))
         if not name:
-            return Selection(info, labels, fields, 20 + _comparisons(labels) + len(fields.terms))
+            return _selection(info, labels, fields, 20 + _comparisons(labels) + len(fields.terms))
         if fields and fields.exact("metadata.name") != name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
-        return Selection(info, labels, fields or FieldSelector((("metadata.name", name, True),)))
+        return _selection(info, labels, fields or FieldSelector((("metadata.name", name, True),)))
 
     def __bool__(self) -> bool:
         return bool(self.labels) or bool(self.fields)
@@ -75,29 +79,33 @@ class Selection(msgspec.Struct, frozen=True):
     def about(self) -> About | None:
         """A watch of one name, or a kubelet's of the pods on its node: each change is told to those of them only that
         it is about."""
-        if (name := self.fields.exact("metadata.name")) is not None:
-            return About(_names, name)
+        if self.name is not None:
+            return About(_names, self.name)
         node = self.fields.exact(NODE) if (self.info.group, self.info.resource) == ("", "pods") else None
         return None if node is None else About(_nodes_by(self.info), node)
 
     def matches(self, record: Record) -> bool:
         if self.labels and not self.labels.matches(_decoder.decode(record.value).metadata.labels):
             return False
-        if not self.fields:
-            return True
-        return self._named(record) and self._fields_match(record)
+        if self.name is not None and _name(record) != self.name:  # without its being decoded, as nearly all
+            return False
+        return not self.terms or self._fields_match(record)
 
     def names_one(self, namespace: str) -> bool:
         """Whether no more than one object can match, its name and namespace being given."""
-        return self.fields.exact("metadata.name") is not None and (bool(namespace) or not self.info.namespaced)
-
-    def _named(self, record: Record) -> bool:
-        """The name is part of the key, so most records fall out without being decoded."""
-        wanted = self.fields.exact("metadata.name")
-        return wanted is None or _name(record) == wanted
+        return self.name is not None and (bool(namespace) or not self.info.namespaced)
 
     def _fields_match(self, record: Record) -> bool:
-        return self.fields.matches(self.info.selectable(stored.decoded(self.info, record), self.fields.paths))
+        obj = stored.decoded(self.info, record)
+        for read, value, equal in self.terms:  # noqa: SIM110  (asked of each change; a generator costs as much again)
+            if (read(obj) == value) is not equal:
+                return False
+        return True
+
+
+def _selection(info: ResourceInfo, labels: Selector, fields: FieldSelector, comparisons: int = 0) -> Selection:
+    terms = tuple((info.reader(path), value, equal) for path, value, equal in fields.terms)
+    return Selection(info, labels, fields, comparisons, fields.exact("metadata.name"), terms)
 
 
 def _name(record: Record) -> str:

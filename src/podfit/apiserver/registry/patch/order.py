@@ -24,7 +24,7 @@ def key_of(item: object, merge_key: str) -> Any:
 def keys_of(items: list[Any], merge_key: str) -> list[Any]:
     """As `key_of` for each of them; quick where every item has a plain one."""
     keys = [item.get(merge_key, items) if isinstance(item, dict) else items for item in items] if merge_key else items
-    if any(isinstance(key, _NESTED) for key in keys):
+    if [key for key in keys if isinstance(key, _NESTED)]:
         return [key_of(item, merge_key) for item in items]
     return keys
 
@@ -47,12 +47,9 @@ def ordered(items: list[Any], order: list[Any], live: list[Any], merge_key: str)
     """The items that are named in their order; each other one before the first of those that came after it in the live
     list."""
     keys, named = keys_of(items, merge_key), keys_of(order, merge_key)
-    if keys == named:
+    if keys == named or keys == list(dict.fromkeys(named)):
         return items
-    wanted = places_of(named)
-    if keys == sorted(wanted, key=wanted.__getitem__):
-        return items
-    before = places_of(keys_of(live, merge_key))
+    wanted, before = places_of(named), places_of(keys_of(live, merge_key))
     placed = sorted(
         ((wanted[key], before.get(key, -1), item) for key, item in zip(keys, items, strict=True) if key in wanted),
         key=lambda ranked: ranked[0],
