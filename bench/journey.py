@@ -86,7 +86,7 @@ class Counts:
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.codings: Counter[str] = Counter()
-        self.requests: dict[int, str] = {}
+        self.requests: dict[FrameType, str] = {}
         """By the frame that sends them, which is called again each time that it goes on."""
 
     def count(self, journey: Journey) -> None:
@@ -106,7 +106,7 @@ class Counts:
             self.calls[code.co_filename.partition("/podfit/")[2], code.co_qualname] += 1
             if code.co_qualname == "Local.send":
                 request = frame.f_locals.get("request")
-                self.requests[id(frame)] = f"{getattr(request, 'method', '?')} {getattr(request, 'path', '')}"
+                self.requests[frame] = f"{getattr(request, 'method', '?')} {getattr(request, 'path', '')}"
         elif event == "call" and code.co_filename.endswith(("json/decoder.py", "json/encoder.py")):
             if code.co_name in ("decode", "encode"):
                 self.codings[self._caller(frame)] += 1

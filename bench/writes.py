@@ -136,6 +136,18 @@ def statuses(seed: int, count: int) -> Requests:
         )
 
 
+def kubelet_statuses(seed: int, count: int) -> Requests:
+    """As kubelets write them: the order of all conditions, and one that comes or goes."""
+    for number in range(count):
+        turn = seed + number // EXISTING
+        ready = {"type": "Ready", "status": "True", "observedGeneration": turn}
+        resizing = {"type": "PodResizeInProgress"} | ({"status": "True"} if turn % 2 else {"$patch": "delete"})
+        order = [{"type": "PodResizeInProgress"}, {"type": "Ready"}] if turn % 2 else [{"type": "Ready"}]
+        body = {"status": {"$setElementOrder/conditions": order, "conditions": [resizing, ready]}}
+        path = f"{PODS}/pod-{number % EXISTING}/status"
+        yield KUBELET, request("PATCH", path, json.dumps(body).encode(), STRATEGIC)
+
+
 def events(prefix: str, count: int) -> Requests:
     for number in range(count):
         body = {
@@ -214,6 +226,7 @@ KINDS: dict[str, Callable[[int, int], Requests]] = {
     "resize": resizes,
     "labels patch": labels,
     "status patch": statuses,
+    "kubelet's status": kubelet_statuses,
     "status put": puts,
     "event": lambda seed, count: events(f"e{seed}", count),
     "apply": applies,
