@@ -115,6 +115,19 @@ async def test_what_was_deleted_makes_room_at_once(disk: Path, asked: str, reser
     await store.close()
 
 
+async def test_deletions_go_on_when_copying_comes_late(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of writes grows with each deletion. It may not take the room that copying it into the file needs."""
+    for name, value in (("SMALL", 1 << 40), ("LARGE", 1 << 40), ("PAUSE", 1e6)):
+        monkeypatch.setattr(f"podfit.store.sqlite.checkpoint.{name}", value)
+    store = await opened(disk)
+    filled = await until_full(store, 30_000)
+    fill(disk)
+    for record in filled:
+        await store.delete(record.key, expected=record.mod_revision)
+    assert (await store.list("/")).records == []
+    await store.close()
+
+
 async def test_forgetting_large_objects_needs_no_room(disk: Path) -> None:
     """SQLite overwrites what it deletes, which takes room for all of it once more."""
     store = await opened(disk)

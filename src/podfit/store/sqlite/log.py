@@ -22,7 +22,7 @@ from podfit.store.protocol import Change, DiskFull, Page, Record, StoreUnavailab
 from podfit.store.sqlite import sums
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable
-from podfit.store.sqlite.reserve import Reserve
+from podfit.store.sqlite.reserve import MARGIN, Reserve
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,9 @@ class SqliteLog:
 
     def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
         size = sum(len(change.record.value) + PAGES * PAGE for change in changes)
-        if not freeing:
+        if freeing:
+            self._keep_copyable(size)
+        else:
             self._check_room(size)
         inserted = statements(changes)
         with self._transaction(single=len(inserted) == 1, freeing=freeing) as connection:
@@ -144,11 +146,13 @@ class SqliteLog:
 
     def forget(self, revisions: Sequence[int]) -> None:
         """What is deleted is overwritten, too, unless the disk is full: that takes as much room once more."""
+        size = PAGES * PAGE * len(revisions)
+        self._keep_copyable(size)
         with self._transaction(freeing=True) as connection:
             connection.execute(f"PRAGMA secure_delete={'FAST' if self._problem else 'ON'}")
             for table in ("log", "sums"):
                 connection.executemany(f"DELETE FROM {table} WHERE rev = ?", ((revision,) for revision in revisions))
-        self._checkpointer.wrote(PAGES * PAGE * len(revisions))
+        self._checkpointer.wrote(size)
 
     def obsolete(self, revision: int) -> Sequence[int]:
         return self._read(lambda row: int(row[0]), _OBSOLETE, {"revision": revision})
@@ -224,6 +228,15 @@ class SqliteLog:
                 return
         self._problem = FULL
         raise DiskFull(FULL, room=True)
+
+    def _keep_copyable(self, size: int) -> None:
+        """Copy what the log holds before `size` bytes more of deletions take the room that copying needs: with the disk
+        full and the log not to be copied, no deletion could be written ever again."""
+        if self._unlooked:
+            return
+        if self._reserve.free() < 2 * size + self._owed() + MARGIN:
+            with self._writing:
+                self._checkpointer.empty()
 
     def _fits(self, size: int) -> bool:
         spare = self._spare()
