@@ -8,7 +8,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.features import DEFAULT_GATES
-from podfit.decide.node.room.growth import growth
+from podfit.decide.node.room.growth import growth, levelled
 
 
 def node(name: str = "n1", **more: Any) -> Node:
@@ -36,6 +36,28 @@ def test_pods_of_a_node_share_what_it_has_left() -> None:
         "b": 250,
         "c": 700,
     }
+
+
+def test_a_pod_that_has_grown_leaves_the_room_to_those_that_have_not() -> None:
+    """All of them can be of the size of which the smallest can be."""
+    assert grows(pod("a", "400m"), pod("b", "200m")) == {"a": 100, "b": 300}
+    assert grows(pod("a", "700m"), pod("b", "100m"), pod("c", "100m")) == {"a": 0, "b": 50, "c": 50}
+
+
+@pytest.mark.parametrize(
+    ("held", "most", "shares"),
+    [
+        ([], [], []),
+        ([200], [300], [300]),
+        ([200, 400], [400, 400], [300, 100]),
+        ([100, 900], [300, 300], [300, 0]),
+        ([100, 100, 900], [300, 300, 300], [150, 150, 0]),
+        ([100, 100], [0, 300], [0, 300]),
+        ([100, 100], [0, 0], [0, 0]),
+    ],
+)
+def test_room_is_shared_up_to_one_size(held: list[int], most: list[int], shares: list[int]) -> None:
+    assert levelled(held, most) == shares
 
 
 def test_pods_without_a_node_are_left_out() -> None:

@@ -121,6 +121,9 @@ class World:
         self._register()
         self._schedule()
         self._go_on_removing()
+        self.look_once()
+
+    def look_once(self) -> None:
         self._take(Looked(self.looked()))
 
     # ------------------------------------------------------------------ the cluster
@@ -156,16 +159,25 @@ class World:
     def _schedule(self) -> None:
         """As the scheduler does; a pod without a place says so."""
         waiting = [pod for pod in self.pods.values() if not pod.spec.node_name]
+        views = {view.name: view for view in self.views()} if waiting else {}
         for pod in sorted(waiting, key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.name)):
-            verdict = place(Resident.of(pod, placed=False), self.views())
+            verdict = place(Resident.of(pod, placed=False), list(views.values()))
             if isinstance(verdict, Placed):
-                spec = replace(pod.spec, node_name=verdict.node)
-                running = convert({"phase": "Running"}, type(pod.status))
-                self.pods[pod.metadata.name] = replace(pod, spec=spec, status=running)
+                there = self.placed(replace(pod, spec=replace(pod.spec, node_name=verdict.node)))
+                self.pods[pod.metadata.name] = there
+                views[verdict.node] = views[verdict.node].plus(Resident.of(there))
             else:
                 condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
                 status = convert({"phase": "Pending", "conditions": [condition]}, type(pod.status))
                 self.pods[pod.metadata.name] = replace(pod, status=status)
+
+    def placed(self, pod: Pod) -> Pod:
+        """As its node makes it of a pod that was given to it."""
+        return replace(pod, status=convert({"phase": "Running"}, type(pod.status)))
+
+    def why_refused(self, pod: Pod) -> str:
+        """Why the pod may not be evicted; empty when it may."""
+        return self.refused.get(pod.metadata.name, "")
 
     def evicted(self, pod: Pod) -> None:
         """Its controller makes it anew; a test may do otherwise."""
@@ -246,7 +258,7 @@ class World:
         self._taint(soft.node, "DeletionCandidateOfClusterAutoscaler", "PreferNoSchedule", on=soft.on)
 
     def _move(self, effect: seen.MovePod) -> seen.Moved:
-        why = self.refused.get(effect.pod.metadata.name, "")
+        why = self.why_refused(effect.pod)
         if not why:
             self.evicted(effect.pod)
         return seen.Moved(effect, why)
@@ -294,7 +306,7 @@ class World:
         name = job.node.metadata.name
         match action:
             case EvictPod(pod=pod):
-                if why := self.refused.get(pod.metadata.name, ""):
+                if why := self.why_refused(pod):
                     return why
                 if pod.metadata.name in self.pods:
                     self.evicted(pod)

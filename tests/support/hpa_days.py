@@ -9,43 +9,23 @@ Everything random comes from a seed. `upstream` has both by upstream's rules: th
 import math
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 import msgspec
-import numpy as np
-from msgspec.structs import replace
 
-from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
-from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.api.meta.owners import ObjectIdentity
-from podfit.core.selectors import Selector, from_map
-from podfit.core.times import format_time
-from podfit.decide.autoscaling import update
 from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
-from podfit.decide.autoscaling.cluster_state import ClusterState
-from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
-from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT, SCALE
-from podfit.decide.autoscaling.horizontal.model import Memory, Sample, Settings, View
-from podfit.decide.autoscaling.horizontal.passing import finish, propose
-from podfit.decide.autoscaling.nodes_and_autoscalers import around, beside_autoscalers
-from podfit.decide.autoscaling.status import VpaInputs, status
-from podfit.decide.autoscaling.tracked import PodKey, VpaKey
-from podfit.decide.autoscaling.update_settings import UpdateSettings
+from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT
+from support.scaled_workload import SAMPLED, ScaledWorkload, Wish, stamp
 
 DAY, PASS, CALM, VPA_PASS = 86400.0, 15.0, 300.0, 300.0
 BEGIN = 1_700_000_000.0
-SAMPLED, READY_AFTER = 60.0, 20.0
+READY_AFTER = 20.0
 LIVELY, SETTLED = 900.0, 1800.0
 """Seconds after which a constant load has to be answered."""
-LABELS = {"app": "web"}
-REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-KEY = VpaKey("shop", "web")
-OWNER = ObjectIdentity("apps", "ReplicaSet", "shop", "web-1", "owner")
 
 
 class Running(msgspec.Struct):
@@ -127,38 +107,14 @@ def planned(seed: int) -> Plan:
 
 class Day:
     def __init__(self, plan: Plan, *, upstream: bool) -> None:
-        self.plan, self.upstream, self.now = plan, upstream, BEGIN
-        self.settings = Settings(upstream_compatible=upstream)
-        self.hpa = self._autoscaler()
-        self.memory = Memory()
-        self.replicas, self.made, self.load = plan.least, 0, 0
+        self.plan, self.now = plan, BEGIN
+        wish = Wish(plan.request, plan.target, plan.least, plan.most, plan.mode, plan.allowed)
+        self.scaled = ScaledWorkload("web", wish, BEGIN, upstream=upstream, pass_seconds=PASS)
+        self.made, self.load, self.next_vpa = 0, 0, BEGIN
         self.pods: dict[str, Running] = {}
         self.lost: dict[int, float] = {}
-        self.state = ClusterState(gates=GATES, upstream_compatible=upstream)
-        self.vpa = self._vertical()
-        self.state.set_vpa(KEY, Selector(from_map(LABELS).requirements), None)
-        self.template = plan.request
-        self.next_vpa = self.next_sample = BEGIN
         self.violations: list[str] = []
         self.phases: list[Phase] = []
-
-    def _autoscaler(self) -> HorizontalPodAutoscaler:
-        plan = self.plan
-        wanted = {"type": "Utilization", "averageUtilization": plan.target}
-        metric = {"type": "Resource", "resource": {"name": "cpu", "target": wanted}}
-        spec = {"scaleTargetRef": REF, "minReplicas": plan.least, "maxReplicas": plan.most, "metrics": [metric]}
-        notes = {SCALE: plan.mode} if plan.mode and not self.upstream else {}
-        metadata = {"name": "web", "namespace": "shop", "generation": 1, "annotations": notes}
-        return convert({"metadata": metadata, "spec": spec}, HorizontalPodAutoscaler)
-
-    def _vertical(self) -> VerticalPodAutoscaler:
-        policy = {"updateMode": "InPlaceOrRecreate", "minReplicas": 1}
-        spec: dict[str, Any] = {"targetRef": REF, "updatePolicy": policy}
-        if self.plan.mode == VERTICAL_FIRST:
-            most = {"containerName": "*", "maxAllowed": {"cpu": f"{self.plan.allowed}m"}}
-            spec["resourcePolicy"] = {"containerPolicies": [most]}
-        document = {"metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
-        return convert(document, VerticalPodAutoscaler)
 
     # ------------------------------------------------------------------ the day
 
@@ -167,7 +123,7 @@ class Day:
             phase = Phase(self.now, lasts, load, disturbed=self.now)
             self.phases.append(phase)
             while self.now < phase.began + lasts:
-                self._sample(self.load)
+                self.scaled.sample(self._used(self.load), self.now)
                 self.load = load
                 self._nodes(phase)
                 self._workload()
@@ -193,7 +149,7 @@ class Day:
                     del self.lost[node]
 
     def _end(self, name: str) -> None:
-        self.state.remove_pod(PodKey("shop", name))
+        self.scaled.went(name)
         del self.pods[name]
 
     def _workload(self) -> None:
@@ -202,14 +158,14 @@ class Day:
             if pod.node is None:
                 self._place(pod)
         newest = sorted(self.pods.values(), key=lambda pod: (pod.node is not None, -pod.born, pod.name))
-        for pod in newest[: max(0, len(self.pods) - self.replicas)]:
+        for pod in newest[: max(0, len(self.pods) - self.scaled.replicas)]:
             self._end(pod.name)
-        while len(self.pods) < self.replicas:
+        while len(self.pods) < self.scaled.replicas:
             self.made += 1
-            pod = Running(f"web-{self.made}", self.template, None, self.now)
+            pod = Running(f"web-{self.made}", self.scaled.template, None, self.now)
             self._place(pod)
             self.pods[pod.name] = pod
-            self.state.set_pod(PodKey("shop", pod.name), LABELS, ["app"], self.now)
+            self.scaled.came(pod.name, self.now)
 
     def _free(self, node: int) -> int:
         return self.plan.room - sum(pod.request for pod in self.pods.values() if pod.node == node)
@@ -244,12 +200,12 @@ class Day:
             told["startTime"] = began
             app = {"name": "app", "image": "i", "imageID": "", "ready": True, "restartCount": 0}
             told["containerStatuses"] = [{**app, "resources": {"requests": amounts}, "state": {"running": {}}}]
-        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "owner", "controller": True}
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "web-owner", "controller": True}
         metadata = {
             "name": pod.name,
             "namespace": "shop",
             "uid": pod.name,
-            "labels": LABELS,
+            "labels": self.scaled.labels,
             "ownerReferences": [owner],
         }
         spec: dict[str, Any] = {"containers": [{"name": "app", "image": "i", "resources": {"requests": amounts}}]}
@@ -263,66 +219,15 @@ class Day:
         return {pod.name: -(-load // len(ready)) for pod in ready}
 
     def _horizontal(self, load: int) -> None:
-        samples = {name: Sample(used, self.now, PASS) for name, used in self._used(load).items()}
-        view = View(
-            autoscaler=self.hpa,
-            replicas=self.replicas,
-            reported=len(self.pods),
-            selector="app=web",
-            pods=[self._shown(pod) for pod in self.pods.values()],
-            memory=self.memory,
-            settings=self.settings,
-            vpas=[self.vpa],
-            room={pod.name: {"cpu": self._growth(pod)} for pod in self.pods.values() if pod.node is not None},
-        )
-        outcome = finish(propose(view, [samples], self.now), self.now)
-        metadata = self.hpa.metadata
-        if outcome.annotations:
-            metadata = replace(metadata, annotations={**metadata.annotations, **outcome.annotations})
-        self.hpa = replace(self.hpa, metadata=metadata, status=outcome.status)
-        self.memory = outcome.memory
-        if outcome.desired is not None:
-            self.replicas = outcome.desired
+        room = {pod.name: {"cpu": self._growth(pod)} for pod in self.pods.values() if pod.node is not None}
+        self.scaled.scale([self._shown(pod) for pod in self.pods.values()], self._used(load), room, self.now)
 
     # ------------------------------------------------------------------ the VPA
 
-    def _sample(self, load: int) -> None:
-        """Once a minute, also of the minutes since the last look, in which nothing changed."""
-        used = self._used(load)
-        slots = [slot for name in used if (slot := self.state.slot(PodKey("shop", name), "app")) is not None]
-        while self.next_sample <= self.now:
-            if slots:
-                times, amounts = np.full(len(slots), self.next_sample), np.array(list(used.values()), dtype=float)
-                self.state.model.add_cpu(np.array(slots, dtype=np.intp), amounts, times)
-            self.next_sample += SAMPLED
-
     def _vpa(self) -> None:
-        found = self.state.found({KEY: {}})[KEY]
-        now = stamp(self.now)
-        told = status(self.vpa, VpaInputs(found, self.state.pods_of(KEY)), now)
-        if not self.upstream:
-            told = beside_autoscalers(told, self.vpa, around((), [self.hpa]), {}, now)
-        self.vpa = replace(self.vpa, status=told)
-        recommended = told.recommendation.container_recommendations if told.recommendation else ()
-        if recommended and "cpu" in recommended[0].target:
-            self.template = recommended[0].target["cpu"].milli()
-        self._updates()
-
-    def _updates(self) -> None:
-        view = update.View(
-            vpa=self.vpa,
-            pods=tuple(self._shown(pod) for pod in self.pods.values() if pod.node is not None),
-            configured={OWNER: self.replicas},
-            now=datetime.fromtimestamp(self.now, UTC),
-        )
-        run = update.run(view, UpdateSettings(gates=GATES, upstream_compatible=self.upstream))
-        outcome: ActionOutcome | None = None
-        while True:
-            try:
-                action = run.send(outcome) if outcome is not None else next(run)
-            except StopIteration:
-                return
-            outcome = self._done(action)
+        self.scaled.recommend(self.now)
+        on_nodes = [self._shown(pod) for pod in self.pods.values() if pod.node is not None]
+        self.scaled.update(on_nodes, self.now, self._done)
 
     def _done(self, action: object) -> ActionOutcome:
         if isinstance(action, Evict):
@@ -335,7 +240,7 @@ class Day:
             return ActionOutcome.DONE
         if isinstance(action, Resize):
             pod = self.pods[action.pod.metadata.name]
-            wanted = self.template
+            wanted = self.scaled.template
             if pod.node is not None and wanted - pod.request <= self._free(pod.node):
                 pod.request, pod.shown = wanted, None
                 return ActionOutcome.DONE
@@ -345,19 +250,12 @@ class Day:
     # ------------------------------------------------------------------ what is seen
 
     def _note(self, phase: Phase) -> None:
-        if not phase.replicas or phase.replicas[-1] != self.replicas:
-            phase.replicas.append(self.replicas)
-        if not phase.requests or phase.requests[-1] != self.template:
-            phase.requests.append(self.template)
+        if not phase.replicas or phase.replicas[-1] != self.scaled.replicas:
+            phase.replicas.append(self.scaled.replicas)
+        if not phase.requests or phase.requests[-1] != self.scaled.template:
+            phase.requests.append(self.scaled.template)
         if self.now - phase.disturbed >= SETTLED:
-            phase.settled.append((self.replicas, sum(pod.request for pod in self.pods.values())))
-
-
-GATES = Gates(in_place=True)
-
-
-def stamp(time: float) -> str:
-    return format_time(datetime.fromtimestamp(time, UTC))
+            phase.settled.append((self.scaled.replicas, sum(pod.request for pod in self.pods.values())))
 
 
 def reversals(values: list[int]) -> int:
@@ -368,20 +266,25 @@ def reversals(values: list[int]) -> int:
 
 def complaints(day: Day) -> Iterator[str]:
     """What does not come to rest, is too much or too little, or ends what a budget keeps."""
-    plan = day.plan
     yield from day.violations
     for number, phase in enumerate(day.phases):
-        quiet = phase.disturbed == phase.began
-        if quiet and reversals(phase.replicas) > 1:
-            yield f"phase {number}: replicas {phase.replicas}"
-        if reversals(phase.requests) > 1:
-            yield f"phase {number}: requests {phase.requests}"
-        for replicas, total in phase.settled:
-            size = total / max(replicas, 1)
-            most = 1.5 * phase.load / (plan.target / 100) + size
-            if replicas > plan.least and total > most:
-                yield f"phase {number}: {replicas} replicas request {total}m, more than {math.ceil(most)}m"
-                break
-            if total < phase.load:
-                yield f"phase {number}: {replicas} replicas request {total}m, less than the load of {phase.load}m"
-                break
+        for text in phase_complaints(phase, day.plan.target, day.plan.least):
+            yield f"phase {number}: {text}"
+
+
+def phase_complaints(phase: Phase, target: int, least: int) -> Iterator[str]:
+    """`target` in percent; `least` replicas may be more than the load needs."""
+    quiet = phase.disturbed == phase.began
+    if quiet and reversals(phase.replicas) > 1:
+        yield f"replicas {phase.replicas}"
+    if reversals(phase.requests) > 1:
+        yield f"requests {phase.requests}"
+    for replicas, total in phase.settled:
+        size = total / max(replicas, 1)
+        most = 1.5 * phase.load / (target / 100) + size
+        if replicas > least and total > most:
+            yield f"{replicas} replicas request {total}m, more than {math.ceil(most)}m"
+            break
+        if total < phase.load:
+            yield f"{replicas} replicas request {total}m, less than the load of {phase.load}m"
+            break

@@ -1,6 +1,6 @@
 """By how much pods could grow where they are: the node's own verdict on a resize of each, all of them at once."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -26,8 +26,9 @@ def growth(
     resources: Collection[str],
     gates: FeatureGates,
 ) -> dict[str, dict[str, int]]:
-    """Of pods with a node. Pods of one node share what it has left. Nothing where the node is not known, or did not
-    grant the resize that the pod asks for now, and where the pod as a whole has requests of its own."""
+    """Of pods with a node. Pods of one node share what it has left, the smallest first, so that they can all be of one
+    size: a pod that has grown already needs none of it. Nothing where the node is not known, or did not grant the
+    resize that the pod asks for now, and where the pod as a whole has requests of its own."""
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
         if keeps_node(pod):
@@ -40,10 +41,23 @@ def growth(
             continue
         view, others = by_status.node_view(node, gates), _holds(on_node.get(name, own), gates)
         for resource in resources:
-            shares = [_growth(pod, resource, view, others) // len(own) for pod in own]
-            for pod, share in zip(own, shares, strict=True):
+            most = [_growth(pod, resource, view, others) for pod in own]
+            held = [neighbour(allocated_form(pod, gates), gates).requests.get(resource, ZERO).milli() for pod in own]
+            for pod, share in zip(own, levelled(held, most), strict=True):
                 found.setdefault(pod.metadata.name, {})[resource] = share
     return found
+
+
+def levelled(held: Sequence[int], most: Sequence[int]) -> list[int]:
+    """What each may have more of what all share, so that they come to hold the same: `most` is what each could have if
+    it were alone, the largest of which is what is shared."""
+    growing = sorted(held[place] for place in range(len(held)) if most[place])
+    left, level = max(most, default=0), 0
+    for count, size in enumerate(growing, 1):
+        if level and size >= level:
+            break
+        level = (left + sum(growing[:count])) // count
+    return [max(min(level - own, alone), 0) for own, alone in zip(held, most, strict=True)]
 
 
 def _holds(pods: Iterable[Pod], gates: FeatureGates) -> Others:
