@@ -69,12 +69,14 @@ def test_capacity_pods_that_nobody_speaks_of_are_seen() -> None:
 def test_capacity_all_three_autoscalers_come_to_rest_on_a_thousand_days(
     part: int, figure: Callable[[str, object], None]
 ) -> None:
-    """A part of 1,000 random days (50 each): 2 or 3 workloads, each with an HPA (keep-point, vertical-first or neither),
-    a VPA and on half of them a budget, on two groups whose nodes take 30 to 180 s to come; loads stay for 90 minutes to
-    6 hours. Every pod is placed, or told why no node comes, within that time and two minutes, and every resize that
-    waits is spoken of; no group is given a node and loses one twice within an hour under one load; replicas and
-    requests reverse at most once, and half an hour after a change what is requested is neither less than the load nor
-    more than 1.5 times the need and a replica; no budget is violated."""
+    """A part of 1,000 random days (50 each) of workloads with an HPA and a VPA on nodes that come and go: every
+    pod has its place, or a reason, in a node's time and two minutes; replicas, requests and nodes come to rest.
+
+    2 or 3 workloads (keep-point, vertical-first or neither), half of them with a budget, two groups whose nodes take 30
+    to 180 s to come, loads that stay for 90 minutes to 6 hours. Every resize that waits is spoken of; no group is given
+    a node and loses one twice within an hour under one load; replicas and requests reverse at most once, and half an
+    hour after a change what is requested is neither less than the load nor more than 1.5 times the need and a replica;
+    no budget is violated."""
     restless, seen = unrest(range(part * DAYS, (part + 1) * DAYS), 24.0)
     figure("days", DAYS)
     for what, count in sorted(seen.items()):
