@@ -92,7 +92,15 @@ class _Nobody:
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        ({"act": Act.SHRINK, "who": "a/b", "due": "T"}, "a/b is to shrink for it by T, else a neighbour moves"),
+        (
+            {"act": Act.SHRINK, "who": "a/b", "what": "cpu 2 → 1", "due": "T"},
+            "a/b is to shrink for it (cpu 2 → 1) by T, else a neighbour moves",
+        ),
+        ({"act": Act.SHRINK, "who": "a/b", "what": "cpu 2 → 1"}, "a/b shrinks for it (cpu 2 → 1)"),
+        (
+            {"act": Act.NODE, "who": "a/b", "begins": "T"},
+            "at T, if it still waits: a node is asked for, so that a/b moves there",
+        ),
         ({"act": Act.MOVE, "who": "a/b", "to": "n1"}, "a/b moves to node n1"),
         (
             {"act": Act.MOVE, "who": "a/b", "group": "g", "due": "T", "because": "x"},
@@ -161,7 +169,9 @@ def test_what_is_said_of_a_waiting_resize_happens(cluster: Cluster) -> None:
     assert place in planned.notes
     cluster.resize(db.name, app={"requests": {"cpu": "1500m"}})
     cluster.clock.advance(15)
-    assert said_of(cluster, db.name).startswith("it waits until ")
+    said = said_of(cluster, db.name)
+    assert said.startswith("at 2026-01-01T00:01:")
+    assert said.endswith(f", if it still waits: a node is asked for, so that default/{web.name} moves there")
     seen = set[str]()
     for _ in range(30):
         cluster.clock.advance(5)
@@ -170,10 +180,36 @@ def test_what_is_said_of_a_waiting_resize_happens(cluster: Cluster) -> None:
         if not said:
             break
     assert not said_of(cluster, db.name)
-    assert seen - {"it", ""} <= {"a", f"default/{web.name}"}
+    assert seen - {"at", "it", ""} <= {"a", f"default/{web.name}"}
     assert len(cluster.nodes()) == 2
     moved = next(pod for pod in cluster.pods() if pod.name.startswith("web-"))
     assert moved.name != web.name
+
+
+@grouped
+def test_a_neighbour_that_is_told_to_shrink_does(cluster: Cluster) -> None:
+    """By the autoscaler, where nobody else makes room; nobody moves, and no node comes."""
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    batch, db = deployment("batch", 1, "900m"), deployment("db", 1, "900m")
+    batch["spec"]["template"]["metadata"]["annotations"] = {"podfit.dev/minimum": "cpu=100m"}
+    db["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    cluster.apply(high, batch, db)
+    cluster.clock.advance(60)
+    named = {pod.name.split("-")[0]: pod for pod in cluster.pods()}
+    cluster.resize(named["db"].name, app={"requests": {"cpu": "1500m"}})
+    cluster.clock.advance(15)
+    said, waiting = said_of(cluster, named["db"].name), group_of(cluster, "small").pods
+    assert said.endswith(f"default/{named['batch'].name} shrinks for it (cpu 900m → 500m)")
+    assert [(pod.pod, pod.next) for pod in waiting] == [(f"default/{named['db'].name}", said)]
+    cluster.clock.advance(40)
+    sizes = {pod.name: pod.document["status"]["containerStatuses"][0]["allocatedResources"] for pod in cluster.pods()}
+    assert {name: size["cpu"] for name, size in sizes.items()} == {
+        named["db"].name: "1500m",
+        named["batch"].name: "500m",
+    }
+    assert "GaveRoom" in [event.reason for event in cluster.events(named["batch"].name)]
+    assert not said_of(cluster, named["db"].name)
+    assert len(cluster.nodes()) == 1
 
 
 @grouped

@@ -96,7 +96,8 @@ def test_a_waiting_resize_gets_a_node_for_its_neighbour(cluster: Cluster) -> Non
     cluster.resize(db.name, app={"requests": {"cpu": "1500m"}})
     cluster.clock.advance(20)
     [told] = outlook(cluster)["pods"]
-    assert (told["act"], told["pod"]) == ("wait", db.name)
+    assert (told["act"], told["pod"]) == ("node", db.name)
+    assert told["begins"]
     cluster.clock.advance(100)
     assert len(cluster.nodes()) == 2
     web = next(pod for pod in cluster.pods() if pod.name.startswith("web-"))

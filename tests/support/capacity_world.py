@@ -23,6 +23,7 @@ from podfit.decide.capacity.machine import step
 from podfit.decide.capacity.node_groups import Instance, InstanceState, NodeGroup, believed
 from podfit.decide.capacity.outlook import Outlook
 from podfit.decide.capacity.settings import AutoscalerSettings
+from podfit.decide.node.room.shrinkable import after
 from podfit.decide.placement.place import Placed, place
 from podfit.decide.placement.view import NodeInfo, Resident
 
@@ -70,6 +71,9 @@ class World:
         self.look: dict[str, Any] = {}
         """More of what the autoscaler sees, such as `recommended`."""
         self.evictions: list[str] = []
+        self.shrunk: list[str] = []
+        self.unshrinkable: dict[str, str] = {}
+        """By pod, why the API does not shrink it."""
         self.marked: set[str] = set()
         """Nodes with the soft taint."""
         self.refused: dict[str, str] = {}
@@ -239,8 +243,8 @@ class World:
                 return (seen.InstancesDeleted(effect),)
             case seen.RemoveNode():
                 self._removals[effect.node.metadata.name] = (effect, remove(effect, self.settings.drain), self.now)
-            case seen.MovePod():
-                return (self._move(effect),)
+            case seen.ShrinkPods() | seen.MovePod():
+                return (self._for_a_resize(effect),)
             case seen.SoftTaint():
                 self._mark(effect)
             case seen.Report():
@@ -262,6 +266,20 @@ class World:
         if not why:
             self.evicted(effect.pod)
         return seen.Moved(effect, why)
+
+    def _for_a_resize(self, effect: seen.ShrinkPods | seen.MovePod) -> seen.Event:
+        return self._move(effect) if isinstance(effect, seen.MovePod) else self._shrink(effect)
+
+    def _shrink(self, effect: seen.ShrinkPods) -> seen.Shrunk:
+        """As the API and the node do at once."""
+        pods = [change.pod.metadata for change in effect.plan.shrinks]
+        refusals = {meta.uid: self.unshrinkable[meta.name] for meta in pods if meta.name in self.unshrinkable}
+        for change in effect.plan.shrinks if not refusals else ():
+            smaller = after(change)
+            meta = replace(smaller.metadata, generation=smaller.metadata.generation + 1)
+            self.pods[meta.name] = replace(smaller, metadata=meta)
+            self.shrunk.append(meta.name)
+        return seen.Shrunk(effect, refusals)
 
     def _said(self, said: seen.Say) -> None:
         self.events.append((said.about.metadata.name if said.about is not None else "", said.reason, said.message))

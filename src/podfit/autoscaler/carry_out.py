@@ -13,6 +13,7 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.autoscaler.metrics import AutoscalerMetrics
 from podfit.autoscaler.provider import Provider, ProviderError
 from podfit.autoscaler.removals import Removals
+from podfit.client import room_gifts
 from podfit.client.events import EventRecorder
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.clock import Clock
@@ -31,6 +32,8 @@ from podfit.decide.capacity.look import (
     Say,
     ScaledUp,
     ScaleUp,
+    ShrinkPods,
+    Shrunk,
     SoftTaint,
 )
 from podfit.decide.capacity.readiness import CANDIDATE
@@ -81,6 +84,8 @@ class Hands:
                 await self._lower(effect)
             case DeleteInstances():
                 return (await self._delete(effect),)
+            case ShrinkPods():
+                return (await self._shrink(effect),)
             case MovePod():
                 return (await self._move(effect),)
             case SoftTaint():
@@ -114,6 +119,22 @@ class Hands:
         except ProviderError as error:
             return InstancesDeleted(effect, str(error))
         return InstancesDeleted(effect)
+
+    async def _shrink(self, effect: ShrinkPods) -> Shrunk:
+        """All of them, or nobody: each is tried first. What was done when an answer fails stays done; the next look
+        counts it."""
+        refusals: dict[str, str] = {}
+        try:
+            for change in effect.plan.shrinks:
+                if text := await room_gifts.refusal(self._client, change):
+                    refusals[change.pod.metadata.uid] = text
+            if not refusals:
+                for change in effect.plan.shrinks:
+                    await room_gifts.give(self._client, change, effect.waiting)
+        except (ApiError, ConnectionError) as error:
+            log.warning("room is not made error=%s", error)
+            return Shrunk(effect, refusals, str(error))
+        return Shrunk(effect, refusals)
 
     async def _move(self, effect: MovePod) -> Moved:
         try:

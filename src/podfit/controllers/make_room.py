@@ -13,11 +13,9 @@ from collections.abc import Iterable
 from enum import Enum
 from functools import partial
 
-from msgspec.structs import replace
-
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client import room_gifts
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
@@ -25,10 +23,9 @@ from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.core.resources import CPU, MEMORY, ResourceList, only
 from podfit.decide.node.drive import drive
-from podfit.decide.node.room.annotation import GAVE, noted
-from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, offers
+from podfit.decide.node.room import texts
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, MinimumSize, offer_version, offers
 from podfit.decide.node.room.plan import Impossible, RoomPlan, keeps_node, waits_for_room, why_not
 from podfit.decide.node.room.shrinkable import Shrink
 from podfit.decide.node.room.turns import Looked, MakeRoom, NoRoom, RoomMachine, turn_of
@@ -39,10 +36,8 @@ ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
 _BY_NODE, _WAITING = "pods that may make room on a node", "waiting for room"
-_STALE = (404, 409)  # the pod is not as it was when the plan was made
 _REFUSED_BY_BUDGET = 429
 BUDGET_SECONDS = 30.0
-_BUSY = (408, 429)  # the server's answer is about itself, not about the shrink
 
 
 class RoomController(Controller[str]):
@@ -95,7 +90,7 @@ class RoomController(Controller[str]):
         if node is None:
             return ()
         pods = {pod.metadata.uid: pod for pod in self._pods.by_index(_BY_NODE, key)}
-        willing = [pod for uid, pod in pods.items() if self._unwilling.get(uid) != _offer_version(pod)]
+        willing = [pod for uid, pod in pods.items() if self._unwilling.get(uid) != offer_version(pod)]
         offered = await beside(_containers(willing), offers, willing)
         targets = {uid: self._told_of(pods[uid], offer) for uid, offer in offered.items()}
         queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._machine.gates))
@@ -122,54 +117,26 @@ class RoomController(Controller[str]):
             for victim in made.victims:
                 if not await self._may_go(waiting, victim):
                     return _Made.LATER
-            self._tell(waiting, NORMAL, "MakingRoom", _intent(made))
+            self._tell(waiting, NORMAL, texts.MAKING, texts.intent(made))
             for change in made.shrinks:
-                await self._give(change, waiting)
-                self._recorder.event(change.pod, NORMAL, "GaveRoom", _gift(change, waiting))
+                await room_gifts.give(self._client, change, waiting)
+                self._recorder.event(change.pod, NORMAL, texts.GAVE_ROOM, texts.gift(change, waiting))
             for victim in made.victims:
                 await self._end(victim, waiting, made)
         except ApiError as error:
             if error.code == _REFUSED_BY_BUDGET:
                 return _Made.LATER
-            if error.code not in _STALE:
+            if error.code not in room_gifts.STALE:
                 raise
         return _Made.UNDER_WAY
 
     async def _agreed(self, waiting: Pod, change: Shrink) -> bool:
         """Ask the API server without doing it, so that nobody has given when somebody cannot."""
-        try:
-            await self._shrink(change, dry_run=True)
-        except ApiError as error:
-            if error.code in (*_STALE, *_BUSY) or error.code >= 500:
-                raise
-            self._unwilling[change.pod.metadata.uid] = _offer_version(change.pod)
-            self._tell(waiting, WARNING, "ShrinkRefused", f"{_name(change.pod)} cannot give room: {error.message}")
-            return False
-        return True
-
-    async def _shrink(self, change: Shrink, *, dry_run: bool = False) -> None:
-        meta = change.pod.metadata
-        containers = [
-            {"name": name, "resources": _document(container)} for name, container in change.containers.items()
-        ]
-        patch = {
-            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
-            "spec": {"containers": containers},
-        }
-        await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize", dry_run=dry_run)
-
-    async def _give(self, change: Shrink, waiting: Pod) -> None:
-        """Note what the pod had and for whom it gives, then shrink it. Without the shrink the note says nothing."""
-        meta = change.pod.metadata
-        patch = {
-            "metadata": {
-                "uid": meta.uid,
-                "resourceVersion": meta.resource_version,
-                "annotations": {GAVE: noted(change, _name(waiting))},
-            }
-        }
-        marked = await self._client.patch(Pod, meta.name, meta.namespace, patch)
-        await self._shrink(replace(change, pod=marked))
+        text = await room_gifts.refusal(self._client, change)
+        if text:
+            self._unwilling[change.pod.metadata.uid] = offer_version(change.pod)
+            self._tell(waiting, WARNING, texts.REFUSED, texts.refused(change, text))
+        return not text
 
     async def _may_go(self, waiting: Pod, victim: Pod) -> bool:
         """Ask the API server whether the pod may be evicted, before anybody has given anything."""
@@ -178,14 +145,16 @@ class RoomController(Controller[str]):
         except ApiError as error:
             if error.code != _REFUSED_BY_BUDGET:
                 raise
-            self._tell(waiting, WARNING, "EvictionRefused", f"{_name(victim)} cannot be evicted: {error.message}")
+            self._tell(
+                waiting, WARNING, "EvictionRefused", f"{texts.full_name(victim)} cannot be evicted: {error.message}"
+            )
             return False
         return True
 
     async def _end(self, victim: Pod, waiting: Pod, made: RoomPlan) -> None:
         await self._client.evict(victim, unchanged=True)
-        why = f"Evicted to make room for the resize of {_important(waiting)}"
-        text = f"{why}: shrinking neighbours does not free the {_amounts(made.missing)} that is missing"
+        why = f"Evicted to make room for the resize of {texts.important(waiting)}"
+        text = f"{why}: shrinking neighbours does not free the {texts.amounts(made.missing)} that is missing"
         self._recorder.event(victim, WARNING, "EvictedToMakeRoom", text)
 
     # ------------------------------------------------------------------ telling
@@ -248,45 +217,3 @@ def _node_of(pod: Pod) -> Iterable[str]:
 
 def _waits_on(pod: Pod) -> Iterable[str]:
     return (pod.spec.node_name,) if waits_for_room(pod) else ()
-
-
-def _document(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
-    """What of it a resize may change."""
-    sides = {"requests": resources.requests, "limits": resources.limits}
-    return {
-        side: {name: str(amount) for name, amount in only(amounts, (CPU, MEMORY)).items()}
-        for side, amounts in sides.items()
-    }
-
-
-def _offer_version(pod: Pod) -> tuple[int, str]:
-    return pod.metadata.generation, pod.metadata.annotations.get(MINIMUM, "")
-
-
-def _intent(made: RoomPlan) -> str:
-    parts = [f"{_name(shrink.pod)} gives {_amounts(shrink.given)}" for shrink in made.shrinks]
-    parts += [f"{_name(victim)} is evicted" for victim in made.victims]
-    return f"Resize lacks {_amounts(made.missing)}: {', '.join(parts)}"
-
-
-def _gift(change: Shrink, waiting: Pod) -> str:
-    before = {container.name: container.resources.requests for container in change.pod.spec.containers}
-    steps = [
-        f"{container} {name} {before[container][name]} to {resources.requests[name]}"
-        for container, resources in change.containers.items()
-        for name in change.given
-        if resources.requests[name] != before[container][name]
-    ]
-    return f"Shrunk to make room for the resize of {_important(waiting)}: {', '.join(steps)}"
-
-
-def _important(pod: Pod) -> str:
-    return f"{_name(pod)} (priority {pod.spec.priority or 0})"
-
-
-def _name(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _amounts(resources: ResourceList) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in resources.items())

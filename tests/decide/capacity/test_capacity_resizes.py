@@ -56,8 +56,24 @@ def test_capacity_a_resize_waits_a_moment_before_it_counts() -> None:
     waits(world, "db", "3", "1", owner="db")
     world.pod("web", "2", node="small-1")
     world.run(20)
-    assert outlook(world, "db")[0] == "wait"
-    assert world.groups["small"].target == 1
+    [told] = world.outlook.pods
+    assert (told.act, told.who, told.begins) == ("node", "shop/web", "2026-02-02T02:40:30Z")
+    assert (world.groups["small"].target, world.evictions) == (1, [])
+
+
+def test_capacity_what_comes_next_is_told_before_it_counts() -> None:
+    """And that is what is done: two that wait on one node do not count on the same pod."""
+    world = world_of("small-1", "small-2", "small-3")
+    for number in (1, 2):
+        waits(world, f"db-{number}", "3", "1", node=f"small-{number}", owner=f"db-{number}")
+        world.pod(f"web-{number}", "2", node=f"small-{number}", owner=f"web-{number}")
+    world.run(10)
+    told = {pod.pod: (pod.act, pod.who, pod.to) for pod in world.outlook.pods}
+    assert told == {"db-1": ("move", "shop/web-1", "small-3"), "db-2": ("move", "shop/web-2", "small-3")}
+    assert world.evictions == []
+    world.run(30)
+    assert world.evictions == ["web-1", "web-2"]
+    assert {world.pods[name].spec.node_name for name in ("web-1", "web-2")} == {"small-3"}
 
 
 def test_capacity_a_neighbour_moves_where_it_has_a_place() -> None:
@@ -129,6 +145,74 @@ def test_capacity_neighbours_that_shrink_come_first() -> None:
     assert (outlook(world, "db")[:2], world.evictions) == (("shrink", "shop/web"), [])
     world.run(60)
     assert world.evictions == ["web"]
+
+
+def willing(world: World, **settings: Any) -> None:
+    """A pod that waits, and one of lower priority that could give it all that it lacks."""
+    waits(world, "db", "3", "1", owner="db", spec={"priority": 5})
+    world.pod("web", "2", node="small-1", metadata={"annotations": {"podfit.dev/minimum": "cpu=500m"}})
+
+
+def test_capacity_a_neighbour_that_may_be_shrunk_is() -> None:
+    """Once, for what is missing and no more; nobody moves, and no node comes."""
+    world = world_of("small-1", "small-2")
+    willing(world)
+    world.run(20)
+    assert (outlook(world, "db")[:2], world.shrunk) == (("shrink", "shop/web"), [])
+    world.run(20)
+    assert world.shrunk == ["web"]
+    assert world.pods["web"].spec.containers[0].resources.requests["cpu"].milli() == 1000
+    assert world.text("MakingRoom") == "Resize lacks cpu 1: shop/web gives cpu 1"
+    assert world.text("GaveRoom").startswith("Shrunk to make room for the resize of shop/db (priority 5): c cpu 2 to 1")
+    world.run(100)
+    assert outlook(world, "db") == ("wait", "", "room for it is on its way on its node")
+    assert (world.shrunk, world.evictions, world.groups["small"].target) == (["web"], [], 2)
+
+
+def test_capacity_what_shrinks_is_told_with_its_node_group() -> None:
+    world = world_of("small-1")
+    willing(world)
+    world.run(30)
+    [told] = world.outlook.pods
+    assert (told.act, told.who, told.what, told.at) == ("shrink", "shop/web", "cpu 2 → 1", "small")
+
+
+def test_capacity_a_neighbour_without_a_minimum_or_of_equal_priority_is_not_shrunk() -> None:
+    for notes, priority in (({}, 5), ({"podfit.dev/minimum": "cpu=500m"}, 0), ({"podfit.dev/minimum": "cpu=x"}, 5)):
+        world = world_of("small-1", "small-2")
+        waits(world, "db", "3", "1", owner="db", spec={"priority": priority})
+        world.pod("web", "2", node="small-1", metadata={"annotations": notes})
+        world.run(40)
+        assert (world.shrunk, world.evictions) == ([], ["web"])
+
+
+def test_capacity_nobody_is_shrunk_where_that_is_switched_off() -> None:
+    world = world_of("small-1", shrinks=False)
+    willing(world)
+    world.run(30)
+    assert world.shrunk == []
+    assert outlook(world, "db") == ("node", "shop/web", "shop/web could shrink for it, which is switched off")
+
+
+def test_capacity_a_refused_shrink_is_told_and_the_next_act_follows() -> None:
+    world = world_of("small-1", "small-2")
+    willing(world)
+    world.unshrinkable = {"web": "a LimitRange"}
+    world.run(30)
+    assert world.text("ShrinkRefused") == "shop/web cannot give room: a LimitRange"
+    assert (world.shrunk, world.evictions) == ([], [])
+    world.run(10)
+    assert (world.shrunk, world.evictions) == ([], ["web"])
+
+
+def test_capacity_one_neighbour_shrinks_for_one_resize_at_a_time() -> None:
+    """What it gives to the first is not counted for the second."""
+    world = world_of("small-1", "small-2")
+    willing(world)
+    waits(world, "other", "1", "500m", owner="other", spec={"priority": 4})
+    world.run(30)
+    assert world.shrunk == ["web"]
+    assert outlook(world, "other")[0] == "wait"
 
 
 def test_capacity_what_can_never_be_granted_moves_itself_where_its_successor_has_the_size() -> None:

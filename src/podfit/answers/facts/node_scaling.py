@@ -68,16 +68,24 @@ def told_by(data: Mapping[str, Any], now: datetime) -> NodeScaling:
 
 def next_for(told: PodOutlook) -> str:
     """Which act comes next, when, and why not now."""
+    return f"at {told.begins}, if it still waits: {_act(told)}" if told.begins else _act(told)
+
+
+def _act(told: PodOutlook) -> str:
     why, due = f": {told.because}" if told.because else "", f" by {told.due}" if told.due else ""
     match told.act:
+        case Act.SHRINK if told.due:
+            return f"{told.who} is to shrink for it ({told.what}){due}, else a neighbour moves"
         case Act.SHRINK:
-            return f"{told.who} is to shrink for it{due}, else a neighbour moves"
+            return f"{told.who} shrinks for it ({told.what}){why}"
         case Act.MOVE:
             place = f"node {told.to}" if told.to else f"a node of group {told.group} that is on its way{due}"
             return f"{told.who} moves to {place}{why}"
         case Act.NODE:
-            whom = f" for {told.who}" if told.who and told.who != f"{told.namespace}/{told.pod}" else ""
-            return f"a node of group {told.group} comes{whom}{due}{why}"
+            whose = told.who if told.who and told.who != f"{told.namespace}/{told.pod}" else ""
+            if not told.group:
+                return f"a node is asked for{f', so that {whose} moves there' if whose else ''}{due}{why}"
+            return f"a node of group {told.group} comes{f' for {whose}' if whose else ''}{due}{why}"
         case Act.NOTHING:
             return f"no node comes{why}"
         case Act.WAIT:

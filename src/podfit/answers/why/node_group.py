@@ -16,7 +16,8 @@ class GroupNode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class GroupPod(msgspec.Struct, frozen=True):
-    """A pod for which a node of the group comes."""
+    """A pod for which a node of the group comes, or whose resize waits on one of its nodes; `next` says which act comes
+    next for it."""
 
     pod: str
     next: str
@@ -58,7 +59,7 @@ def why_node_group(name: str, scaling: NodeScaling) -> NodeGroupWhy:
         raise not_found("node groups", name)
     notes = [scaling.problem] if scaling.problem else []
     notes += [f"{outlook.left_out} pods, groups and nodes are left out"] if outlook.left_out else []
-    pods = [pod for pod in outlook.pods if pod.group == name and pod.act in (Act.NODE, Act.MOVE)]
+    pods = [pod for pod in outlook.pods if pod.at == name or (pod.group == name and pod.act in (Act.NODE, Act.MOVE))]
     return NodeGroupWhy(
         group=name,
         size=group.size,

@@ -2,8 +2,8 @@
 
 step(state, event, moment) -> (state, effects)          decide/capacity/machine.py
 
-event     Looked  ScaledUp  Removed  Moved  InstancesDeleted
-effects   ScaleUp  LowerTarget  DeleteInstances  RemoveNode  SoftTaint  MovePod  Say  Report
+event     Looked  ScaledUp  Removed  Shrunk  Moved  InstancesDeleted
+effects   ScaleUp  LowerTarget  DeleteInstances  RemoveNode  SoftTaint  ShrinkPods  MovePod  Say  Report
 """
 
 from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ from podfit.decide.capacity.node_groups import Members, NodeGroup
 from podfit.decide.capacity.outlook import Outlook
 from podfit.decide.capacity.removal import Templates
 from podfit.decide.capacity.status import AutoscalerStatus
+from podfit.decide.node.room.plan import RoomPlan
 from podfit.decide.placement.default_spread import DefaultSpread
 from podfit.decide.placement.place import NO_NAMESPACES
 from podfit.decide.placement.view import NamespaceLabels
@@ -105,8 +106,8 @@ class Removing(msgspec.Struct, frozen=True):
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """By group: `requests`, `backoffs`, `wrong_sizes`, `removed` (when a node of it went last), `steady` (until when it
     keeps its nodes, since one that went was missed). By Node: `unneeded` (since when), `kept`, `removing`. `moves` are
-    pods that were evicted for a waiting resize, `failed` instances whose error was told; `said` the last text about an
-    object by UID and reason.
+    pods that were evicted for a waiting resize, `unwilling` those that the API refused to shrink for one, as they were
+    then; `failed` are instances whose error was told; `said` is the last text about an object by UID and reason.
     """
 
     requests: Mapping[str, Request] = msgspec.field(default_factory=dict)
@@ -119,6 +120,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     kept: Mapping[str, Kept] = msgspec.field(default_factory=dict)
     removing: Mapping[str, Removing] = msgspec.field(default_factory=dict)
     moves: Mapping[str, float] = msgspec.field(default_factory=dict)
+    unwilling: Mapping[str, tuple[int, str]] = msgspec.field(default_factory=dict)
     failed: frozenset[str] = frozenset()
     said: Mapping[tuple[str, str], str] = msgspec.field(default_factory=dict)
     scaled_up_at: float = NEVER
@@ -199,12 +201,21 @@ class MovePod(msgspec.Struct, frozen=True):
     to: str
 
 
+class ShrinkPods(msgspec.Struct, frozen=True):
+    """Shrink neighbours of `waiting`, so that its resize has room: all of the plan, or nobody. It evicts nobody."""
+
+    waiting: Pod
+    plan: RoomPlan
+
+
 class Report(msgspec.Struct, frozen=True):
     status: AutoscalerStatus
     outlook: Outlook
 
 
-Effect: TypeAlias = Say | ScaleUp | LowerTarget | DeleteInstances | RemoveNode | SoftTaint | MovePod | Report
+Effect: TypeAlias = (
+    Say | ScaleUp | LowerTarget | DeleteInstances | RemoveNode | SoftTaint | ShrinkPods | MovePod | Report
+)
 
 
 # ------------------------------------------------------------------ what comes in
@@ -236,6 +247,15 @@ class Moved(msgspec.Struct, frozen=True):
     error: str = ""
 
 
+class Shrunk(msgspec.Struct, frozen=True):
+    """What came of it. `refusals` by the UID of a neighbour, of those that the API would not shrink: then nobody was.
+    `error`: it was not answered, or something else has changed meanwhile; the next look decides anew."""
+
+    shrink: ShrinkPods
+    refusals: Mapping[str, str] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
 class InstancesDeleted(msgspec.Struct, frozen=True):
     """What came of it; `error` is empty when they are gone."""
 
@@ -243,4 +263,4 @@ class InstancesDeleted(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-Event: TypeAlias = Looked | ScaledUp | Removed | Moved | InstancesDeleted
+Event: TypeAlias = Looked | ScaledUp | Removed | Shrunk | Moved | InstancesDeleted

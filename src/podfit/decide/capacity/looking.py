@@ -185,10 +185,9 @@ class _Looking:
         there = fitted(cluster, wanted.pods)
         resizes = ResizeDemand()
         if settings.scale_up.waiting_resizes:
-            moving = self.state.moves
-            resizes = resize_demand(look, self.moment, settings, cluster, self.context, moving)
+            resizes = resize_demand(look, self.moment, settings, cluster, self.context, self.state)
         spare = fitted(cluster, look.buffers)
-        self.effects += resizes.moves
+        self.effects += (*resizes.shrinks, *resizes.moves)
         homeless = (*there.left, *resizes.pods, *spare.left)
         plan = ScaleUpPlan()
         if homeless:
@@ -290,7 +289,7 @@ class _Looking:
         self.state = replace(self.state, unneeded={**kept_since, **candidates}, kept=unneeded.kept)
         self._soft_taints(unneeded.candidates, unneeded.later)
         going = who_goes(unneeded.candidates, self.state, counts, self.moment.at, settings)
-        if seen.plan.increases or seen.resizes.moves:
+        if seen.plan.increases or seen.resizes.moves or seen.resizes.shrinks:
             going = Going((), going.waiting, going.due)
         for candidate in going.now:
             self._remove(candidate)
@@ -364,7 +363,8 @@ def _without_the_gone(state: State, look: Look, moment: Moment, settings: Autosc
     pods = {pod.metadata.uid for pod in look.pods} | {node.metadata.uid for node in look.nodes} | {""}
     said = {key: text for key, text in state.said.items() if key[0] in pods}
     moves = {uid: at for uid, at in state.moves.items() if uid in pods}
-    state = replace(state, said=said if len(said) <= MOST_SAID else {}, moves=moves)
+    unwilling = {uid: offer for uid, offer in state.unwilling.items() if uid in pods}
+    state = replace(state, said=said if len(said) <= MOST_SAID else {}, moves=moves, unwilling=unwilling)
     if look.problem:
         return state
     nodes = {node.metadata.name for node in look.nodes}

@@ -22,11 +22,14 @@ from podfit.decide.capacity.look import (
     Request,
     Say,
     ScaledUp,
+    Shrunk,
     State,
 )
 from podfit.decide.capacity.looking import look_at
 from podfit.decide.capacity.scale_down import MISSED_WITHIN, STEADY
 from podfit.decide.capacity.settings import AutoscalerSettings
+from podfit.decide.node.room import texts
+from podfit.decide.node.room.minimum import offer_version
 
 Step = tuple[State, tuple[Effect, ...]]
 
@@ -39,6 +42,8 @@ def step(state: State, event: Event, moment: Moment, settings: AutoscalerSetting
             return _scaled_up(state, event, moment, settings)
         case Removed():
             return _removed(state, event, moment)
+        case Shrunk():
+            return _shrunk(state, event)
         case Moved():
             return _moved(state, event, moment)
         case InstancesDeleted():
@@ -83,6 +88,20 @@ def _removed(state: State, event: Removed, moment: Moment) -> Step:
     unneeded = {name: since for name, since in state.unneeded.items() if name != event.node}
     removed = {**state.removed, event.group: moment.at}
     return replace(state, unneeded=unneeded, removed=removed, removed_at=moment.at), ()
+
+
+def _shrunk(state: State, event: Shrunk) -> Step:
+    """Who could not be shrunk is left out from now on, until the pod is another one."""
+    waiting, plan = event.shrink.waiting, event.shrink.plan
+    if event.refusals or event.error:
+        changes = [change for change in plan.shrinks if change.pod.metadata.uid in event.refusals]
+        offers = {change.pod.metadata.uid: offer_version(change.pod) for change in changes}
+        told = [texts.refused(change, event.refusals[change.pod.metadata.uid]) for change in changes]
+        state = replace(state, unwilling={**state.unwilling, **offers})
+        return state, tuple(Say(waiting, WARNING, texts.REFUSED, text) for text in told)
+    making = Say(waiting, NORMAL, texts.MAKING, texts.intent(plan))
+    gave = (Say(change.pod, NORMAL, texts.GAVE_ROOM, texts.gift(change, waiting)) for change in plan.shrinks)
+    return state, (making, *gave)
 
 
 def _moved(state: State, event: Moved, moment: Moment) -> Step:

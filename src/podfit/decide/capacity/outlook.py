@@ -22,9 +22,12 @@ class Act(StrEnum):
 
 
 class PodOutlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`who` is the pod that shrinks or moves, `to` the node that it moves to, `group` where a node comes from.
+    """`who` is the pod that shrinks or moves (several that shrink are separated by commas), `what` by how much it
+    shrinks, `to` the node that it moves to, `group` where a node comes from; `at` is the group of the node on which a
+    resize waits.
 
-    `due` is the time until which that should have happened. `because` says why it is not done now, or not at all.
+    `begins`: not before then, as the resize has only begun to wait. `due` is the time until which that should have
+    happened. `because` says why it is not done now, or not at all.
     """
 
     namespace: str
@@ -32,8 +35,11 @@ class PodOutlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     act: Act
     resize: bool = False
     who: str = ""
+    what: str = ""
     to: str = ""
     group: str = ""
+    at: str = ""
+    begins: str = ""
     due: str = ""
     because: str = ""
 

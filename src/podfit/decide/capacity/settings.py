@@ -1,6 +1,7 @@
 """`AutoscalerSettings`: what the cluster autoscaler is told, under upstream's names and with its defaults.
 
-Two are podfit's own: `waiting-resizes` and `waiting-resize-delay`, for what upstream does not look at.
+Three are podfit's own, for what upstream does not look at: `waiting-resizes`, `waiting-resize-delay` and
+`shrink-neighbours`.
 """
 
 from typing import Annotated
@@ -79,7 +80,17 @@ class ScaleUpSettings(msgspec.Struct, frozen=True, kw_only=True):
         int, Option("Pods of a lower priority count for nothing.", flag="expendable-pods-priority-cutoff")
     ] = -10
     waiting_resizes: Annotated[
-        bool, Option("Resizes that wait are demand: a neighbour moves, or a node comes (docs/cluster-autoscaler.md).")
+        bool,
+        Option(
+            "Resizes that wait are demand: a neighbour shrinks or moves, or a node comes (docs/cluster-autoscaler.md)."
+        ),
+    ] = True
+    shrinks: Annotated[
+        bool,
+        Option(
+            "For them, first shrink neighbours of lower priority that say how far they may be (podfit.dev/minimum).",
+            flag="shrink-neighbours",
+        ),
     ] = True
     resize_delay: Annotated[
         float, Option("How long a resize waits before it counts.", flag="waiting-resize-delay", unit=DURATION)

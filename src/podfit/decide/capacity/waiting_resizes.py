@@ -1,6 +1,6 @@
 """Waiting resizes as demand: for each, which of three acts comes next (docs/cluster-autoscaler.md).
 
-    a neighbour shrinks     where somebody makes room and the plan of `decide.node.room` needs no eviction
+    a neighbour shrinks     by the plan of `decide.node.room`, where it needs no eviction: now, or by whoever makes room
     a neighbour moves       the cheapest that is enough and has a place elsewhere now; for a resize that can never be
                             granted on its node, and where no neighbour is enough, the pod itself
     a node comes            for whoever of them would move, who stands in the demand as if it waited for a node
@@ -23,11 +23,12 @@ from podfit.core.times import format_time
 from podfit.decide.capacity.demand import by_node, with_sizes
 from podfit.decide.capacity.drain import DrainContext, Outcome, check_budgets, drainability, is_daemon_set_pod
 from podfit.decide.capacity.hypothetical import HypotheticalCluster
-from podfit.decide.capacity.look import Look, Moment, MovePod
+from podfit.decide.capacity.look import Look, Moment, MovePod, ShrinkPods, State
 from podfit.decide.capacity.outlook import MOST_TOLD, Act, PodOutlook
 from podfit.decide.capacity.readiness import is_going, is_ready
 from podfit.decide.capacity.settings import AutoscalerSettings
-from podfit.decide.node.room.minimum import BadMinimum, offers
+from podfit.decide.node.room.annotation import shrink_text
+from podfit.decide.node.room.minimum import BadMinimum, offer_version, offers
 from podfit.decide.node.room.plan import NothingNeeded, RoomPlan, keeps_node, plan
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
@@ -37,7 +38,7 @@ from podfit.decide.workload.disruption import why_protected
 SHRINK_SECONDS = 120.0
 """How long shrinking neighbours are waited for."""
 MOST_MOVES = 10
-"""Pods that move for waiting resizes in one look; one on a node, and one of a workload."""
+"""Resizes for which neighbours shrink, and for which pods move, in one look; one on a node, one of a workload moves."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -50,9 +51,10 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class ResizeDemand(msgspec.Struct, frozen=True):
-    """`moves` are done now. `pods` stand for those that would move if there were a node; by their UIDs `real` has the
-    pods that wait, and `movers` who moves. `outlooks` tells of all of them."""
+    """`shrinks` and `moves` are done now. `pods` stand for those that would move if there were a node; by their UIDs
+    `real` has the pods that wait. `outlooks` tells of all of them."""
 
+    shrinks: tuple[ShrinkPods, ...] = ()
     moves: tuple[MovePod, ...] = ()
     pods: tuple[Pod, ...] = ()
     real: Mapping[str, Pod] = msgspec.field(default_factory=dict)
@@ -79,10 +81,10 @@ def resize_demand(
     settings: AutoscalerSettings,
     cluster: HypotheticalCluster,
     context: DrainContext,
-    moving: Mapping[str, float],
+    state: State,
 ) -> ResizeDemand:
-    """`cluster` is changed: who has a place there gets it. `moving` are pods that were evicted for one already."""
-    return _Turns(look, moment, settings, cluster, context, moving).all()
+    """`cluster` is changed: who has a place there gets it."""
+    return _Turns(look, moment, settings, cluster, context, state).all()
 
 
 class _Turns:
@@ -95,22 +97,26 @@ class _Turns:
         settings: AutoscalerSettings,
         cluster: HypotheticalCluster,
         context: DrainContext,
-        moving: Mapping[str, float],
+        state: State,
     ) -> None:
         self.look, self.moment, self.settings, self.context = look, moment, settings, context
-        self.cluster, self.moving = cluster, moving
+        self.cluster, self.state = cluster, state
         self.on_node = by_node(look.pods)
+        self.nodes_of = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in look.pods}
         self.indexes = {view.name: index for index, view in enumerate(cluster.views)}
         self.real_nodes = {node.metadata.name for node in look.nodes if is_ready(node)}
+        self.shrinks: list[ShrinkPods] = []
         self.moves: list[MovePod] = []
         self.pods: list[Pod] = []
         self.real: dict[str, Pod] = {}
         self.busy: set[str] = {
             pod.spec.node_name
             for pod in look.pods
-            if pod.metadata.uid in moving or (pod.metadata.deletion_timestamp is not None and pod.spec.node_name)
+            if pod.metadata.uid in state.moves or (pod.metadata.deletion_timestamp is not None and pod.spec.node_name)
         }
-        """Nodes that a pod is leaving: what waits there is tried again when it has gone."""
+        """Nodes that a pod is leaving, or on which one shrinks: what waits there is tried again then."""
+        self.left: dict[str, str] = {}
+        """By UID of a pod that waits, why no neighbour shrinks that could."""
         self.owners = {
             owner.uid
             for pod in look.pods
@@ -119,22 +125,42 @@ class _Turns:
         """Workloads of which a pod has no node now, so that no other of theirs moves."""
 
     def all(self) -> ResizeDemand:
-        waiting = waiting_resizes(self.look)
-        outlooks = [self._turn(one) for one in waiting[:MOST_TOLD]]
-        return ResizeDemand(tuple(self.moves), tuple(self.pods), self.real, tuple(outlooks))
+        waiting = waiting_resizes(self.look)[:MOST_TOLD]
+        outlooks = [self._turn(one) for one in waiting if self._begins(one) <= self.moment.now]
+        young = [one for one in waiting if self._begins(one) > self.moment.now]
+        if young:
+            later = self._later(young)
+            outlooks += [replace(later.foretold(one), begins=format_time(self._begins(one))) for one in young]
+        told = (replace(one, at=self._group(one)) for one in outlooks)
+        return ResizeDemand(tuple(self.shrinks), tuple(self.moves), tuple(self.pods), self.real, tuple(told))
+
+    def _group(self, told: PodOutlook) -> str:
+        return self.look.members.get(self.nodes_of.get((told.namespace, told.pod), ""), "")
+
+    def _begins(self, one: Waiting) -> datetime:
+        return one.since + timedelta(seconds=self.settings.scale_up.resize_delay)
+
+    def _later(self, young: Sequence[Waiting]) -> "_Turns":
+        """As it will be when they count, if nothing else changes; what comes of it is told and not done."""
+        at = max(map(self._begins, young))
+        moment = Moment(at, self.moment.at + (at - self.moment.now).total_seconds())
+        later = _Turns(self.look, moment, self.settings, self.cluster.copy(), self.context, self.state)
+        later.busy, later.owners = set(self.busy), set(self.owners)
+        return later
+
+    def foretold(self, one: Waiting) -> PodOutlook:
+        return self._turn(one)
 
     def _turn(self, one: Waiting) -> PodOutlook:
-        counts_at = one.since + timedelta(seconds=self.settings.scale_up.resize_delay)
-        if self.moment.now < counts_at:
-            return _outlook(one, Act.WAIT, due=counts_at, because="it has only begun to wait")
         if one.node.metadata.name in self.busy:
-            return _outlook(one, Act.WAIT, because="a pod is leaving its node, then the node looks again")
+            return _outlook(one, Act.WAIT, because="a pod leaves its node or shrinks there; then the node looks again")
         movers, because = [one.pod], ""
         if not one.infeasible:
             shrinking = self._shrink(one)
             if shrinking is not None:
                 return shrinking
             movers, because = self._cheapest(one)
+            because = "; ".join(filter(None, (self.left.get(one.pod.metadata.uid, ""), because)))
             if not movers:
                 movers = [one.pod]
         return self._move(one, movers, because)
@@ -142,15 +168,29 @@ class _Turns:
     def _shrink(self, one: Waiting) -> PodOutlook | None:
         """None where no neighbour is going to shrink."""
         others = [pod for pod in self.on_node.get(one.node.metadata.name, ()) if pod is not one.pod]
-        offered = offers(others)
+        willing = [pod for pod in others if self.state.unwilling.get(pod.metadata.uid) != offer_version(pod)]
+        offered = offers(willing)
         targets = {uid: offer for uid, offer in offered.items() if not isinstance(offer, BadMinimum)}
         answer = plan(one.pod, others, one.node.status.allocatable, targets, gates=self.look.gates)
         if isinstance(answer, NothingNeeded):
             return _outlook(one, Act.WAIT, because="room for it is on its way on its node")
-        until = one.since + timedelta(seconds=self.settings.scale_up.resize_delay + SHRINK_SECONDS)
-        if not isinstance(answer, RoomPlan) or not self.look.makes_room or self.moment.now >= until:
+        if not isinstance(answer, RoomPlan) or not answer.shrinks:
             return None
-        return _outlook(one, Act.SHRINK, who=answer.shrinks[0].pod, due=until) if answer.shrinks else None
+        if self.look.makes_room:
+            return self._shrunk_by_others(one, answer)
+        if not self.settings.scale_up.shrinks:
+            self.left[one.pod.metadata.uid] = f"{_givers(answer)} could shrink for it, which is switched off"
+            return None
+        if len(self.shrinks) >= MOST_MOVES:
+            return _outlook(one, Act.SHRINK, plan=answer, because="others shrink first")
+        self.shrinks.append(ShrinkPods(one.pod, answer))
+        self.busy.add(one.node.metadata.name)
+        return _outlook(one, Act.SHRINK, plan=answer)
+
+    def _shrunk_by_others(self, one: Waiting, answer: RoomPlan) -> PodOutlook | None:
+        """Whoever makes room (docs/room.md) is waited for, for a while."""
+        until = one.since + timedelta(seconds=self.settings.scale_up.resize_delay + SHRINK_SECONDS)
+        return _outlook(one, Act.SHRINK, plan=answer, due=until) if self.moment.now < until else None
 
     def _cheapest(self, one: Waiting) -> tuple[list[Pod], str]:
         """Neighbours of which each alone would be enough, the cheapest first."""
@@ -268,18 +308,30 @@ class _Turns:
 
 
 def _outlook(
-    one: Waiting, act: Act, *, who: Pod | None = None, to: str = "", due: datetime | None = None, because: str = ""
+    one: Waiting,
+    act: Act,
+    *,
+    who: Pod | None = None,
+    plan: RoomPlan | None = None,
+    to: str = "",
+    due: datetime | None = None,
+    because: str = "",
 ) -> PodOutlook:
     return PodOutlook(
         namespace=one.pod.metadata.namespace,
         pod=one.pod.metadata.name,
         act=act,
         resize=True,
-        who=_name(who) if who is not None else "",
+        who=_name(who) if who is not None else _givers(plan) if plan is not None else "",
+        what=", ".join(shrink_text(change, _name(one.pod)) for change in plan.shrinks) if plan is not None else "",
         to=to,
         due=format_time(due) if due is not None else "",
         because=because,
     )
+
+
+def _givers(plan: RoomPlan) -> str:
+    return ", ".join(_name(change.pod) for change in plan.shrinks)
 
 
 def _name(pod: Pod) -> str:

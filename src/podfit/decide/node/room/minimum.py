@@ -83,3 +83,8 @@ def _amount(name: str, value: str) -> Quantity:
     if amount <= ZERO:
         raise BadMinimum(f"{name}={value}: a minimum is more than nothing")
     return amount
+
+
+def offer_version(pod: Pod) -> tuple[int, str]:
+    """It changes when a pod that could not be shrunk may be asked again."""
+    return pod.metadata.generation, pod.metadata.annotations.get(MINIMUM, "")
