@@ -135,6 +135,7 @@ class AutoscaledDay(World):
                 self._sample()
                 if first:
                     self.used, self.changed, first = dict(load.used), self.now, False
+                    self.next_vpa = min(self.next_vpa, self.now + SAMPLED)
                 self.pass_by()
                 self._note()
                 self.now = min(self.now + self._step(), began + load.seconds)

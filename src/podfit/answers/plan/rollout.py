@@ -32,6 +32,7 @@ from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.durations import go_duration
 from podfit.core.errors import ApiError
+from podfit.decide.pod.spare import foretold
 from podfit.decide.workload.daemon import in_place as daemon_in_place
 from podfit.decide.workload.daemon.nodes import GENERATION
 from podfit.decide.workload.daemon.steps import Version, replaces, unavailable
@@ -132,6 +133,8 @@ async def _plan(
     except ApiError as error:
         text = f"the API server would not make a new pod: {error.message}"
         return replace(rolled, how=UNKNOWN, text=text)
+    if unfit := foretold(admitted):
+        return replace(rolled, text=f"of each new pod, {unfit}", pods=tuple(_rolled(facts)))
     said = asked(owner.metadata.annotations, (await client.get(Namespace, namespace)).metadata.annotations)
     if said is None:
         return replace(rolled, text="podfit.dev/rollout is not in-place", pods=tuple(_rolled(facts)))

@@ -32,6 +32,7 @@ from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.plan import allocated_form
+from podfit.decide.pod.spare import foretold
 from podfit.decide.resize.checks import Resize
 from podfit.decide.resize.verdict import Deferred, Infeasible
 
@@ -153,6 +154,8 @@ class Verdicts(msgspec.Struct, frozen=True):
     def _placed(self, planned: PodPlan, new: Pod) -> PodPlan:
         """Of a pod without a node, as the scheduler decides."""
         cluster = self.snapshot.cluster
+        if text := foretold(new):
+            return replace(planned, verdict=INFEASIBLE, text=text)
         if cluster is None:
             return replace(planned, text="not on a node yet")
         place = scheduled(new, cluster.with_pod(new), self.snapshot.age.gates)

@@ -34,6 +34,7 @@ from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
+from podfit.decide.pod.spare import foretold
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
 from podfit.decide.workload.disruption import why_protected
 
@@ -175,7 +176,12 @@ def _eviction(name: str, snapshot: Snapshot) -> str:
 
 
 def _not_scheduled(pod: Pod, snapshot: Snapshot) -> str:
-    """What the scheduler has said; of a pod that it has not looked at yet, what it will say."""
+    """What the scheduler has said; of a pod that it has not looked at yet, what it will say. And what a node will make
+    of it then, where that is known."""
+    return "; ".join(filter(None, (_unscheduled(pod, snapshot), foretold(pod))))
+
+
+def _unscheduled(pod: Pod, snapshot: Snapshot) -> str:
     if pod.spec.scheduling_gates:
         return blocked(pod)
     told = next((condition.message for condition in pod.status.conditions if condition.type == "PodScheduled"), "")

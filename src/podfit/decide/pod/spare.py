@@ -45,6 +45,13 @@ def refusal(pod: Pod) -> str:
     return ""
 
 
+def foretold(pod: Pod) -> str:
+    """What a node of podfit's makes of a pod that it is given; empty where it runs it. Other nodes lend nothing, so the
+    scheduler gives them none."""
+    why = refusal(pod)
+    return f"its node ends it ({REFUSED}): {why}" if why else ""
+
+
 def told(pod: Pod) -> str:
     """For the condition in its status."""
     return (
