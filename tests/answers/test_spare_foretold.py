@@ -19,7 +19,7 @@ OWN = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "3500Mi"}
 SPARE = {"podfit.dev/spare-cpu": "1500", "podfit.dev/spare-memory": "256"}
 FIT = {"requests": SPARE, "limits": SPARE}
 UNFIT = {"requests": {**SPARE, "cpu": "100m"}, "limits": SPARE}
-WHY = "its node ends it (UnfitForSpare): a pod that asks for podfit.dev/spare-cpu or podfit.dev/spare-memory has no request"
+WHY = "its node ends it (UnfitForSpare): a pod that asks for podfit.dev/spare-cpu or podfit.dev/spare-memory has no"
 
 
 def pod(name: str, resources: dict[str, Any]) -> dict[str, Any]:
