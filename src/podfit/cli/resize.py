@@ -40,7 +40,8 @@ from podfit.cli.cluster_questions import (
     commands,
 )
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan import column, documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several, show
+from podfit.cli.plan import documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several
+from podfit.cli.plan_text import column, show
 from podfit.cli.resize_options import (
     AlsoTemplate,
     Canary,

@@ -59,6 +59,8 @@ def told_by(data: Mapping[str, Any], now: datetime) -> NodeScaling:
         if len(text) > LARGEST:
             raise ValueError("it is too long")
         outlook = msgspec.json.decode(text, type=Outlook)
+        for node in outlook.coming:
+            node.view()
         late = bool(outlook.until) and parse_time(outlook.until) < now
     except (msgspec.DecodeError, ValueError, TypeError) as error:
         return NodeScaling(problem=f"its outlook cannot be read: {error}", runs=True)

@@ -50,7 +50,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     when the question is about one. `unread` are lines for people. `policies` are
     those of the nodes' kubelets. `unscheduled` are pods that wait for a node, when the question is about one, and
     `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room.
-    `budgets` are those of the pods' namespaces, for a plan, and of the neighbours', where it may evict.
+    `budgets` are those of the pods' namespaces, for a plan, and of the neighbours', where somebody may evict them.
     `foreign_checks` are what others than the API server check of a resize, and `autoscalers` who may take it back, for
     a plan. `scaling` is what the cluster autoscaler is about to do, for a plan and where a pod waits.
     """
@@ -126,6 +126,8 @@ class Reader:
         owner = await self._owner_template(pods[0]) if usage and (known or target.kind is POD) else None
         homeless = [pod for pod in (*pods, *unscheduled) if waits_for_a_node(pod)]
         memory = None if used is None or not used.source else by_pod(used)
+        scaling = await self._scaling() if usage or any(map(_waits, pods)) else NO_SCALING
+        movable = usage and scaling.outlook is not None and scaling.outlook.resizes
         return Snapshot(
             age=age,
             namespace=self._namespace,
@@ -145,8 +147,8 @@ class Reader:
             room=room,
             foreign_checks=foreign,
             autoscalers=await self._autoscalers(pods) if usage else Autoscalers(),
-            budgets=await self._budgets(pods if usage else (), on_nodes if room.mode == PREEMPT else ()),
-            scaling=await self._scaling() if usage or any(map(_waits, pods)) else NO_SCALING,
+            budgets=await self._budgets(pods if usage else (), on_nodes if room.mode == PREEMPT or movable else ()),
+            scaling=scaling,
             unread=tuple(self._unread),
         )
 

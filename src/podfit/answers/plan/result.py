@@ -31,6 +31,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     `gifts` are what other pods give first, where the cluster makes room.
     `protected` says which budget does not allow the restart that it needs; empty otherwise.
     `room` says why none is made for a pod that waits, on a cluster that makes room.
+    `nodes` says which node on its way, or which neighbour, gives it its place, by the cluster autoscaler.
     `shrink` says what is known of memory usage when a memory limit is lowered; empty otherwise.
     """
 
@@ -55,6 +56,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     protected: str = ""
     gifts: tuple[ShrunkPod, ...] = ()
     room: tuple[str, ...] = ()
+    nodes: str = ""
 
     @property
     def gives(self) -> bool:

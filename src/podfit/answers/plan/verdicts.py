@@ -12,6 +12,7 @@ from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import LiveNode, short
 from podfit.answers.node.making_room import RoomMaker
 from podfit.answers.plan.changes import changes, resizing
+from podfit.answers.plan.coming_nodes import place_of_pod, place_of_resize
 from podfit.answers.plan.effects import Effects
 from podfit.answers.plan.result import (
     CRASH,
@@ -99,7 +100,8 @@ class Verdicts(msgspec.Struct, frozen=True):
         planned = self._decided(planned, model, uid)
         if planned.verdict == DEFERRED:
             room = tuple(self.makers[planned.node].why_not(new)) if self.snapshot.room.mode else ()
-            planned = replace(planned, text=model.message(uid), room=room)
+            text = model.message(uid)
+            planned = replace(planned, text=text, room=room, nodes=place_of_resize(new, text, self.snapshot))
         return self._risks(planned, effects)
 
     def _guarded(self, planned: PodPlan, pod: Pod) -> PodPlan:
@@ -160,7 +162,7 @@ class Verdicts(msgspec.Struct, frozen=True):
             return replace(planned, text="not on a node yet")
         place = scheduled(new, cluster.with_pod(new), self.snapshot.age.gates)
         if not place.node:
-            return replace(planned, verdict=UNSCHEDULABLE, text=place.why)
+            return replace(planned, verdict=UNSCHEDULABLE, text=place.why, nodes=place_of_pod(new, self.snapshot))
         ends = place.victims
         return replace(planned, text=f"not on a node yet: the scheduler would choose {place.node}", ends=ends)
 

@@ -37,7 +37,7 @@ from podfit.decide.capacity.look import (
 )
 from podfit.decide.capacity.readiness import CANDIDATE, age, is_going, is_ready
 from podfit.decide.capacity.registered import ClusterCounts, GroupState, registered
-from podfit.decide.capacity.reports import Seen, report
+from podfit.decide.capacity.reports import UPCOMING, Seen, report
 from podfit.decide.capacity.scale_down import Candidate, Going, unneeded_nodes, who_goes
 from podfit.decide.capacity.scale_up import GIB, MAX_TOTAL, Room, ScaleUpPlan, plan_scale_up
 from podfit.decide.capacity.settings import AutoscalerSettings, DrainSettings
@@ -205,7 +205,8 @@ class _Looking:
                 homeless,
             )
         self._grow(plan, resizes)
-        seen = Seen(there=there, resizes=resizes, plan=plan)
+        upcoming = tuple(view for view in cluster.views if UPCOMING in view.name)
+        seen = Seen(there=there, resizes=resizes, plan=plan, upcoming=upcoming)
         return self._shrink(counts, templates, (*wanted.pods, *resizes.pods, *look.buffers), seen)
 
     def _planned(self, counts: ClusterCounts, plan: ScaleUpPlan, pods: Sequence[Pod]) -> ScaleUpPlan:

@@ -3,9 +3,15 @@
 It is written with the status, in the same moment as the decision that it tells of.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
+
+from podfit.api.core.v1.nodes.types import Node, NodeSpec, NodeStatus, Taint
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.placement.view import NodeInfo
 
 MOST_TOLD = 100
 """Pods, nodes or groups in an outlook; the most urgent come first."""
@@ -60,6 +66,37 @@ class GroupOutlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
     problem: str = ""
 
 
+class ComingNode(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A node that is on its way, as it will be; `free` is what those who wait for it already leave."""
+
+    name: str
+    group: str
+    due: str
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    free: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def view(self) -> NodeInfo:
+        """As the scheduler's filters look at it. Raises ValueError for an amount that is none."""
+        free = {name: Quantity.parse(amount) for name, amount in self.free.items()}
+        meta = ObjectMeta(name=self.name, labels=dict(self.labels))
+        status = NodeStatus(allocatable=free, capacity=free)
+        return NodeInfo.of(Node(metadata=meta, spec=NodeSpec(taints=self.taints), status=status), ())
+
+
+def coming_node(view: NodeInfo, group: str, due: str) -> ComingNode:
+    node, used = view.node, {**view.requested, "pods": Quantity.of(len(view.residents))}
+    free = {name: max(amount - used.get(name, ZERO), ZERO) for name, amount in node.status.allocatable.items()}
+    return ComingNode(
+        name=view.name,
+        group=group,
+        due=due,
+        labels=node.metadata.labels,
+        taints=node.spec.taints,
+        free={name: str(amount) for name, amount in free.items()},
+    )
+
+
 class NodeOutlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """`removed` is when the node goes if nothing changes; `reason` (upstream's word) and `because`: what keeps it."""
 
@@ -71,12 +108,16 @@ class NodeOutlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`left_out` counts what did not fit; after `until` it is too old. `resizes` that wait count as demand."""
+    """`left_out` counts what did not fit; after `until` it is too old. `resizes` that wait count as demand, `delay`
+    seconds after they began to, and neighbours shrink for them where `shrinks`."""
 
     time: str = ""
     until: str = ""
     pods: tuple[PodOutlook, ...] = ()
     groups: tuple[GroupOutlook, ...] = ()
     nodes: tuple[NodeOutlook, ...] = ()
+    coming: tuple[ComingNode, ...] = ()
     left_out: int = 0
     resizes: bool = False
+    shrinks: bool = False
+    delay: float = 0.0

@@ -9,13 +9,14 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import format_time, seconds_later
 from podfit.decide.capacity.demand import Fitted, is_unschedulable
 from podfit.decide.capacity.look import Kept, Look, Moment, State
-from podfit.decide.capacity.outlook import MOST_TOLD, Act, GroupOutlook, NodeOutlook, Outlook, PodOutlook
+from podfit.decide.capacity.outlook import MOST_TOLD, Act, GroupOutlook, NodeOutlook, Outlook, PodOutlook, coming_node
 from podfit.decide.capacity.registered import ClusterCounts, GroupState
 from podfit.decide.capacity.scale_down import Going, Unneeded
 from podfit.decide.capacity.scale_up import ScaleUpPlan
 from podfit.decide.capacity.settings import AutoscalerSettings
 from podfit.decide.capacity.status import AutoscalerStatus, GroupFacts, status_of
 from podfit.decide.capacity.waiting_resizes import ResizeDemand
+from podfit.decide.placement.view import NodeInfo
 
 UPCOMING = "-upcoming-"
 TEMPLATE = "template-node-for-"
@@ -25,13 +26,15 @@ NOBODY_GOES = Going((), {}, {})
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided in a look; `young`: nothing, since all pods that wait have only come."""
+    """What was decided in a look; `young`: nothing, since all pods that wait have only come. `upcoming` are nodes on
+    their way, with the pods that wait for them."""
 
     there: Fitted = NOBODY
     resizes: ResizeDemand = ResizeDemand()
     plan: ScaleUpPlan = ScaleUpPlan()
     unneeded: Unneeded = NONE_UNNEEDED
     going: Going = NOBODY_GOES
+    upcoming: tuple[NodeInfo, ...] = ()
     young: bool = False
 
 
@@ -70,6 +73,8 @@ class _Telling:
         pods = [*self._resizes(), *self._pending()]
         groups = [self._group(group) for group in self.counts.groups]
         nodes = list(self._nodes())
+        groups_of = ((view, _group_of(view.name)) for view in self.seen.upcoming[:MOST_TOLD])
+        coming = [coming_node(view, group, self._due(group)) for view, group in groups_of]
         parts = (pods, groups, nodes)
         return Outlook(
             time=format_time(self.moment.now),
@@ -77,7 +82,10 @@ class _Telling:
             pods=tuple(pods[:MOST_TOLD]),
             groups=tuple(groups[:MOST_TOLD]),
             nodes=tuple(nodes[:MOST_TOLD]),
+            coming=tuple(coming),
             resizes=self.settings.scale_up.waiting_resizes,
+            shrinks=self.settings.scale_up.shrinks,
+            delay=self.settings.scale_up.resize_delay,
             left_out=sum(max(len(part) - MOST_TOLD, 0) for part in parts),
         )
 
