@@ -57,7 +57,7 @@ def p99(took: list[float]) -> float:
 def main() -> None:
     cgroups = detect(LAYOUT).cgroups
     for path in (LAYOUT.root, LAYOUT.qos("Burstable"), LAYOUT.qos("Spare"), OWNER, BORROWER):
-        cgroups.create(path, CgroupConfig(cpu_shares=2 if "spare" in path else 512))
+        cgroups.create(path, CgroupConfig(cpu_shares=2 if path.startswith(LAYOUT.spare) else 512))
     for path in (LAYOUT.prefix, LAYOUT.root):
         cgroups.set_cpu_shares(path, MOST_SHARES)
     print(f"cpu.idle {'is' if cgroups.set_idle(LAYOUT.qos('Spare')) else 'is not'} there")
@@ -73,7 +73,8 @@ def main() -> None:
             ]
     finally:
         time.sleep(0.5)
-        cgroups.remove(LAYOUT.prefix)
+        for tree in LAYOUT.trees:
+            cgroups.remove(tree)
     print("p99 alone, ms  ", ", ".join(f"{p99(pair[False][0]):.2f}" for pair in pairs))
     print("p99 beside, ms ", ", ".join(f"{p99(pair[True][0]):.2f}" for pair in pairs))
     print(f"median of ratios {statistics.median(p99(pair[True][0]) / p99(pair[False][0]) for pair in pairs):.2f}")

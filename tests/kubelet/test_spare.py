@@ -69,7 +69,7 @@ def test_a_pod_runs_on_it_in_a_tier_of_its_own_and_is_told_so(owner: Cluster) ->
     assert "at most 256Mi of memory" in told.message
     cgroups = owner._composed.nodes[0].cgroups
     assert isinstance(cgroups, MemoryCgroups)
-    path = f"/simulated/kubepods/spare/pod{view.pod.metadata.uid}"
+    path = f"/simulated-spare/pod{view.pod.metadata.uid}"
     assert (cgroups.read_cpu(path).shares, cgroups.read_memory(path)) == (2, 256 << 20)
     owner.apply(pod("too-much", spare(cpu=900)))
     assert owner.pod("too-much").phase == "Pending", "500 of 1,300 are taken"

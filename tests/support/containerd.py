@@ -87,7 +87,8 @@ class Machine:
             await runtime.remove_sandbox(sandbox.id)
         await runtime.close()
         await self.containerd.stop()
-        self.cgroups.remove(self.layout.prefix)
+        for tree in self.layout.trees:
+            self.cgroups.remove(tree)
 
 
 async def ready(runtime: CRIRuntime) -> bool:

@@ -2,7 +2,7 @@
 
 latency.py server SECONDS FILE    a request each 25 ms, which takes 2 ms of CPU; FILE: milliseconds of each
 latency.py spike SECONDS FILE     nothing but work; FILE: of each 50 ms which part of a CPU it had
-latency.py batch SECONDS FILE     60 ms of work, then 20 ms of nothing, and so on; FILE: nothing
+latency.py batch SECONDS FILE     50 ms of work, then 25 ms of nothing, and so on; FILE: nothing
 """
 
 import json
@@ -46,8 +46,8 @@ def batch(seconds: float) -> list[float]:
     the guest on this machine, may have 95 % of a CPU, and stands still for 50 ms in each second that it wants more."""
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
-        work(0.06)
-        time.sleep(0.02)
+        work(0.05)
+        time.sleep(0.025)
     return []
 
 

@@ -165,7 +165,10 @@ class RealNode:
 
     def memory_left(self) -> Observation:
         """Of what it has where it lends."""
-        return MemoryShare(self.cgroups, self.cgroups.layout.root, self._lends).left()
+        left = MemoryShare(self.cgroups, self.cgroups.layout.root, self._lends).left()
+        tier = self.cgroups.layout.spare
+        borrowed = (self.cgroups.working_set(tier) or 0) if self.cgroups.exists(tier) else 0
+        return Observation(max(0, left.available - borrowed), left.capacity)
 
     # ------------------------------------------------------------------ the API
 
@@ -284,7 +287,8 @@ async def real_node(
         await stack.aclose()
         await containerd.stop()
     assert left == ()
-    assert not cgroups.exists(cgroups.layout.root), "the node's cgroups are gone with its pods"
+    for tree in cgroups.layout.trees:
+        assert not cgroups.exists(tree), "the node's cgroups are gone with its pods"
 
 
 # ---------------------------------------------------------------------- manifests and what pods say

@@ -83,10 +83,8 @@ class Housekeeper(msgspec.Struct, frozen=True):
             present = {}
         await asyncio.gather(*(self._remove_at_last(uid) for uid in present))
         self.volumes.mounter.unmount_below(self.volumes.root / "pods")
-        layout = self.cgroups.layout
-        await self._remove_cgroup(layout.root)
-        if layout.prefix:
-            await self._remove_cgroup(layout.prefix)
+        for tree in self.cgroups.layout.trees:
+            await self._remove_cgroup(tree)
 
     async def _remove_at_last(self, uid: str) -> None:
         """A removal that was under way when its worker was told to go is still under way in the runtime. Until it is

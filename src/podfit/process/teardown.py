@@ -118,10 +118,11 @@ async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
     else:
         return
     layout = cgroup_layout(data)
-    try:
-        await remove_cgroup(detect(layout).cgroups, layout.prefix, clock.sleep)
-    except CgroupError as error:
-        log.warning("cannot remove cgroups path=%s error=%s", layout.prefix, error)
+    for tree in layout.trees:
+        try:
+            await remove_cgroup(detect(layout).cgroups, tree, clock.sleep)
+        except CgroupError as error:
+            log.warning("cannot remove cgroups path=%s error=%s", tree, error)
     TmpfsMounter().unmount_below(data.root / "kubelet")
     await remove_network(data)
 

@@ -105,9 +105,12 @@ class PodCgroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where things are (cgroupfs driver): `<prefix>/kubepods[/burstable|/besteffort|/spare]/pod<uid>`.
+    """Where things are (cgroupfs driver): `<prefix>/kubepods[/burstable|/besteffort]/pod<uid>`, and
+    `<prefix>-spare/pod<uid>`.
 
     A `prefix` such as `/podfit-1a2b3c` keeps two nodes on one machine apart. Guaranteed pods sit directly in kubepods.
+    Pods on spare capacity are beside it and not within: a cgroup that always has something to run does not come before
+    others when one of its owners wakes, and waits for what the system runs in the meantime.
     """
 
     prefix: str = ""
@@ -116,8 +119,22 @@ class Layout(msgspec.Struct, frozen=True):
     def root(self) -> str:
         return f"{self.prefix}/kubepods"
 
+    @property
+    def spare(self) -> str:
+        return f"{self.prefix or self.root}-spare"
+
+    @property
+    def trees(self) -> tuple[str, str]:
+        """All there is lies below these."""
+        return self.prefix or self.root, self.spare
+
     def qos(self, qos: QOS) -> str:
-        return self.root if qos == "Guaranteed" else f"{self.root}/{qos.lower()}"
+        match qos:
+            case "Guaranteed":
+                return self.root
+            case "Spare":
+                return self.spare
+        return f"{self.root}/{qos.lower()}"
 
     def pod(self, uid: str, qos: QOS) -> str:
         return f"{self.qos(qos)}/pod{uid}"

@@ -87,7 +87,7 @@ class Traces:
     def __init__(self, data: DataDir) -> None:
         self._data = data
         self._places = Places(data.containerd)
-        self._cgroup = cgroup_layout(data).prefix
+        self._trees = cgroup_layout(data).trees
         self._known: set[int] = set()
 
     def look(self) -> Leftovers:
@@ -124,7 +124,8 @@ class Traces:
                 continue
             program = Path(words[0]).name
             is_runtime = program.startswith("containerd") and not marks.isdisjoint(words)
-            if int(directory.name) != os.getpid() and (is_runtime or f":{self._cgroup}/" in groups):
+            is_contained = any(f":{tree}/" in groups for tree in self._trees)
+            if int(directory.name) != os.getpid() and (is_runtime or is_contained):
                 yield int(directory.name), " ".join(words) or program
 
     def _mounts(self) -> Iterator[str]:
@@ -135,9 +136,9 @@ class Traces:
     def _cgroups(self) -> Iterator[Path]:
         for line in Path("/proc/self/mounts").read_text().splitlines():
             _, where, kind, *_ = line.split()
-            group = Path(where, self._cgroup.strip("/"))
-            if kind in ("cgroup", "cgroup2") and group.is_dir():
-                yield group
+            groups = [Path(where, tree.strip("/")) for tree in self._trees]
+            if kind in ("cgroup", "cgroup2"):
+                yield from (group for group in groups if group.is_dir())
 
     def _network(self) -> Iterator[str]:
         claimed = shared_network(self._data).claimed()
