@@ -128,6 +128,19 @@ def test_hpa_asks_for_no_more_than_nodes_and_vpa_allow(usage: int, room: int, si
     assert sum(split(ask.size, {"app": 100}, "cpu", vpa().spec.resource_policy).values()) == size
 
 
+def test_hpa_with_all_its_replicas_asks_for_more_than_nodes_have_room_for() -> None:
+    """A resize that waits makes room, moves a neighbour or brings a node; who asks for nothing gets nothing."""
+    for now in (NOW, NOW + PATIENCE):
+        outcome = passed(hpa(maxReplicas=2), pods(100), 80, room=0, now=now)
+        assert (outcome.desired, asked(outcome)) == (2, Ask(160, 100, now))
+        text = "cpu: VerticalPodAutoscaler web is to grow pods from 100m to 160m, also where that has to wait for room"
+        assert said(outcome) == ("False", f"{text}, as no replica may be added")
+    outcome = passed(hpa(maxReplicas=2), pods(400), 400, room=0)
+    assert asked(outcome) is None
+    text = "cpu: pods stay at 400m, which is all that VerticalPodAutoscaler web allows, and no replica may be added"
+    assert said(outcome) == ("False", text)
+
+
 def test_hpa_waits_for_a_vpa_only_so_long() -> None:
     first = Ask(160, 100, NOW)
     assert passed(hpa(first), pods(100), 80, now=NOW + PATIENCE - 1).desired == 2

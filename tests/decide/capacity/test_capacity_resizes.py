@@ -76,6 +76,21 @@ def test_capacity_what_comes_next_is_told_before_it_counts() -> None:
     assert {world.pods[name].spec.node_name for name in ("web-1", "web-2")} == {"small-3"}
 
 
+def test_capacity_a_resize_that_waits_is_told_also_in_a_look_that_does_nothing() -> None:
+    """While all pods without a node have only come, nothing is done (C-008); the resize begins at the next look."""
+    world = world_of("small-1", "small-2")
+    waits(world, "db", "3", "1", owner="db")
+    world.pod("web", "2", node="small-1")
+    world.now += 40
+    world.pod("new", "5", owner="new", metadata={"creationTimestamp": world.stamp()})
+    world.tick()
+    told = {pod.pod: (str(pod.act), pod.who, pod.to, pod.begins) for pod in world.outlook.pods}
+    assert told == {"db": ("move", "shop/web", "small-2", "2026-02-02T02:40:50Z"), "new": ("wait", "", "", "")}
+    assert world.evictions == []
+    world.run(20)
+    assert world.evictions == ["web"]
+
+
 def test_capacity_a_neighbour_moves_where_it_has_a_place() -> None:
     world = world_of("small-1", "small-2")
     waits(world, "db", "3", "1", owner="db")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.durations import go_duration
 from podfit.core.quantity import ZERO
+from podfit.core.times import format_time, seconds_later
 from podfit.decide.capacity.backoff import current, failed
 from podfit.decide.capacity.demand import by_node, cluster_to_be, demand, fitted
 from podfit.decide.capacity.drain import DrainContext, DrainOptions
@@ -35,6 +36,7 @@ from podfit.decide.capacity.look import (
     State,
     WrongSize,
 )
+from podfit.decide.capacity.outlook import Act
 from podfit.decide.capacity.readiness import CANDIDATE, age, is_going, is_ready
 from podfit.decide.capacity.registered import ClusterCounts, GroupState, registered
 from podfit.decide.capacity.reports import UPCOMING, Seen, report
@@ -179,13 +181,13 @@ class _Looking:
             if (template := template_of(group, on_node, look.daemon_sets, look.gates)) is not None
         }
         wanted = demand(look.pods, self.moment.now, settings.scale_up)
-        if wanted.all_young:
-            return Seen(young=True)
         cluster = cluster_to_be(look, counts, templates, settings.scale_up, sizes={})
         there = fitted(cluster, wanted.pods)
         resizes = ResizeDemand()
         if settings.scale_up.waiting_resizes:
             resizes = resize_demand(look, self.moment, settings, cluster, self.context, self.state)
+        if wanted.all_young:
+            return Seen(young=True, resizes=self._next_look(resizes))
         spare = fitted(cluster, look.buffers)
         self.effects += (*resizes.shrinks, *resizes.moves)
         homeless = (*there.left, *resizes.pods, *spare.left)
@@ -208,6 +210,13 @@ class _Looking:
         upcoming = tuple(view for view in cluster.views if UPCOMING in view.name)
         seen = Seen(there=there, resizes=resizes, plan=plan, upcoming=upcoming)
         return self._shrink(counts, templates, (*wanted.pods, *resizes.pods, *look.buffers), seen)
+
+    def _next_look(self, resizes: ResizeDemand) -> ResizeDemand:
+        """What is to be told of them in a look that does nothing yet."""
+        begins = format_time(seconds_later(self.moment.now, self.settings.interval))
+        idle = (Act.WAIT, Act.NOTHING)
+        outlooks = (one if one.act in idle or one.begins else replace(one, begins=begins) for one in resizes.outlooks)
+        return ResizeDemand(outlooks=tuple(outlooks))
 
     def _planned(self, counts: ClusterCounts, plan: ScaleUpPlan, pods: Sequence[Pod]) -> ScaleUpPlan:
         """C-040: at the largest number of nodes nothing is tried."""

@@ -213,18 +213,28 @@ class _Growing:
 
     # ------------------------------------------------------------ what is asked for
 
+    @property
+    def _at_most(self) -> bool:
+        """No replica may be added: then pods ask for more than their nodes have room for. Their resizes wait, which is
+        what makes room, moves a neighbour or brings a node."""
+        return self.view.replicas >= self.view.autoscaler.spec.max_replicas
+
     def _up(self, before: Ask | None, vpa: VerticalPodAutoscaler, sizes: Sizes) -> Step:
         ought = -(-self._need // self._count) - sizes.fixed
-        size = min(ought, sizes.most)
+        size = ought if self._at_most else min(ought, sizes.most)
         reach = self._reach(size, vpa, sizes) if size > 0 else 0
         if not _beyond(reach, sizes.sized):
             allowed = f"which is all that VerticalPodAutoscaler {vpa.metadata.name} allows"
             why = "since their nodes have no room for more" if _beyond(ought, size) else allowed
-            text = f"pods stay at {self._amount(sizes.sized)}, {why}, so replicas are added"
+            so = "and no replica may be added" if self._at_most else "so replicas are added"
+            text = f"pods stay at {self._amount(sizes.sized)}, {why}, {so}"
             return Step(self._settled(before, sizes), text=text)
         ask = self._outstanding(before, min(size, reach), sizes)
         way = f"from {self._amount(sizes.sized)} to {self._amount(reach)}"
         name, until = vpa.metadata.name, ask.since + PATIENCE
+        if self._at_most:
+            text = f"VerticalPodAutoscaler {name} is to grow pods {way}, also where that has to wait for room, as no"
+            return Step(ask, text=f"{text} replica may be added")
         if self.now < until:
             text = f"VerticalPodAutoscaler {name} is to grow pods {way}; replicas wait for it until {stamp(until)}"
             return Step(ask, held=True, text=text)
