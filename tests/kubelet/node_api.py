@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from podfit.api.meta import codec
 from podfit.api.meta.resource_info import ResourceInfo
@@ -19,6 +19,7 @@ from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.registry import stored
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
+from podfit.decide.node.drive import at_once
 from podfit.net.inline_executor import InlineExecutor
 from podfit.net.system import SeededRandom
 from podfit.net.wire import Request, Response
@@ -30,7 +31,6 @@ from support.clock import FakeClock
 from support.server import ADMIN
 
 Document = dict[str, Any]
-T = TypeVar("T")
 KINDS: dict[str, ResourceInfo] = {info.resource: info for info in reversed(resources())}
 """By resource; of two groups the first that discovery names."""
 
@@ -61,7 +61,7 @@ class NodeApi:
         """Create or replace."""
         info, meta = KINDS[resource], obj["metadata"]
         key = stored.key(info, meta.get("namespace", ""), meta["name"])
-        record = _now(self._store.get(key))
+        record = at_once(self._store.get(key))
         known = self._shown(info, record) if record is not None else None
         fresh = {"uid": f"uid-{meta['name']}-{self.revision + 1}", "creationTimestamp": "2026-01-01T00:00:00Z"}
         metadata = {**(known["metadata"] if known else fresh), **meta}
@@ -76,13 +76,13 @@ class NodeApi:
 
     def remove(self, resource: str, name: str, namespace: str = "default") -> None:
         key = stored.key(KINDS[resource], namespace, name)
-        record = _now(self._store.get(key))
+        record = at_once(self._store.get(key))
         assert record is not None, f"there is no {resource}/{name}"
         self._written(self._store.delete(key, expected=record.mod_revision))
 
     def get(self, resource: str, name: str, namespace: str = "default") -> Document | None:
         info = KINDS[resource]
-        record = _now(self._store.get(stored.key(info, namespace, name)))
+        record = at_once(self._store.get(stored.key(info, namespace, name)))
         return self._shown(info, record) if record is not None else None
 
     def status(self, name: str) -> Document:
@@ -114,7 +114,7 @@ class NodeApi:
     def listed(self, resource: str) -> list[Document]:
         """In the order in which they were made."""
         info = KINDS[resource]
-        page = _now(self._store.list(stored.prefix(info)))
+        page = at_once(self._store.list(stored.prefix(info)))
         return [self._shown(info, record) for record in sorted(page.records, key=lambda one: one.create_revision)]
 
     def history(self, resource: str) -> Iterator[tuple[str, Document]]:
@@ -145,18 +145,8 @@ class NodeApi:
     def _written(self, write: Coroutine[Any, Any, Record]) -> Record:
         write.send(None)
         self._store.commit()
-        return _now(write)
+        return at_once(write)
 
     def _shown(self, info: ResourceInfo, record: Record) -> Document:
         document: Document = json.loads(stored.unended(info, record))
         return document
-
-
-def _now(work: Coroutine[Any, Any, T]) -> T:
-    """What a read of a store in memory comes to, which waits for nobody."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    raise AssertionError("it waits")

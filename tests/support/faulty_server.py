@@ -11,10 +11,10 @@ wakes is the client's. `put`, `remove` and `objects` are of one resource, what t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -23,12 +23,12 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import resource_of
 from podfit.core.errors import ApiError
+from podfit.decide.node.drive import at_once
 from podfit.net.guard import answer
 from podfit.net.wire import Pieces, Request, Response
 from support.server import ADMIN, Server, running_server
 
 Document = dict[str, Any]
-T = TypeVar("T")
 
 
 class FaultyServer:
@@ -103,7 +103,7 @@ class FaultyServer:
     @property
     def objects(self) -> dict[tuple[str, str], Document]:
         """By namespace and name, as the API shows them now."""
-        body: Any = _now(self.server.api.handler(Request("GET", self._path(), {}, identity=ADMIN))).body
+        body: Any = at_once(self.server.api.handler(Request("GET", self._path(), {}, identity=ADMIN))).body
         items = msgspec.json.decode(bytes(body))["items"]
         return {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
 
@@ -115,16 +115,6 @@ class FaultyServer:
         assert response.status < 300, response.body
         document: Document = msgspec.json.decode(await response.read())
         return document
-
-
-def _now(work: Coroutine[Any, Any, T]) -> T:
-    """What a read of a store in memory comes to, which waits for nobody."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    raise AssertionError("it waits")
 
 
 @asynccontextmanager
