@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from podfit.kubelet.disk.mounter import TmpfsMounter
+from podfit.process.data.data_dir import DataDir
+from podfit.process.node.runtime import cgroup_layout
 from support.eventually import process_ended
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled
@@ -49,6 +51,26 @@ def test_down_takes_down_what_a_killed_cluster_left(cluster_dir: Up) -> None:
     answer = cluster_dir.down()
     assert answer.code == 0, answer.err
     assert "took down" in answer.out
+    assert Snapshot.take().since(before) == {}
+
+
+def test_down_ends_what_the_runtime_has_forgotten(cluster_dir: Up) -> None:
+    """As a containerd leaves it that was killed while it made a sandbox: it knows of none, and something runs."""
+    before = Snapshot.take()
+    cluster_dir.start()
+    pid = cluster_dir.state()["pid"]
+    lost = Path(f"/sys/fs/cgroup/cpu{cgroup_layout(DataDir(cluster_dir.root)).root}/podlost")
+    lost.mkdir()
+    with subprocess.Popen(["sleep", "1000"]) as forgotten:
+        try:
+            (lost / "cgroup.procs").write_text(str(forgotten.pid))
+            os.kill(pid, signal.SIGKILL)
+            process_ended(pid, within=20)
+            answer = cluster_dir.down()
+            assert answer.code == 0, answer.err
+            assert forgotten.wait(5) == -signal.SIGKILL
+        finally:
+            forgotten.kill()
     assert Snapshot.take().since(before) == {}
 
 

@@ -62,7 +62,7 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
         announce(f"nothing runs on {data.root}")
         return
     with exclusive(data):
-        await _take_down(data, left, clock)
+        await _take_down(data, left, traces, clock)
         if left is not None and left.kubeconfig and not left.joined:
             take_back(Path(left.kubeconfig), data)
         data.state.unlink(missing_ok=True)
@@ -107,7 +107,7 @@ async def _ask_to_stop(process: Process, clock: Clock, grace: int) -> None:
         await asyncio.sleep(STEP)
 
 
-async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
+async def _take_down(data: DataDir, left: UpState | None, traces: Traces, clock: Clock) -> None:
     if left is not None and left.external_runtime:
         await _remove_sandboxes(Path(left.external_runtime), None)
     elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
@@ -115,6 +115,7 @@ async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
         await containerd.start()
         await _remove_sandboxes(containerd.places.socket, network_traces(data))
         await containerd.stop()
+        traces.end_processes()
     else:
         return
     layout = cgroup_layout(data)

@@ -5,8 +5,10 @@ part of the cgroup tree, its mounts. Network namespaces carry no such mark; they
 one has to look before the processes end.
 """
 
+import contextlib
 import logging
 import os
+import signal
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -100,6 +102,14 @@ class Traces:
             tuple(sorted(self._namespaces())),
             tuple(sorted(self._network())),
         )
+
+    def end_processes(self) -> None:
+        """End what still runs, to be called when its containerd has ended: one that was killed while it made a sandbox
+        may say later that it removed it, and leave the shim and what runs below."""
+        for pid, command in self._processes():
+            log.warning("ending what the runtime has left pid=%d command=%s", pid, command)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     async def verify(self, clock: Clock) -> None:
         """Raises LeftBehind when something stays."""
