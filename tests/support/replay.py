@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podfit.apiserver.request.request_info import target_of
+from podfit.apiserver.request.request_info import request_info_of
 from podfit.net.guard import answer
 from podfit.net.wire import Request, Response
 from support.golden import Case
@@ -49,8 +49,8 @@ def _group(step: dict[str, Any]) -> str:
 
 
 def _known(step: dict[str, Any], groups: set[str]) -> bool:
-    target = target_of(Request(step["method"], step["path"].partition("?")[0], {}, {}, b""))
-    return target is None or target.info is not None or target.group in groups
+    request_info = request_info_of(Request(step["method"], step["path"].partition("?")[0], {}, {}, b""))
+    return request_info is None or request_info.info is not None or request_info.group in groups
 
 
 class Replay:

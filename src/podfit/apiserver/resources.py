@@ -87,101 +87,101 @@ class Resources:
     async def close(self) -> None:
         await self._webhooks.close()
 
-    async def answer(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+    async def answer(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
         """Who may not has been refused before."""
-        if target.info is None:
-            return _no_such_resource(target, self._customs.all)
-        if target.by_path and ("watch" not in target.info.verbs or target.subresource):
-            return _no_such_resource(target, self._customs.all)
-        if not _routed(target, target.info):
+        if request_info.info is None:
+            return _no_such_resource(request_info, self._customs.all)
+        if request_info.by_path and ("watch" not in request_info.info.verbs or request_info.subresource):
+            return _no_such_resource(request_info, self._customs.all)
+        if not _routed(request_info, request_info.info):
             return not_found_page()
-        if target.subresource == "proxy" and target.sub is not None:
-            return await self._proxied(request, target, identity)  # method, query and body are the other side's
-        _check_method(request, target, target.info)
+        if request_info.subresource == "proxy" and request_info.sub is not None:
+            return await self._proxied(request, request_info, identity)  # method, query and body are the other side's
+        _check_method(request, request_info, request_info.info)
         check_timeout(request)
         if len(request.body) >= LARGE:
             request = await _read_beside(request, self._context.checks)
-        if target.subresource:
-            return await self._subresource(request, target, identity)
-        _check_verb(target, target.info)
-        if target.info.type is Binding:
-            return await bind(self._context, self._chain, target, request, identity)
-        if not target.info.readable:
-            return await self._reviews.answer(target, request, identity)
+        if request_info.subresource:
+            return await self._subresource(request, request_info, identity)
+        _check_verb(request_info, request_info.info)
+        if request_info.info.type is Binding:
+            return await bind(self._context, self._chain, request_info, request, identity)
+        if not request_info.info.readable:
+            return await self._reviews.answer(request_info, request, identity)
         answer = (
-            component_statuses(self._context, target, request)
-            if target.info.type is ComponentStatus
-            else self._verb(request, target, identity)
+            component_statuses(self._context, request_info, request)
+            if request_info.info.type is ComponentStatus
+            else self._verb(request, request_info, identity)
         )
-        return await (told(texts, answer) if (texts := target.info.warnings) else answer)
+        return await (told(texts, answer) if (texts := request_info.info.warnings) else answer)
 
-    async def _proxied(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+    async def _proxied(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
         if request.method not in PROXIED_METHODS:
             raise method_not_allowed()
-        options, warnings = await admitted(self._chain, target, request, identity)
-        if target.resource == "nodes":
-            return await told(warnings, node_proxy(self._context, target, request, options.path))
-        return await told(warnings, self._proxy.answer(target, request, identity, options.path))
+        options, warnings = await admitted(self._chain, request_info, request, identity)
+        if request_info.resource == "nodes":
+            return await told(warnings, node_proxy(self._context, request_info, request, options.path))
+        return await told(warnings, self._proxy.answer(request_info, request, identity, options.path))
 
-    async def _subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
-        if target.sub is None:
-            return _no_such_subresource(target, self._customs.all)
-        if target.verb not in target.sub.verbs:
+    async def _subresource(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
+        if request_info.sub is None:
+            return _no_such_subresource(request_info, self._customs.all)
+        if request_info.verb not in request_info.sub.verbs:
             raise method_not_allowed()
-        return await self._of_subresource(request, target, identity)
+        return await self._of_subresource(request, request_info, identity)
 
-    async def _of_subresource(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
+    async def _of_subresource(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
         """By a handler of its own, or read and written as the object itself is, like `status`."""
-        match target.subresource:
+        match request_info.subresource:
             case "binding":
-                return await bind(self._context, self._chain, target, request, identity)
+                return await bind(self._context, self._chain, request_info, request, identity)
             case "exec" | "attach" | "portforward":
-                if target.verb != "create":  # who may only read may not speak to a process
-                    await self._authorizer.check(identity, replace(target, verb="create"), request)
-                options, warnings = await admitted(self._chain, target, request, identity)
-                answer = connect_pod(self._context, self._sessions, target, request, identity.user, options)
+                if request_info.verb != "create":  # who may only read may not speak to a process
+                    await self._authorizer.check(identity, replace(request_info, verb="create"), request)
+                options, warnings = await admitted(self._chain, request_info, request, identity)
+                answer = connect_pod(self._context, self._sessions, request_info, request, identity.user, options)
                 return await told(warnings, answer)
             case "log":
-                return await pod_log(self._context, target, request)
+                return await pod_log(self._context, request_info, request)
             case "eviction":
-                return await asyncio.shield(evict_pod(self._context, self._chain, target, request, identity))
+                return await asyncio.shield(evict_pod(self._context, self._chain, request_info, request, identity))
             case "scale":
-                context = self._customs.context(target)
-                return await asyncio.shield(scale(context, self._chain, target, request, identity))
+                context = self._customs.context(request_info)
+                return await asyncio.shield(scale(context, self._chain, request_info, request, identity))
             case "token":
-                return await create_token(self._context, self._chain, self._tokens, target, request, identity)
-        return await self._verb(request, target, identity)
+                return await create_token(self._context, self._chain, self._tokens, request_info, request, identity)
+        return await self._verb(request, request_info, identity)
 
-    async def _verb(self, request: Request, target: RequestInfo, identity: Identity) -> Response:
-        context = self._customs.context(target).in_version(target.info)
-        if read := _READS.get(target.verb):
-            return await read(context, target, request)
-        representation = wanted_representation(request, target)
-        if target.info is not None and target.verb != "deletecollection":
-            check_representation(representation, target.info, of_list=False)
-        if write := self._write(context, request, target, identity):
+    async def _verb(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
+        context = self._customs.context(request_info).in_version(request_info.info)
+        if read := _READS.get(request_info.verb):
+            return await read(context, request_info, request)
+        representation = wanted_representation(request, request_info)
+        if request_info.info is not None and request_info.verb != "deletecollection":
+            check_representation(representation, request_info.info, of_list=False)
+        if write := self._write(context, request, request_info, identity):
             # A client that goes away does not undo half a write; of a collection it ends what was not begun.
-            done = self._customs.followed(target.info, write)
-            answer = await (done if target.verb == "deletecollection" else uncancelled(done))
-            return formed(context, target, request, representation, answer)
+            done = self._customs.followed(request_info.info, write)
+            answer = await (done if request_info.verb == "deletecollection" else uncancelled(done))
+            return formed(context, request_info, request, representation, answer)
         raise method_not_allowed()
 
     def _write(
-        self, context: Context, request: Request, target: RequestInfo, identity: Identity
+        self, context: Context, request: Request, request_info: RequestInfo, identity: Identity
     ) -> Coroutine[Any, Any, Response] | None:
         chain = self._chain
-        if target.verb not in ("update", "patch"):
-            write = _WRITES.get(target.verb)
-            return write(context, chain, target, request, identity) if write else None
+        if request_info.verb not in ("update", "patch"):
+            write = _WRITES.get(request_info.verb)
+            return write(context, chain, request_info, request, identity) if write else None
 
         def may_create() -> Awaitable[None]:
-            return self._authorizer.check(identity, replace(target, verb="create"), request)
+            return self._authorizer.check(identity, replace(request_info, verb="create"), request)
 
-        if target.verb == "update":
-            return update(context, chain, target, request, identity, may_create)
+        if request_info.verb == "update":
+            return update(context, chain, request_info, request, identity, may_create)
         if media_type(request) == APPLY_PATCH:
-            return apply(context, chain, target, request, identity, may_create)
-        return patch(context, chain, target, request, identity)
+            return apply(context, chain, request_info, request, identity, may_create)
+        return patch(context, chain, request_info, request, identity)
 
 
 async def _read_beside(request: Request, checks: BoundedChecks) -> Request:
@@ -196,46 +196,46 @@ async def _read_beside(request: Request, checks: BoundedChecks) -> Request:
     return replace(await as_json(request, checks.read), headers=headers)
 
 
-def _routed(target: RequestInfo, info: ResourceInfo) -> bool:
+def _routed(request_info: RequestInfo, info: ResourceInfo) -> bool:
     """Without a namespace there are lists and watches of what is in any, and nothing else."""
-    if target.namespace or not info.namespaced:
+    if request_info.namespace or not info.namespaced:
         return True
-    if target.name:
+    if request_info.name:
         return False
-    return target.verb in ACROSS if isinstance(info, CustomInfo) else "list" in info.verbs
+    return request_info.verb in ACROSS if isinstance(info, CustomInfo) else "list" in info.verbs
 
 
-def _check_method(request: Request, target: RequestInfo, info: ResourceInfo) -> None:
+def _check_method(request: Request, request_info: RequestInfo, info: ResourceInfo) -> None:
     """Raises 405 where the path is known but not by this method; HEAD is one that no resource has."""
-    across = info.namespaced and not target.namespace
-    watched_otherwise = target.by_path and request.method != "GET"
-    if request.method == "HEAD" or watched_otherwise or (across and target.verb not in ACROSS):
+    across = info.namespaced and not request_info.namespace
+    watched_otherwise = request_info.by_path and request.method != "GET"
+    if request.method == "HEAD" or watched_otherwise or (across and request_info.verb not in ACROSS):
         raise method_not_allowed()
 
 
-def _check_verb(target: RequestInfo, info: ResourceInfo) -> None:
+def _check_verb(request_info: RequestInfo, info: ResourceInfo) -> None:
     """Raises 405 for what cannot be done with the kind, or not with one object or a collection of it."""
-    if target.verb == "watch" and info.readable and not info.stored:
+    if request_info.verb == "watch" and info.readable and not info.stored:
         raise unwatched(info.resource)
-    of_one = target.verb not in ("create", "list", "watch", "deletecollection")
+    of_one = request_info.verb not in ("create", "list", "watch", "deletecollection")
     # Upstream takes the name of a new custom resource from its body, whatever the path says.
-    placed = target.verb == "watch" or of_one is bool(target.name)
-    if target.verb not in info.verbs or not (placed or _makes_custom(target)):
+    placed = request_info.verb == "watch" or of_one is bool(request_info.name)
+    if request_info.verb not in info.verbs or not (placed or _makes_custom(request_info)):
         raise method_not_allowed()
 
 
-def _makes_custom(target: RequestInfo) -> bool:
-    return target.verb == "create" and isinstance(target.info, CustomInfo)
+def _makes_custom(request_info: RequestInfo) -> bool:
+    return request_info.verb == "create" and isinstance(request_info.info, CustomInfo)
 
 
-def _no_such_subresource(target: RequestInfo, infos: discovery.Infos) -> Response:
-    if isinstance(target.info, CustomInfo):
-        return error_response(not_found(target.resource, target.name, group=target.group))
-    return _no_such_resource(target, infos)
+def _no_such_subresource(request_info: RequestInfo, infos: discovery.Infos) -> Response:
+    if isinstance(request_info.info, CustomInfo):
+        return error_response(not_found(request_info.resource, request_info.name, group=request_info.group))
+    return _no_such_resource(request_info, infos)
 
 
-def _no_such_resource(target: RequestInfo, infos: discovery.Infos) -> Response:
-    served = target.version in discovery.groups(infos).get(target.group, ())
+def _no_such_resource(request_info: RequestInfo, infos: discovery.Infos) -> Response:
+    served = request_info.version in discovery.groups(infos).get(request_info.group, ())
     if not served:
         return not_found_page()
     return error_response(ApiError(404, "NotFound", "the server could not find the requested resource", {}))

@@ -39,7 +39,7 @@ from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.http.request_metrics import RequestMetrics
 from podfit.apiserver.paths import Pages
 from podfit.apiserver.registry.stored import unavailable
-from podfit.apiserver.request.request_info import RequestInfo, target_of
+from podfit.apiserver.request.request_info import RequestInfo, request_info_of
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.randomness import Random
 from podfit.net.metrics import Metrics
@@ -175,55 +175,55 @@ class ApiServer:
 
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
-        target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
-        trail = _trail(self._audit, request, target, self._context.random) if self._audit is not None else None
+        request_info, began = request_info_of(request, self._customs.find), self._context.clock.monotonic()
+        trail = _trail(self._audit, request, request_info, self._context.random) if self._audit is not None else None
         try:
             if trail is None:
-                response = await self._answer(request, target, trail)
+                response = await self._answer(request, request_info, trail)
             else:
                 with trail.annotated():
-                    response = await self._answer(request, target, trail)
+                    response = await self._answer(request, request_info, trail)
         except ApiError as error:
             response = error_response(error)
         except StoreError as error:
             response = error_response(unavailable(error))
-        self._requests.count(target, response.status, self._context.clock.monotonic() - began)
+        self._requests.count(request_info, response.status, self._context.clock.monotonic() - began)
         return await presented(request, trail.answered(response) if trail is not None else response)
 
-    async def _answer(self, request: Request, target: RequestInfo | None, trail: "Trail | None") -> Response:
+    async def _answer(self, request: Request, request_info: RequestInfo | None, trail: "Trail | None") -> Response:
         _check_text(request)
-        question = question_of(target, request)
+        question = question_of(request_info, request)
         who = await self._authenticator.identify(request)
         if request.caller is not None and who is not ANONYMOUS:
             request.caller.belongs_to(who.user)
         if trail is not None:
             trail.known(who)
-        if target is not None and (reached := self._context.store.catch_up()) is not None:
+        if request_info is not None and (reached := self._context.store.catch_up()) is not None:
             await reached  # health and discovery answer without the store
         identity = who
         if asks_for_another(request):
             identity = await impersonated(who, request, question, self._authorizer)
         if trail is not None:
             trail.acting_as(identity)
-        async with self._flow_control.taken(identity, target, request) as seat:
-            streams = target is not None and (target.verb == "watch" or target.subresource == "proxy")
+        async with self._flow_control.taken(identity, request_info, request) as seat:
+            streams = request_info is not None and (request_info.verb == "watch" or request_info.subresource == "proxy")
             if streams or is_websocket(request):
                 self._flow_control.check_streams(seat.level, identity)
             await self._authorizer.require(identity, question)
             if request.unread:
                 raise _too_large_of_nobody()
-            answer = self._flow_control.streaming(seat, identity, await self._served(request, target, identity))
-        return in_legacy_form(self._context.legacy, target, request, identity, answer)
+            answer = self._flow_control.streaming(seat, identity, await self._served(request, request_info, identity))
+        return in_legacy_form(self._context.legacy, request_info, request, identity, answer)
 
-    async def _served(self, request: Request, target: RequestInfo | None, identity: Identity) -> Response:
+    async def _served(self, request: Request, request_info: RequestInfo | None, identity: Identity) -> Response:
         if registered := self._aggregation.find(request.path):
             return await self._aggregation.proxy(registered, request, identity)
-        if target is None:
+        if request_info is None:
             page = partial(self._pages.answer, ready=self.ready, stopping=self._stopping, address=self.address)
             if request.path.startswith("/openapi/"):  # as much work as there are definitions
                 return await self._context.checks.beside(page, request)
             return page(request)
-        return await self._resources().answer(request, target, identity)
+        return await self._resources().answer(request, request_info, identity)
 
     def _backends(self) -> "Backends":
         """One for webhooks and APIServices; made for the first of either."""
@@ -252,8 +252,8 @@ def _place(address: str) -> str:
     return f"[{host}]:{parts.port or 443}" if ":" in host else f"{host}:{parts.port or 443}"
 
 
-def _trail(log: "AuditLog", request: Request, target: RequestInfo | None, random: Random) -> "Trail":
-    return Trail(log, request, target, random)
+def _trail(log: "AuditLog", request: Request, request_info: RequestInfo | None, random: Random) -> "Trail":
+    return Trail(log, request, request_info, random)
 
 
 def _check_text(request: Request) -> None:

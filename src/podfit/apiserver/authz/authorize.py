@@ -53,9 +53,9 @@ class Authorizer:
         self._prefixes = tuple(stored.prefix(info_for(kind)) for kind in _DECISIVE)
         self._kept = _Kept()
 
-    async def check(self, identity: Identity, target: RequestInfo | None, request: Request) -> None:
+    async def check(self, identity: Identity, request_info: RequestInfo | None, request: Request) -> None:
         """Raises 403 that says who may not do what where."""
-        await self.require(identity, question_of(target, request))
+        await self.require(identity, question_of(request_info, request))
 
     async def require(self, identity: Identity, question: Question) -> None:
         """Raises 403 unless they may."""

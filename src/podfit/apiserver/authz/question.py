@@ -29,22 +29,22 @@ class Question(msgspec.Struct, frozen=True):
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-def question_of(target: RequestInfo | None, request: Request) -> Question:
+def question_of(request_info: RequestInfo | None, request: Request) -> Question:
     """A list of the one object that a field selector names counts as an access to that object."""
-    if target is None:
+    if request_info is None:
         return Question(request.method.lower(), path=request.path)
-    if target.resource == "namespaces" and target.name and not target.namespace:
-        target_namespace = target.name
+    if request_info.resource == "namespaces" and request_info.name and not request_info.namespace:
+        target_namespace = request_info.name
     else:
-        target_namespace = target.namespace
-    selected = selected_fields(request.param("fieldSelector")) if target.verb in _SELECTING else {}
+        target_namespace = request_info.namespace
+    selected = selected_fields(request.param("fieldSelector")) if request_info.verb in _SELECTING else {}
     return Question(
-        target.verb,
-        target.group,
-        target.resource,
-        target.subresource,
+        request_info.verb,
+        request_info.group,
+        request_info.resource,
+        request_info.subresource,
         target_namespace,
-        target.name or selected.get("metadata.name", ""),
+        request_info.name or selected.get("metadata.name", ""),
         of_node=selected.get("spec.nodeName", ""),
     )
 

@@ -1,1 +1,1 @@
-"""The verbs of the API, one file each: from the context, the target and the request to a response."""
+"""The verbs of the API, one file each: from the context, the request info and the request to a response."""

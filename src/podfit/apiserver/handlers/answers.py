@@ -73,10 +73,10 @@ def object_response(obj: Object | Document, *, status: int = 200, warnings: Sequ
 
 
 def formed(
-    context: Context, target: RequestInfo, request: Request, representation: Representation, answer: Response
+    context: Context, request_info: RequestInfo, request: Request, representation: Representation, answer: Response
 ) -> Response:
     """The answer to a write in the form that the client wants; a Status stays as it is."""
-    info = target.info
+    info = request_info.info
     if representation == WHOLE or info is None or not isinstance(answer.body, bytes):
         return answer
     document = msgspec.json.decode(answer.body)

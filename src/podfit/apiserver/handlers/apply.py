@@ -35,19 +35,19 @@ _FALSE = ("false", "0")
 async def apply(
     context: Context,
     chain: Chain,
-    target: RequestInfo,
+    request_info: RequestInfo,
     request: Request,
     identity: Identity,
     may_create: Callable[[], Awaitable[None]],
 ) -> Response:
     """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
-    write = Write.of("UPDATE", context, chain, target, request, identity)
+    write = Write.of("UPDATE", context, chain, request_info, request, identity)
     write.may_create = may_create
     return await carried_out(write, APPLY)
 
 
 def _read(write: Write) -> None:
-    write.sent = application = application_of(write.context, write.info, write.target, write.request)
+    write.sent = application = application_of(write.context, write.info, write.request_info, write.request)
 
     def make(record: Record) -> PatchedObject:
         old = stored.decoded(write.info, record)
@@ -60,15 +60,15 @@ def _read(write: Write) -> None:
 
 async def _create_or_change(write: Write) -> None:
     """Whichever it is by then: others may create it or take it away meanwhile."""
-    info, target = write.info, write.target
-    application, where = write.sent, stored.key(info, target.namespace, target.name)
+    info, request_info = write.info, write.request_info
+    application, where = write.sent, stored.key(info, request_info.namespace, request_info.name)
     for attempt in range(ATTEMPTS):
         if await write.context.store.get(where) is not None:
             write.operation = "UPDATE"
             await change(write)
             return
-        if target.subresource:
-            raise not_found(info.resource, target.name, group=info.group)
+        if request_info.subresource:
+            raise not_found(info.resource, request_info.name, group=info.group)
         try:
             write.sent = application
             await run(write, CREATE_APPLIED)
@@ -85,13 +85,13 @@ async def _right_to_create(write: Write) -> None:
 
 def _new(write: Write) -> None:
     """The object, which has to be the one of the URL; who names a uid means one that was there before."""
-    info, target, application = write.info, write.target, write.sent
+    info, request_info, application = write.info, write.request_info, write.sent
     made = application.to(info, None, ())
     obj = _typed(info, made)
     if uid := obj.metadata.uid:
         text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise conflict(info.resource, target.name, text, group=info.group)
-    check_place(target, obj.metadata)
+        raise conflict(info.resource, request_info.name, text, group=info.group)
+    check_place(request_info, obj.metadata)
     write.operation, write.record, write.old = "CREATE", None, None
     write.obj, write.entries, write.warnings = obj, made.entries, [*application.warnings]
 
@@ -105,7 +105,7 @@ CREATE_APPLIED: Steps = (
 )
 
 
-def application_of(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Application:
+def application_of(context: Context, info: ResourceInfo, request_info: RequestInfo, request: Request) -> Application:
     """What the request applies. Raises 422 without a manager's name, 400 for what is no object."""
     check_write_options(request, applies=True)
     document, problems = _document(request.body)
@@ -123,8 +123,8 @@ def application_of(context: Context, info: ResourceInfo, target: RequestInfo, re
     return Application(
         document=todays(document, info.type, context.legacy),
         manager=manager_of(request),
-        subresource=target.subresource,
-        reset=strategy_of(info.type).reset_fields(info, target.subresource),
+        subresource=request_info.subresource,
+        reset=strategy_of(info.type).reset_fields(info, request_info.subresource),
         force=bool(force) and force[0].lower() not in _FALSE,
         now=format_time(context.clock.now()),
         warnings=tuple(warnings),

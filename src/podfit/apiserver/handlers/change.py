@@ -55,27 +55,29 @@ from podfit.store.protocol import Companion
 async def update(
     context: Context,
     chain: Chain,
-    target: RequestInfo,
+    request_info: RequestInfo,
     request: Request,
     identity: Identity,
     may_create: Callable[[], Awaitable[None]],
 ) -> Response:
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
-    write = Write.of("UPDATE", context, chain, target, request, identity)
+    write = Write.of("UPDATE", context, chain, request_info, request, identity)
     write.may_create = may_create
     return await carried_out(write, UPDATE)
 
 
-async def patch(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
+async def patch(
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
-    return await carried_out(Write.of("UPDATE", context, chain, target, request, identity), PATCH)
+    return await carried_out(Write.of("UPDATE", context, chain, request_info, request, identity), PATCH)
 
 
 # ---------------------------------------------------------------- their steps
 
 
 def _place(write: Write) -> None:
-    check_place(write.target, write.sent.metadata)
+    check_place(write.request_info, write.sent.metadata)
     obj, repeated = with_owners_once(write.sent, SENT)
     wanted = PatchedObject(obj, [*write.warnings, *repeated])
     write.sent, write.warnings, write.make = obj, [*wanted.warnings], lambda _: wanted
@@ -83,15 +85,15 @@ def _place(write: Write) -> None:
 
 async def _create_missing(write: Write) -> None:
     """Of the kinds that a PUT may create."""
-    info, target = write.info, write.target
-    if not info.created_by_update or target.subresource:
+    info, request_info = write.info, write.request_info
+    if not info.created_by_update or request_info.subresource:
         return
-    if await write.context.store.get(stored.key(info, target.namespace, target.name)) is None:
-        check_uid(info, target, write.sent.metadata, ObjectMeta())
+    if await write.context.store.get(stored.key(info, request_info.namespace, request_info.name)) is None:
+        check_uid(info, request_info, write.sent.metadata, ObjectMeta())
         assert write.may_create is not None
         await write.may_create()
         write.operation = "CREATE"
-        write.obj = replace(write.sent, metadata=replace(write.sent.metadata, name=target.name))
+        write.obj = replace(write.sent, metadata=replace(write.sent.metadata, name=request_info.name))
         default(write)
         await create_named(write)
 
@@ -109,7 +111,7 @@ def _read_patch(write: Write) -> None:
 
 async def change(write: Write) -> None:
     """Change what is stored as `make` says, in the order that the strategy has for the subresource."""
-    order = write.strategy.for_update(write.target.subresource).order
+    order = write.strategy.for_update(write.request_info.subresource).order
     await until_unchanged(partial(run, write, _ordered(order) if order else STORED_OBJECT))
 
 
@@ -122,8 +124,8 @@ def _make(write: Write) -> None:
 def _keep(write: Write) -> None:
     """The object has to be the one that is meant; what only the server writes of it stays."""
     wanted, old = write.obj, write.old
-    _check_identity(write.info, write.target, wanted, old, exact=write.request.method == "PUT")
-    write.identify(name=write.target.name, subresource=write.target.subresource)
+    _check_identity(write.info, write.request_info, wanted, old, exact=write.request.method == "PUT")
+    write.identify(name=write.request_info.name, subresource=write.request_info.subresource)
     asked = wanted if node_name(write.identity) else write.strategy.without_echo(write.context.legacy, wanted, old)
     write.obj = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(write)))
 
@@ -135,13 +137,13 @@ def _default(write: Write) -> None:
 
 def _authorize(write: Write) -> Awaitable[None] | None:
     """In the legacy mode a write of the object may be one of a subresource, for which it takes that right as well."""
-    if write.target.subresource:
+    if write.request_info.subresource:
         return None
     subresource = write.strategy.legacy_subresource(write.context.legacy, write.asked, write.old)
     if not subresource:
         return None
-    write.identify(name=write.target.name, subresource=subresource)
-    right = msgspec.structs.replace(write.target, subresource=subresource)
+    write.identify(name=write.request_info.name, subresource=subresource)
+    right = msgspec.structs.replace(write.request_info, subresource=subresource)
     return Authorizer(write.context).check(write.identity, right, write.request)
 
 
@@ -156,7 +158,7 @@ async def _validate(write: Write) -> None:
     updating = write.strategy.for_update(write.about.subresource)
     errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
     if errors := errors + await context.checks.run(partial(updating.validate, new, old, context.gates)):
-        raise refusal(info.kind, write.target.name, errors, group=info.home.group)
+        raise refusal(info.kind, write.request_info.name, errors, group=info.home.group)
     if not write.about.subresource:
         write.about.rounds.warnings += warnings_of(new, old)
 
@@ -180,9 +182,9 @@ def _track(write: Write) -> None:
 
 async def _release(write: Write) -> None:
     """With its last finalizer goes an object that is being deleted."""
-    target = write.target
+    request_info = write.request_info
     async with allocated(write.context, None, write.old, dry=False):
-        await write.objects.delete(target.namespace, target.name, expected=write.found.mod_revision)
+        await write.objects.delete(request_info.namespace, request_info.name, expected=write.found.mod_revision)
     write.answer = object_response(write.obj, warnings=write.said())
 
 
@@ -222,27 +224,27 @@ def _ordered(order: tuple[Stage, ...]) -> Steps:
     return in_order(STORED_OBJECT, order)
 
 
-def _check_identity(info: ResourceInfo, target: RequestInfo, wanted: Object, old: Object, *, exact: bool) -> None:
+def _check_identity(info: ResourceInfo, request_info: RequestInfo, wanted: Object, old: Object, *, exact: bool) -> None:
     """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
     sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
-    check_place(target, meta)
+    check_place(request_info, meta)
     if exact:
-        check_uid(info, target, meta, old.metadata)
+        check_uid(info, request_info, meta, old.metadata)
     version = asked_version(meta)
     if not version and not info.unconditional:
         errors = [invalid("metadata.resourceVersion", 0, "must be specified for an update")]
-        raise refusal(info.resource, target.name, errors, group=info.group)
+        raise refusal(info.resource, request_info.name, errors, group=info.group)
     if version and version != old.metadata.resource_version:
-        raise conflict(info.resource, target.name, group=info.group)
+        raise conflict(info.resource, request_info.name, group=info.group)
 
 
-def check_uid(info: ResourceInfo, target: RequestInfo, meta: ObjectMeta, old: ObjectMeta) -> None:
+def check_uid(info: ResourceInfo, request_info: RequestInfo, meta: ObjectMeta, old: ObjectMeta) -> None:
     """Who replaces an object and says which one means no other of its name. Raises 409."""
-    check_stored(info, target, Preconditions(uid=meta.uid or None), old)
+    check_stored(info, request_info, Preconditions(uid=meta.uid or None), old)
 
 
-def check_stored(info: ResourceInfo, target: RequestInfo, wanted: Preconditions, old: ObjectMeta) -> None:
+def check_stored(info: ResourceInfo, request_info: RequestInfo, wanted: Preconditions, old: ObjectMeta) -> None:
     """Conditions of a write that upstream's store looks at. Raises 409."""
     for name, asked, known in (
         ("UID", wanted.uid, old.uid),
@@ -250,19 +252,19 @@ def check_stored(info: ResourceInfo, target: RequestInfo, wanted: Preconditions,
     ):
         if asked is not None and asked != known:
             text = (
-                f"StorageError: invalid object, Code: 4, Key: {_upstreams_key(info, target)}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: {name} in precondition: {asked}, "
+                f"StorageError: invalid object, Code: 4, Key: {_upstreams_key(info, request_info)}, "
+                f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {name} in precondition: {asked}, "
                 f"{name} in object meta: {known}"
             )
-            raise conflict(info.resource, target.name, text, group=info.group)
+            raise conflict(info.resource, request_info.name, text, group=info.group)
 
 
-def _upstreams_key(info: ResourceInfo, target: RequestInfo) -> str:
+def _upstreams_key(info: ResourceInfo, request_info: RequestInfo) -> str:
     """As upstream's answers name the object: some old kinds have places of their own, custom ones have their group, and
     a write of a subresource tells the store's prefix, too."""
     place = info.upstream_key or (f"{info.group}/{info.resource}" if is_custom(info.type) else info.resource)
-    prefix = stored.ROOT if target.subresource else ""
-    return "/".join((prefix, *(part for part in (place, target.namespace, target.name) if part)))
+    prefix = stored.ROOT if request_info.subresource else ""
+    return "/".join((prefix, *(part for part in (place, request_info.namespace, request_info.name) if part)))
 
 
 def asked_version(meta: ObjectMeta) -> str:
@@ -272,15 +274,17 @@ def asked_version(meta: ObjectMeta) -> str:
     return (version.lstrip("0") if digits else version) if version else ""
 
 
-def check_place(target: RequestInfo, meta: ObjectMeta) -> None:
+def check_place(request_info: RequestInfo, meta: ObjectMeta) -> None:
     """The object has to be in the namespace and have the name of the URL. Raises 400."""
-    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+    if meta.namespace and request_info.namespace and meta.namespace != request_info.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if not meta.name:
-        where = f"{target.name} based on URL"
+        where = f"{request_info.name} based on URL"
         raise bad_request(f"the name of the object ({where}) was undeterminable: name must be provided")
-    if meta.name != target.name:
-        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
+    if meta.name != request_info.name:
+        raise bad_request(
+            f"the name of the object ({meta.name}) does not match the name on the URL ({request_info.name})"
+        )
 
 
 def same(new: Object, old: Object) -> bool:
@@ -296,7 +300,7 @@ def same(new: Object, old: Object) -> bool:
 def _managers(write: Write) -> Entries:
     """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
     kept: Entries = write.old.metadata.managed_fields
-    if write.entries is not None or write.target.subresource:
+    if write.entries is not None or write.request_info.subresource:
         return kept if write.entries is None else write.entries
     wanted: Entries = write.obj.metadata.managed_fields
     if wanted is kept:

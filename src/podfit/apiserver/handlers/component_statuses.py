@@ -31,19 +31,21 @@ from podfit.net.wire import Request, Response
 from podfit.store.protocol import Record
 
 
-async def component_statuses(context: Context, target: RequestInfo, request: Request) -> Response:
+async def component_statuses(context: Context, request_info: RequestInfo, request: Request) -> Response:
     """One or all of them. Raises 404 for a part that is not there."""
-    info = target.info
+    info = request_info.info
     assert info is not None
-    representation = wanted_representation(request, target)
-    of_list = target.verb == "list"
+    representation = wanted_representation(request, request_info)
+    of_list = request_info.verb == "list"
     check_representation(representation, info, of_list=of_list)
     now = format_time(context.clock.now())
     if not of_list:
         revision_of(request.param("resourceVersion"))
-        status = next((status for status in await _observed(context) if status.metadata.name == target.name), None)
+        status = next(
+            (status for status in await _observed(context) if status.metadata.name == request_info.name), None
+        )
         if status is None:
-            raise not_found(info.resource, target.name)
+            raise not_found(info.resource, request_info.name)
         if representation == WHOLE:
             return object_response(status)
         if representation.shape is Shape.PARTIAL:

@@ -45,8 +45,10 @@ _LONGEST_BASE = 58
 ATTEMPTS = 8
 
 
-async def create(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
-    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), CREATE)
+async def create(
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+) -> Response:
+    return await carried_out(Write.of("CREATE", context, chain, request_info, request, identity), CREATE)
 
 
 # ---------------------------------------------------------------- its steps
@@ -76,7 +78,7 @@ def _default(write: Write) -> None:
 
 def _place(write: Write) -> None:
     """Raises 400 for an object of another namespace, or one that says which version it has."""
-    placed_object = placed(write.sent, write.target)
+    placed_object = placed(write.sent, write.request_info)
     if (version := placed_object.metadata.resource_version).isdecimal() and version.strip("0"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     write.obj, repeated = with_owners_once(placed_object, SENT)
@@ -85,7 +87,7 @@ def _place(write: Write) -> None:
 
 async def create_named(write: Write) -> None:
     """Create `obj`, whose defaults are applied; under another name where one was made up and is taken."""
-    write.sent = placed(write.obj, write.target)
+    write.sent = placed(write.obj, write.request_info)
     for _ in range(ATTEMPTS - 1):
         try:
             await run(write, NEW_OBJECT)
@@ -117,7 +119,7 @@ def _prepare(write: Write) -> None:
 
 def _prepare_again(write: Write) -> None:
     """What follows from the spec, such as the QoS class, follows from what admission made of it."""
-    admitted = placed(write.obj, write.target)
+    admitted = placed(write.obj, write.request_info)
     prepared = write.strategy.prepare_create(write.info, admitted, write.context.gates)
     write.obj, deprecated = write.strategy.complete(prepared, write.identity)
     write.about.rounds.warnings += deprecated
@@ -161,14 +163,14 @@ CREATE: Steps = (
 )
 
 
-def placed(obj: ObjectT, target: RequestInfo) -> ObjectT:
+def placed(obj: ObjectT, request_info: RequestInfo) -> ObjectT:
     """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
-    if meta.namespace == target.namespace:
+    if meta.namespace == request_info.namespace:
         return obj
-    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+    if meta.namespace and request_info.namespace and meta.namespace != request_info.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    return replace(obj, metadata=replace(meta, namespace=target.namespace))
+    return replace(obj, metadata=replace(meta, namespace=request_info.namespace))
 
 
 def _completed(obj: ObjectT, now: str, random: Random) -> ObjectT:

@@ -28,16 +28,18 @@ from podfit.store.protocol import Record
 WORKERS = 8  # deletions of a collection at once
 
 
-async def delete(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
+async def delete(
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+) -> Response:
     options = delete_options(request)
-    write = Write.of("DELETE", context, chain, target, request, identity)
+    write = Write.of("DELETE", context, chain, request_info, request, identity)
     write.sent, write.warnings = options, [*write.strategy.delete.warnings(options)]
     return await carried_out(write, DELETE)
 
 
 def _identify(write: Write) -> None:
     write.obj = write.old
-    write.identify(name=write.target.name, dry=is_dry(write.request, write.sent))
+    write.identify(name=write.request_info.name, dry=is_dry(write.request, write.sent))
 
 
 async def _mutate(write: Write) -> None:
@@ -106,23 +108,28 @@ async def remove(
 
 
 async def delete_collection(
-    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Each that matches is deleted as by itself, several at a time; the answer lists what was found. The first that is
     refused ends it, as upstream's one worker would; so does a client that goes away."""
-    info = target.info
+    info = request_info.info
     assert info is not None
     options = delete_options(request)
-    work = _delete_matching(context, chain, target, request, identity, options)
+    work = _delete_matching(context, chain, request_info, request, identity, options)
     return await told(strategy_of(info.type).delete.warnings(options), work)
 
 
 async def _delete_matching(
-    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity, options: DeleteOptions
+    context: Context,
+    chain: Chain,
+    request_info: RequestInfo,
+    request: Request,
+    identity: Identity,
+    options: DeleteOptions,
 ) -> Response:
-    info = target.info
+    info = request_info.info
     assert info is not None
-    page = await matching(context, target, request)
+    page = await matching(context, request_info, request)
 
     async def remove_one(record: Record) -> None:
         name = record.key.rpartition("/")[2]

@@ -92,15 +92,15 @@ class Page(msgspec.Struct, frozen=True):
         return Response(200, JSON, lists.body(info, self.place, self.records, opening))
 
 
-async def get(context: Context, target: RequestInfo, request: Request) -> Response:
-    info = target.info
+async def get(context: Context, request_info: RequestInfo, request: Request) -> Response:
+    info = request_info.info
     assert info is not None
-    representation = wanted_representation(request, target)
+    representation = wanted_representation(request, request_info)
     check_representation(representation, info, of_list=False)
     if version := revision_of(request.param("resourceVersion")):
         await check_reached(context, version)
     objects: Stored[Object] = Stored(context.store, info)
-    record = await objects.record(target.namespace, target.name)
+    record = await objects.record(request_info.namespace, request_info.name)
     if representation == WHOLE:
         return record_response(info, record)
     if representation.shape is Shape.PARTIAL:
@@ -109,11 +109,11 @@ async def get(context: Context, target: RequestInfo, request: Request) -> Respon
     return object_response(list_table(info, [record], metadata, _now(context), request, representation))
 
 
-async def list_(context: Context, target: RequestInfo, request: Request) -> Response:
-    representation = wanted_representation(request, target)
-    assert target.info is not None
-    check_representation(representation, target.info, of_list=True)
-    page = await matching(context, target, request)
+async def list_(context: Context, request_info: RequestInfo, request: Request) -> Response:
+    representation = wanted_representation(request, request_info)
+    assert request_info.info is not None
+    check_representation(representation, request_info.info, of_list=True)
+    page = await matching(context, request_info, request)
     if representation == WHOLE:
         return page.response(context.lists)
     info, decode = page.info, stored.decoded_once if size_of(page.records) > MOST_KEPT else stored.decoded
@@ -170,15 +170,15 @@ def _now(context: Context) -> str:
     return format_time(context.clock.now())
 
 
-async def matching(context: Context, target: RequestInfo, request: Request) -> Page:
+async def matching(context: Context, request_info: RequestInfo, request: Request) -> Page:
     """The records that the request's selectors, limit and continue token ask for."""
-    info = target.info
+    info = request_info.info
     assert info is not None
     selection = Selection.of(info, request)
     options = ListOptions.of(request, watch=False)
     # The "present" of a client that has seen a later one is not the present yet.
     await check_reached(context, options.version)
-    prefix = stored.prefix(info, target.namespace)
+    prefix = stored.prefix(info, request_info.namespace)
     # Upstream answers for "0" from its cache, which holds no parts of lists; events are not cached.
     limit = 0 if options.present and info.kind != "Event" else options.limit
     revision, after = _start(options, prefix)
@@ -198,7 +198,7 @@ async def matching(context: Context, target: RequestInfo, request: Request) -> P
                 await asyncio.sleep(0)
             if selection.matches(record):
                 found.append(record)
-                if selection.names_one(target.namespace):
+                if selection.names_one(request_info.namespace):
                     return Page(info, found, revision)
                 if len(found) == limit:
                     more = page.remaining + len(page.records) - index - 1

@@ -29,17 +29,17 @@ PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
 MOST_LINES = 100  # written in one turn of the loop
 
 
-async def watch(context: Context, target: RequestInfo, request: Request) -> Response:
+async def watch(context: Context, request_info: RequestInfo, request: Request) -> Response:
     """A stream of events, one a line."""
-    info = target.info
+    info = request_info.info
     assert info is not None
-    representation = wanted_representation(request, target)
+    representation = wanted_representation(request, request_info)
     if wanted_media(request)[0] == YAML:
         raise ApiError(406, "NotAcceptable", NO_STREAM)
-    options = ListOptions.of(request, watch=True, by_path=target.by_path)
-    selection = Selection.of(info, request, target.name)
+    options = ListOptions.of(request, watch=True, by_path=request_info.by_path)
+    selection = Selection.of(info, request, request_info.name)
     writer = WatchLines(context, info, selection, representation, request)
-    prefix = stored.prefix(info, target.namespace)
+    prefix = stored.prefix(info, request_info.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
         await check_reached(context, options.version)

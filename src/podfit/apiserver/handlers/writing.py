@@ -52,7 +52,7 @@ class Write(msgspec.Struct, kw_only=True):
 
     context: Context
     chain: Chain
-    target: RequestInfo
+    request_info: RequestInfo
     request: Request
     identity: Identity
     info: ResourceInfo
@@ -74,14 +74,14 @@ class Write(msgspec.Struct, kw_only=True):
 
     @staticmethod
     def of(
-        operation: str, context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
+        operation: str, context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
     ) -> "Write":
-        info = target.info
+        info = request_info.info
         assert info is not None
         return Write(
             context=context,
             chain=chain,
-            target=target,
+            request_info=request_info,
             request=request,
             identity=identity,
             info=info,
@@ -116,12 +116,12 @@ class Write(msgspec.Struct, kw_only=True):
             operation=self.operation,
             info=self.info,
             subresource=subresource,
-            namespace=self.target.namespace,
+            namespace=self.request_info.namespace,
             name=name,
             identity=self.identity,
             dry_run=dry_run(self.request) if dry is None else dry,
             old=self.old,
-            url_name=self.target.name,
+            url_name=self.request_info.name,
             generated=generated,
         )
 
@@ -179,7 +179,7 @@ def from_body(write: Write) -> None:
 
 async def find(write: Write) -> None:
     """What is stored. Raises 404."""
-    write.record = await write.objects.record(write.target.namespace, write.target.name)
+    write.record = await write.objects.record(write.request_info.namespace, write.request_info.name)
     write.old, write.large = stored.decoded(write.info, write.record), is_large(write.request, write.record)
 
 

@@ -75,9 +75,11 @@ class FlowControl:
         self._turning = False
         self._streams: dict[str, int] = {}  # by user
 
-    def taken(self, identity: Identity, target: RequestInfo | None, request: Request) -> "_Seat":
+    def taken(self, identity: Identity, request_info: RequestInfo | None, request: Request) -> "_Seat":
         """A seat for the request. Raises 429 when too many wait already, or it has waited too long."""
-        level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
+        level = level_of(
+            identity.user, identity.groups, resource=request_info.resource if request_info else "", path=request.path
+        )
         return _Seat(self, level, identity.user, request.caller)
 
     async def acquire(self, level: Level, user: str) -> None:

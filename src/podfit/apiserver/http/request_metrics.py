@@ -84,10 +84,10 @@ class RequestMetrics:
         for column, (name, text) in enumerate(_COLUMNS):
             metrics.collected(FLOWCONTROL + name, text, ("priority_level",), partial(_read, flow_control, column))
 
-    def count(self, target: RequestInfo | None, code: int, seconds: float) -> None:
+    def count(self, request_info: RequestInfo | None, code: int, seconds: float) -> None:
         if self._counted is None:
             return
-        key = _key(target)
+        key = _key(request_info)
         found = self._counted.get(key)
         if found is None:
             found = self._counted[key] = _Counted(timed=key[0] not in STREAMS)
@@ -111,9 +111,9 @@ def _read(flow_control: FlowControl, column: int) -> list[Series]:
     return [((name,), counts[column]) for name, *counts in flow_control.counts()]
 
 
-def _key(target: RequestInfo | None) -> _Key:
-    if target is None or target.info is None or target.verb not in ALL_VERBS:
+def _key(request_info: RequestInfo | None) -> _Key:
+    if request_info is None or request_info.info is None or request_info.verb not in ALL_VERBS:
         return _OTHER
-    info, sub = target.info, target.sub
-    scope = "resource" if target.name else "namespace" if target.namespace else "cluster"
-    return target.verb, info.group, info.version, info.resource, sub.name if sub else "", scope
+    info, sub = request_info.info, request_info.sub
+    scope = "resource" if request_info.name else "namespace" if request_info.namespace else "cluster"
+    return request_info.verb, info.group, info.version, info.resource, sub.name if sub else "", scope

@@ -1,4 +1,4 @@
-"""The content of a request before anything is done: its target, options and body.
+"""The content of a request before anything is done: its request info, options and body.
 
 request_info     group, version, resource, name and verb, from method and path
 bodies           from bytes of a media type (JSON, YAML, protobuf) to a typed object with its defaults

@@ -58,11 +58,11 @@ def unknown_types(*, many: bool) -> str:
     return text + _STREAMS if many else text
 
 
-def wanted_representation(request: Request, target: RequestInfo, *, tables: bool = True) -> Representation:
+def wanted_representation(request: Request, request_info: RequestInfo, *, tables: bool = True) -> Representation:
     """The best of the forms in the Accept header that this server has; 406 when it has none of them."""
-    tables = tables and target.subresource not in WITHOUT_TABLES
-    custom = target.info is not None and is_custom(target.info.type)
-    return _representation_of(request.headers.get("accept", ""), target.verb in ("list", "watch"), tables, custom)
+    tables = tables and request_info.subresource not in WITHOUT_TABLES
+    custom = request_info.info is not None and is_custom(request_info.info.type)
+    return _representation_of(request.headers.get("accept", ""), request_info.verb in ("list", "watch"), tables, custom)
 
 
 @cached_where_short(256, longest=1024)

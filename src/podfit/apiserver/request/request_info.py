@@ -40,7 +40,7 @@ class RequestInfo(msgspec.Struct, frozen=True):
         return None
 
 
-def target_of(request: Request, declared: Find = lambda *_: None) -> RequestInfo | None:
+def request_info_of(request: Request, declared: Find = lambda *_: None) -> RequestInfo | None:
     """The resource that a request is about; None for other paths, such as /healthz or discovery. `declared` finds what
     is not built in."""
     parts = request.path.strip("/").split("/")

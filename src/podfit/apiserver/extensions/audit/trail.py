@@ -34,8 +34,8 @@ NOBODY = Identity("system:anonymous", ("system:unauthenticated",))
 class Trail:
     """`known` as soon as it is known who asks, then `acting_as`; `answered` with the answer, which it may wrap."""
 
-    def __init__(self, log: AuditLog, request: Request, target: RequestInfo | None, random: Random) -> None:
-        self._log, self._request, self._target = log, request, target
+    def __init__(self, log: AuditLog, request: Request, request_info: RequestInfo | None, random: Random) -> None:
+        self._log, self._request, self._request_info = log, request, request_info
         self._began = log.clock.now()
         self._id = request.headers.get(AUDIT_ID, "")[:LONGEST_ID] or random.uuid()
         self._who, self._as = NOBODY, NOBODY
@@ -70,19 +70,19 @@ class Trail:
         return self._wanted is not None and self._wanted.level == REQUEST_RESPONSE
 
     def _judge(self) -> None:
-        target, request = self._target, self._request
-        if target is None:
+        request_info, request = self._request_info, self._request
+        if request_info is None:
             asked = AuditAttributes(self._who.user, self._who.groups, request.method.lower(), path=request.path)
         else:
             asked = AuditAttributes(
                 self._who.user,
                 self._who.groups,
-                target.verb,
-                target.group,
-                target.resource,
-                target.subresource,
-                target.namespace,
-                target.name,
+                request_info.verb,
+                request_info.group,
+                request_info.resource,
+                request_info.subresource,
+                request_info.namespace,
+                request_info.name,
             )
         self._wanted = recorded(self._log.policy, asked)
 
@@ -93,14 +93,18 @@ class Trail:
         event = self._event(level, stage)
         if answer is not None:
             event["responseStatus"] = _status(answer)
-        if level in (REQUEST, REQUEST_RESPONSE) and self._target is not None and self._target.verb not in READS:
+        if (
+            level in (REQUEST, REQUEST_RESPONSE)
+            and self._request_info is not None
+            and self._request_info.verb not in READS
+        ):
             event |= _body("requestObject", self._request.body)
         if level == REQUEST_RESPONSE and answer is not None and isinstance(answer.body, bytes):
             event |= _body("responseObject", answer.body)
         self._log.write(event)
 
     def _event(self, level: str, stage: str) -> Document:
-        request, target = self._request, self._target
+        request, request_info = self._request, self._request_info
         query = urlencode([(name, value) for name, values in request.query.items() for value in values])
         event = {
             "kind": "Event",
@@ -109,7 +113,7 @@ class Trail:
             "auditID": self._id,
             "stage": stage,
             "requestURI": f"{request.path}?{query}" if query else request.path,
-            "verb": target.verb if target else request.method.lower(),
+            "verb": request_info.verb if request_info else request.method.lower(),
             "user": _user(self._who),
             "sourceIPs": [request.remote] if request.remote else [],
             "userAgent": request.headers.get("user-agent", ""),
@@ -120,16 +124,16 @@ class Trail:
             event["annotations"] = self._annotations
         if self._as != self._who:
             event["impersonatedUser"] = _user(self._as)
-        if target is not None:
+        if request_info is not None:
             event["objectRef"] = {
                 name: value
                 for name, value in {
-                    "resource": target.resource,
-                    "namespace": target.namespace,
-                    "name": target.name,
-                    "apiGroup": target.group,
-                    "apiVersion": target.version,
-                    "subresource": target.subresource,
+                    "resource": request_info.resource,
+                    "namespace": request_info.namespace,
+                    "name": request_info.name,
+                    "apiGroup": request_info.group,
+                    "apiVersion": request_info.version,
+                    "subresource": request_info.subresource,
                 }.items()
                 if value
             }

@@ -61,13 +61,13 @@ class CustomTable:
     def find(self, group: str, version: str, resource: str) -> CustomInfo | None:
         return self._served.get((group, version, resource))
 
-    def context(self, target: RequestInfo) -> Context:
+    def context(self, request_info: RequestInfo) -> Context:
         """The context in which the verbs see objects of this kind in this version. Raises 405 for a creation when the
         kind is about to go."""
-        info = target.info
+        info = request_info.info
         if not isinstance(info, CustomInfo):
             return self._context
-        if target.verb == "create" and (info.group, info.resource) in self._going:
+        if request_info.verb == "create" and (info.group, info.resource) in self._going:
             text = "create not allowed while custom resource definition is terminating"
             details = {"group": info.group, "kind": info.resource}
             raise ApiError(405, "MethodNotAllowed", text, details)

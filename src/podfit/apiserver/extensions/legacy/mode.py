@@ -22,14 +22,14 @@ _OF_THE_OBJECT = ("", "resize", "status", "ephemeralcontainers")
 
 
 def in_legacy_form(
-    legacy: Legacy, target: RequestInfo | None, request: Request, identity: Identity, answer: Response
+    legacy: Legacy, request_info: RequestInfo | None, request: Request, identity: Identity, answer: Response
 ) -> Response:
     """The answer as this client should see it.
 
     Everyone sees conditions for what an old node wrote (H-09). Nodes do not get the derived field: they write the
     status, and would write it back.
     """
-    if STATUS not in legacy or not _is_pod(target) or answer.status >= 300:
+    if STATUS not in legacy or not _is_pod(request_info) or answer.status >= 300:
         return answer
     view = _View(derive=legacy.includes(request) and not node_name(identity))
     body = answer.body.joined() if isinstance(answer.body, Pieces) else answer.body
@@ -38,9 +38,9 @@ def in_legacy_form(
     return Response(answer.status, answer.headers, _Lines(body, view))
 
 
-def _is_pod(target: RequestInfo | None) -> bool:
-    of_pods = target is not None and target.info is not None and target.info.type is Pod
-    return of_pods and target is not None and target.subresource in _OF_THE_OBJECT
+def _is_pod(request_info: RequestInfo | None) -> bool:
+    of_pods = request_info is not None and request_info.info is not None and request_info.info.type is Pod
+    return of_pods and request_info is not None and request_info.subresource in _OF_THE_OBJECT
 
 
 class _View(msgspec.Struct, frozen=True):

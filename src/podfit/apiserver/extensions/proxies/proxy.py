@@ -42,10 +42,10 @@ class Proxy:
         self._context = context
         self._waiting: Counter[str] = Counter()
 
-    async def answer(self, target: RequestInfo, request: Request, identity: Identity, path: str) -> Response:
+    async def answer(self, request_info: RequestInfo, request: Request, identity: Identity, path: str) -> Response:
         """What the pod answers to `path`. Raises ApiError: 400, 404, 429, or 503 where it cannot be reached."""
-        url_of = pod_url if target.resource == "pods" else service_url
-        server = await url_of(self._context, target.namespace, target.name)
+        url_of = pod_url if request_info.resource == "pods" else service_url
+        server = await url_of(self._context, request_info.namespace, request_info.name)
         if not path and request.method in ("GET", "HEAD") and not is_websocket(request):
             return _to_the_root(request)
         sent = _for_the_pod(request, path)

@@ -24,25 +24,27 @@ BOUND = success({}, code=201)
 _BINDINGS = info_for(Binding)
 
 
-async def bind(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
+async def bind(
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
     one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""
-    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), BIND)
+    return await carried_out(Write.of("CREATE", context, chain, request_info, request, identity), BIND)
 
 
 def _read(write: Write) -> None:
     asked, write.warnings = read_object(write.request, _BINDINGS)
-    write.obj = asked = placed(asked, write.target)
+    write.obj = asked = placed(asked, write.request_info)
     write.info = info_for(Pod)
-    if not write.target.subresource:
-        write.target = replace(write.target, name=asked.metadata.name, subresource="binding")
-    if not write.target.name:
+    if not write.request_info.subresource:
+        write.request_info = replace(write.request_info, name=asked.metadata.name, subresource="binding")
+    if not write.request_info.name:
         raise bad_request("Name parameter required.")
-    write.identify(name=write.target.name, subresource="binding")
+    write.identify(name=write.request_info.name, subresource="binding")
 
 
 def _validate(write: Write) -> None:
-    binding, name = write.obj, write.target.name
+    binding, name = write.obj, write.request_info.name
     if binding.metadata.name and binding.metadata.name != name:
         raise bad_request("name in URL does not match name in Binding object")
     errors = [] if binding.target.name else [required("target.name")]
@@ -54,9 +56,9 @@ def _validate(write: Write) -> None:
 
 def _check_pod(write: Write) -> None:
     """Raises 409 for a pod that nobody may place, or not any more."""
-    pod, name, meta = write.old, write.target.name, write.obj.metadata
+    pod, name, meta = write.old, write.request_info.name, write.obj.metadata
     meant = Preconditions(uid=meta.uid or None, resource_version=meta.resource_version or None)
-    check_stored(write.info, write.target, meant, pod.metadata)
+    check_stored(write.info, write.request_info, meant, pod.metadata)
     if pod.metadata.deletion_timestamp:
         raise conflict("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if pod.spec.node_name:

@@ -56,13 +56,18 @@ class Sessions:
 
 
 async def connect_pod(
-    context: Context, sessions: Sessions, target: RequestInfo, request: Request, user: str, options: ConnectOptions
+    context: Context,
+    sessions: Sessions,
+    request_info: RequestInfo,
+    request: Request,
+    user: str,
+    options: ConnectOptions,
 ) -> Response:
     """Raises ApiError for a pod that runs nowhere, a container that it does not have, and what the kubelet refuses."""
-    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
-    path, query = _asked(pod, target, options)
+    pod = await Stored[Pod](context.store, info_for(Pod)).get(request_info.namespace, request_info.name)
+    path, query = _asked(pod, request_info, options)
     if not pod.spec.node_name:
-        raise bad_request(f"pod {target.name} does not have a host assigned")
+        raise bad_request(f"pod {request_info.name} does not have a host assigned")
     if not request.headers.get("upgrade"):
         raise bad_request("Upgrade request required")
     ask = context.kubelet(pod.spec.node_name)
@@ -87,11 +92,11 @@ async def connect_pod(
     raise ApiError(max(answer.status, 400), reasons.get(answer.status, "InternalError"), text)
 
 
-def _asked(pod: Pod, target: RequestInfo, options: ConnectOptions) -> tuple[str, Mapping[str, tuple[str, ...]]]:
+def _asked(pod: Pod, request_info: RequestInfo, options: ConnectOptions) -> tuple[str, Mapping[str, tuple[str, ...]]]:
     """Path and query for the kubelet. Raises 400."""
     if has_ended(pod):
-        raise bad_request(f"cannot {target.subresource} a completed pod; current phase is {pod.status.phase}")
-    where = f"{target.namespace}/{target.name}"
+        raise bad_request(f"cannot {request_info.subresource} a completed pod; current phase is {pod.status.phase}")
+    where = f"{request_info.namespace}/{request_info.name}"
     if isinstance(options, PodPortForwardOptions):
         return f"/portForward/{where}", {}
     container = chosen_container(pod, options.container)
@@ -102,4 +107,4 @@ def _asked(pod: Pod, target: RequestInfo, options: ConnectOptions) -> tuple[str,
         if not options.command:
             raise bad_request("you must specify at least 1 command")
         query["command"] = options.command
-    return f"/{target.subresource}/{where}/{container}", query
+    return f"/{request_info.subresource}/{where}/{container}", query

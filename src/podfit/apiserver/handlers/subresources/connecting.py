@@ -32,21 +32,21 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
 async def admitted(
-    chain: Chain, target: RequestInfo, request: Request, identity: Identity
+    chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> tuple[Any, Sequence[str]]:
     """The options of the connection as admission leaves them, and what it warns of. Raises ApiError when it refuses."""
-    assert target.info is not None
+    assert request_info.info is not None
     attributes = Attributes(
         operation=CONNECT,
-        info=target.info,
-        subresource=target.subresource,
-        namespace=target.namespace,
-        name=target.name,
+        info=request_info.info,
+        subresource=request_info.subresource,
+        namespace=request_info.namespace,
+        name=request_info.name,
         identity=identity,
         dry_run=False,
     )
     try:
-        options = await chain.mutate(attributes, _options(target, request))
+        options = await chain.mutate(attributes, _options(request_info, request))
         await chain.validate(attributes, options)
     except ApiError as error:
         error.warnings = (*attributes.rounds.warnings, *error.warnings)
@@ -54,14 +54,14 @@ async def admitted(
     return options, attributes.rounds.warnings
 
 
-def _options(target: RequestInfo, request: Request) -> Object:
+def _options(request_info: RequestInfo, request: Request) -> Object:
     """As the query says them. Raises 400 for a port that is no number."""
-    if target.subresource == "proxy":
-        return _PROXIES[target.resource](path=proxied_path(request.path))
-    if target.subresource == "portforward":
+    if request_info.subresource == "proxy":
+        return _PROXIES[request_info.resource](path=proxied_path(request.path))
+    if request_info.subresource == "portforward":
         return PodPortForwardOptions(ports=tuple(map(whole_number, request.query.get("ports", ()))))
     streams: dict[str, Any] = {name: flag(request, name) for name in _STREAMS}
-    if target.subresource == "attach":
+    if request_info.subresource == "attach":
         return PodAttachOptions(container=request.param("container"), **streams)
     command = request.query.get("command") or None
     return PodExecOptions(container=request.param("container"), command=command, **streams)

@@ -39,20 +39,20 @@ _LEAVING = ("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting
 
 
 async def evict_pod(
-    context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """201 when the pod goes, 429 when a budget is in the way for now."""
-    return await carried_out(Write.of("CREATE", context, chain, target, request, identity), EVICT)
+    return await carried_out(Write.of("CREATE", context, chain, request_info, request, identity), EVICT)
 
 
 def _read(write: Write) -> None:
-    target = write.target
+    request_info = write.request_info
     eviction, write.warnings = read_object(write.request, _EVICTIONS)
-    write.obj = placed(eviction, target)
-    if write.obj.metadata.name != target.name:
+    write.obj = placed(eviction, request_info)
+    if write.obj.metadata.name != request_info.name:
         raise bad_request("name in URL does not match name in Eviction object")
     dry = _is_dry(write.request, _options(write))
-    write.identify(name=target.name, subresource="eviction", dry=dry)
+    write.identify(name=request_info.name, subresource="eviction", dry=dry)
 
 
 def _options(write: Write) -> DeleteOptions:
@@ -75,7 +75,7 @@ def _check_pod(write: Write) -> None:
 async def _charge(write: Write) -> None:
     """Raises 429, 403 or 500 unless the pod may go; its budget is charged."""
     context, pod = write.context, write.old
-    budgets = await context.all(PodDisruptionBudget, write.target.namespace)
+    budgets = await context.all(PodDisruptionBudget, write.request_info.namespace)
     covering = await in_turns((budget if covers(budget, pod) else None for budget in budgets), at_once=10)
     verdict = evict(pod, [budget for budget in covering if budget], format_time(context.clock.now()))
     if not isinstance(verdict, Evict):

@@ -18,10 +18,10 @@ LONGEST_REFUSAL = 64 * 1024
 _KEPT = ("accept", "content-type")
 
 
-async def pod_log(context: Context, target: RequestInfo, request: Request) -> Response:
+async def pod_log(context: Context, request_info: RequestInfo, request: Request) -> Response:
     """A container's log, straight from the node's kubelet."""
-    query = log_options(target.name, request)
-    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
+    query = log_options(request_info.name, request)
+    pod = await Stored[Pod](context.store, info_for(Pod)).get(request_info.namespace, request_info.name)
     container = chosen_container(pod, request.param("container"))
     if not pod.spec.node_name:
         return Response(204, {"content-type": "text/plain"})
@@ -29,7 +29,7 @@ async def pod_log(context: Context, target: RequestInfo, request: Request) -> Re
     if ask is None:
         text = f"node {pod.spec.node_name} cannot be reached from this API server"
         raise ApiError(503, "ServiceUnavailable", text)
-    path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
+    path = f"/containerLogs/{request_info.namespace}/{request_info.name}/{container}"
     answer = await ask(Request("GET", path, query, identity=KUBELET_CLIENT))
     if answer.status >= 400:
         text = await refusal_text(answer)
@@ -48,15 +48,15 @@ async def refusal_text(answer: Response) -> str:
         return f"the node refused with {answer.status}: {error}"
 
 
-async def node_proxy(context: Context, target: RequestInfo, request: Request, path: str) -> Response:
+async def node_proxy(context: Context, request_info: RequestInfo, request: Request, path: str) -> Response:
     """What the node's kubelet answers to `path`, such as /metrics, whatever the method.
 
     Sessions (exec and the like) go through their pod: no connection is upgraded here.
     """
-    await Stored[Node](context.store, info_for(Node)).get("", target.name)
-    ask = context.kubelet(target.name)
+    await Stored[Node](context.store, info_for(Node)).get("", request_info.name)
+    ask = context.kubelet(request_info.name)
     if ask is None:
-        raise ApiError(503, "ServiceUnavailable", f"node {target.name} cannot be reached from this API server")
+        raise ApiError(503, "ServiceUnavailable", f"node {request_info.name} cannot be reached from this API server")
     given = {name: request.headers[name] for name in _KEPT if name in request.headers}
     asked = Request(request.method, "/" + path.lstrip("/"), request.query, given, request.body, identity=KUBELET_CLIENT)
     answer = await ask(asked)

@@ -51,15 +51,17 @@ class Reviews:
         self._authorizer = authorizer
         self._tokens = tokens
 
-    async def answer(self, target: RequestInfo, request: Request, identity: Identity) -> Response:
+    async def answer(self, request_info: RequestInfo, request: Request, identity: Identity) -> Response:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
-        assert target.info is not None
-        wanted_representation(request, target, tables=False)
-        asked, warnings = read_object(request, target.info)
-        asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
-        return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)
+        assert request_info.info is not None
+        wanted_representation(request, request_info, tables=False)
+        asked, warnings = read_object(request, request_info.info)
+        asked = replace(asked, metadata=_placed(asked.metadata, request_info), status=type(asked.status)())
+        return object_response(
+            await self._answered(asked, request_info, request, identity), status=201, warnings=warnings
+        )
 
-    async def _answered(self, asked: Any, target: RequestInfo, request: Request, identity: Identity) -> Any:
+    async def _answered(self, asked: Any, request_info: RequestInfo, request: Request, identity: Identity) -> Any:
         now = format_time(self._context.clock.now())
         match asked:
             case SelfSubjectReview():
@@ -70,14 +72,16 @@ class Reviews:
             case TokenReview():
                 answer: Any = await self._token(asked)
             case _:
-                answer = await self._access(asked, target, identity)
-        assert target.info is not None
-        noted = tracked(target.info, asked, None, manager=manager_of(request), subresource="", now=now)
+                answer = await self._access(asked, request_info, identity)
+        assert request_info.info is not None
+        noted = tracked(request_info.info, asked, None, manager=manager_of(request), subresource="", now=now)
         return replace(noted, status=answer)
 
-    async def _access(self, asked: AccessReview, target: RequestInfo, identity: Identity) -> SubjectAccessReviewStatus:
+    async def _access(
+        self, asked: AccessReview, request_info: RequestInfo, identity: Identity
+    ) -> SubjectAccessReviewStatus:
         if errors := validate_access_review(asked):
-            raise refusal("", "", errors, group=target.group)
+            raise refusal("", "", errors, group=request_info.group)
         if not isinstance(asked, SelfSubjectAccessReview):
             identity = Identity(asked.spec.user, asked.spec.groups, asked.spec.uid, asked.spec.extra)
         verdict = await self._authorizer.judge(identity, _question(asked.spec))
@@ -121,17 +125,17 @@ def user_info(identity: Identity) -> UserInfo:
     return UserInfo(username=identity.user, uid=identity.uid, groups=identity.groups, extra=dict(identity.extra))
 
 
-def _placed(meta: ObjectMeta, target: RequestInfo) -> ObjectMeta:
+def _placed(meta: ObjectMeta, request_info: RequestInfo) -> ObjectMeta:
     """The metadata in the namespace of the URL, which those of the whole cluster do not have, and without what only
     the server says."""
-    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+    if meta.namespace and request_info.namespace and meta.namespace != request_info.namespace:
         raise bad_request(
             f"the namespace of the provided object does not match the namespace sent on the request "
-            f"({meta.namespace} != {target.namespace})"
+            f"({meta.namespace} != {request_info.namespace})"
         )
     return replace(
         meta,
-        namespace=target.namespace,
+        namespace=request_info.namespace,
         uid="",
         creation_timestamp=None,
         deletion_timestamp=None,

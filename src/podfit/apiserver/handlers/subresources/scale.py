@@ -46,19 +46,21 @@ from podfit.store.protocol import Record
 _REPLICAS: Tree = {"f:spec": {"f:replicas": {}}}
 
 
-async def scale(context: Context, chain: Chain, target: RequestInfo, request: Request, identity: Identity) -> Response:
-    """Read or write it, by the verb of the target."""
-    info = target.info
+async def scale(
+    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+) -> Response:
+    """Read or write it, by the verb of the request."""
+    info = request_info.info
     assert info is not None
-    representation = wanted_representation(request, target)
+    representation = wanted_representation(request, request_info)
     check_representation(representation, SCALE_INFO, of_list=False)
-    if target.verb == "get":
-        record = await Stored[Object](context.store, info).record(target.namespace, target.name)
+    if request_info.verb == "get":
+        record = await Stored[Object](context.store, info).record(request_info.namespace, request_info.name)
         answer = object_response(scale_of(stored.decoded(info, record)))
     else:
-        write = Write.of("UPDATE", context, chain, target, request, identity)
+        write = Write.of("UPDATE", context, chain, request_info, request, identity)
         answer = _shown(info, await carried_out(write, SCALE))
-    return formed(context, msgspec.structs.replace(target, info=SCALE_INFO), request, representation, answer)
+    return formed(context, msgspec.structs.replace(request_info, info=SCALE_INFO), request, representation, answer)
 
 
 def scale_of(obj: Any) -> Scale:
@@ -87,15 +89,15 @@ def _shown(info: ResourceInfo, written: Response) -> Response:
 
 def _read(write: Write) -> None:
     """What the request makes of the controller itself, whose number of pods it says."""
-    write.make = _maker(write.context, write.info, write.target, write.request)
+    write.make = _maker(write.context, write.info, write.request_info, write.request)
 
 
 SCALE: Steps = (Step(Stage.DECODE, _read), CHANGE)
 
 
-def _maker(context: Context, info: ResourceInfo, target: RequestInfo, request: Request) -> Make:
+def _maker(context: Context, info: ResourceInfo, request_info: RequestInfo, request: Request) -> Make:
     if request.method == "PATCH" and media_type(request) == APPLY_PATCH:
-        application = application_of(context, SCALE_INFO, target, request)
+        application = application_of(context, SCALE_INFO, request_info, request)
 
         def applied(record: Record) -> PatchedObject:
             old = stored.decoded(info, record)
@@ -109,13 +111,13 @@ def _maker(context: Context, info: ResourceInfo, target: RequestInfo, request: R
         make = patcher(context, SCALE_INFO, request, lambda record: _document(info, record))
     else:
         given = PatchedObject(*read_object(request, SCALE_INFO))
-        check_place(target, given.obj.metadata)
+        check_place(request_info, given.obj.metadata)
         make = lambda _: given  # noqa: E731  (the other branch names it likewise)
 
     def changed(record: Record) -> PatchedObject:
         wanted, old = make(record), stored.decoded(info, record)
         if request.method == "PUT":
-            check_uid(info, target, wanted.obj.metadata, old.metadata)
+            check_uid(info, request_info, wanted.obj.metadata, old.metadata)
         return _rescaled(info, old, wanted.obj, wanted)
 
     return changed

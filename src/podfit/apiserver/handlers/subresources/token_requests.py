@@ -45,23 +45,23 @@ async def create_token(
     context: Context,
     chain: Chain,
     tokens: ServiceAccountTokens,
-    target: RequestInfo,
+    request_info: RequestInfo,
     request: Request,
     identity: Identity,
 ) -> Response:
     """Issue a token; its end, and the object that it ends with, are in the answer."""
-    write = Write.of("CREATE", context, chain, target, request, identity)
+    write = Write.of("CREATE", context, chain, request_info, request, identity)
     return await carried_out(write, (*TOKEN, Step(Stage.STORE, partial(_issue, tokens=tokens))))
 
 
 def _read(write: Write) -> None:
     write.obj, write.warnings = read_object(write.request, _REQUESTS)
     write.info = info_for(ServiceAccount)
-    write.identify(name=write.target.name, subresource="token")
+    write.identify(name=write.request_info.name, subresource="token")
 
 
 def _prepare(write: Write) -> None:
-    _check_meta(write.obj.metadata, write.target)
+    _check_meta(write.obj.metadata, write.request_info)
 
 
 def _complete(write: Write) -> None:
@@ -75,7 +75,7 @@ def _validate(write: Write) -> None:
 
 async def _find_bound(write: Write) -> None:
     ref = write.obj.spec.bound_object_ref
-    write.sent = await _bound(write.context, write.target, ref) if ref else {}
+    write.sent = await _bound(write.context, write.request_info, ref) if ref else {}
 
 
 def _track(write: Write) -> None:
@@ -85,13 +85,13 @@ def _track(write: Write) -> None:
 
 def _issue(write: Write, tokens: ServiceAccountTokens) -> None:
     """It is not stored: who has it has it."""
-    asked, target = write.obj, write.target
+    asked, request_info = write.obj, write.request_info
     audiences = asked.spec.audiences or (ISSUER,)
     seconds = asked.spec.expiration_seconds
     token, ends = tokens.issue(write.old, seconds=seconds, audiences=audiences, bound=write.sent)
     meta = ObjectMeta(
-        name=target.name,
-        namespace=target.namespace,
+        name=request_info.name,
+        namespace=request_info.namespace,
         uid=write.context.random.uuid(),
         creation_timestamp=format_time(write.context.clock.now()),
         managed_fields=write.asked.metadata.managed_fields,
@@ -114,15 +114,15 @@ TOKEN: Steps = (
 )
 
 
-def _check_meta(meta: ObjectMeta, target: RequestInfo) -> None:
+def _check_meta(meta: ObjectMeta, request_info: RequestInfo) -> None:
     errors = []
-    if meta.name not in ("", target.name):
+    if meta.name not in ("", request_info.name):
         errors.append(invalid("metadata.name", meta.name, "must match the service account name if specified"))
-    if meta.namespace not in ("", target.namespace):
+    if meta.namespace not in ("", request_info.namespace):
         text = "must match the service account namespace if specified"
         errors.append(invalid("metadata.namespace", meta.namespace, text))
     if errors:
-        raise refusal("TokenRequest", target.name, errors, group=GROUP)
+        raise refusal("TokenRequest", request_info.name, errors, group=GROUP)
 
 
 def _with_duration(spec: TokenRequestSpec) -> TokenRequestSpec:
@@ -136,17 +136,18 @@ def _duration_errors(seconds: int) -> list[FieldError]:
     return [invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
 
 
-async def _bound(context: Context, target: RequestInfo, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
+async def _bound(context: Context, request_info: RequestInfo, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
     """The objects that a token is to name, by kind in lower case; with a pod its node, so that a service knows it."""
     group, _, version = ref.api_version.rpartition("/")
     kind = _BINDABLE.get(ref.kind) if not group else None
     if kind is None:
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={ref.kind}")
-    namespace = "" if kind is Node else target.namespace
+    namespace = "" if kind is Node else request_info.namespace
     obj: Any = await Stored[Object](context.store, info_for(kind)).get(namespace, ref.name)
-    if isinstance(obj, Pod) and obj.spec.service_account_name != target.name:
+    if isinstance(obj, Pod) and obj.spec.service_account_name != request_info.name:
         raise bad_request(
-            f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount name.'
+            f'cannot bind token for serviceaccount "{request_info.name}" to pod running with different '
+            "serviceaccount name."
         )
     if ref.uid and ref.uid != obj.metadata.uid:
         raise conflict(ref.kind, ref.name, _other_uid(ref), group=group)
