@@ -20,7 +20,7 @@ from podfit.client.workloads import Selecting
 from podfit.controllers.garbage import collector
 from podfit.controllers.garbage.graph import Graph, Item
 from podfit.controllers.served_kinds import Served
-from podfit.decide.workload.ownership import Owner, blocks, judge, owners_of, without
+from podfit.decide.workload.ownership import OwnerState, blocks, judge, owners_of, without
 from support.clock import FakeClock
 from support.turns import worst_ms
 
@@ -116,7 +116,7 @@ def owners_of_one_object(size: int) -> Walk:
         graph.put(before)
         graph.put(after)
         assert len(collector._released(before, after)) == size
-        known = dict.fromkeys(owners_of(after.meta), Owner.DANGLING)
+        known = dict.fromkeys(owners_of(after.meta), OwnerState.DANGLING)
         judge(after.meta, known, [])
         assert not without(after.meta, frozenset(known))
         graph.pop(after.meta.uid)

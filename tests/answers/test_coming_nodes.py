@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from podfit.answers.facts.ages import age_of
 from podfit.answers.facts.budgets import Budgets
 from podfit.answers.facts.node_scaling import told_by
-from podfit.answers.facts.scheduling import ClusterState
+from podfit.answers.facts.scheduling import SchedulingState
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.plan.amounts import Amount
 from podfit.answers.plan.plan import plan
@@ -50,7 +50,7 @@ def planned(world: World, name: str, cpu: str) -> PodPlan:
         pods=(world.pods[name],),
         neighbours=tuple(pod for pod in pods if pod.spec.node_name),
         nodes=world.nodes,
-        cluster=ClusterState(nodes=tuple(world.nodes.values()), pods=pods),
+        cluster=SchedulingState(nodes=tuple(world.nodes.values()), pods=pods),
         budgets=Budgets(),
         scaling=told_by({"podfit-outlook": text}, parse_time(world.stamp())),
     )

@@ -15,7 +15,7 @@ from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import BasePlugin, Chain
+from podfit.apiserver.admission.chain import AdmissionChain, BasePlugin
 from podfit.apiserver.admission.pod_resize import resize_turns
 from podfit.apiserver.admission_chain import BUILT_IN
 from podfit.apiserver.context import Attributes, Context
@@ -31,7 +31,7 @@ from podfit.decide.resize.checks import (
     NODE_RESTRICTION,
     RESIZE_CHECKS,
     Check,
-    Resize,
+    ResizeToCheck,
     checks_of,
     judge,
     stages_of,
@@ -118,7 +118,7 @@ async def test_a_resize_that_two_checks_refuse_is_refused_by_the_first_in_the_li
     facts = cast(Context, Facts())
     plugins = {check.name: BasePlugin(facts) for check in checks if check.make is None}
     turns = resize_turns(facts, plugins, checks)
-    chain = Chain((), cast(Any, None), {("UPDATE", Pod, "resize"): turns})
+    chain = AdmissionChain((), cast(Any, None), {("UPDATE", Pod, "resize"): turns})
     attributes = Attributes(
         operation="UPDATE",
         info=info_for(Pod),
@@ -132,7 +132,8 @@ async def test_a_resize_that_two_checks_refuse_is_refused_by_the_first_in_the_li
     with pytest.raises(ApiError, match=refuses):
         await chain.validate(attributes, new)
     planned = judge(
-        Resize(new=new, old=old, node=NODE, limit_ranges=(RANGE,), gates=DEFAULT_GATES), checks_of(Stage.ADMIT, checks)
+        ResizeToCheck(new=new, old=old, node=NODE, limit_ranges=(RANGE,), gates=DEFAULT_GATES),
+        checks_of(Stage.ADMIT, checks),
     )
     assert isinstance(planned, ApiError)
     assert refuses in planned.message
@@ -162,8 +163,8 @@ def test_of_a_pod_that_is_going_nobody_asks_what_its_namespace_allows() -> None:
     old, new = grown("3")
     leaving = replace(old, metadata=replace(old.metadata, deletion_timestamp="2026-01-02T03:04:05Z"))
     limits = tuple(check for check in RESIZE_CHECKS if check.name == LIMITS)
-    assert isinstance(judge(Resize(new=new, old=old, limit_ranges=(RANGE,)), limits), ApiError)
-    assert isinstance(judge(Resize(new=new, old=leaving, limit_ranges=(RANGE,)), limits), Resize)
+    assert isinstance(judge(ResizeToCheck(new=new, old=old, limit_ranges=(RANGE,)), limits), ApiError)
+    assert isinstance(judge(ResizeToCheck(new=new, old=leaving, limit_ranges=(RANGE,)), limits), ResizeToCheck)
 
 
 def test_a_plugin_is_asked_only_about_the_writes_that_it_names() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podfit.answers.facts.settings import LEASE, NAMESPACE, Room, read_room
+from podfit.answers.facts.settings import LEASE, NAMESPACE, MakeRoomSetting, read_room
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.events.types import Event, EventSeries
@@ -187,12 +187,12 @@ async def test_the_notice_of_room_is_right_within_a_period(server: Server, secon
     await asyncio.wait_for(written.wait(), 5)
     written.clear()
     clock.jump(seconds)
-    assert await read_room(server.client, clock.now()) == Room()
+    assert await read_room(server.client, clock.now()) == MakeRoomSetting()
     lease = await server.client.get(Lease, LEASE, NAMESPACE)
     assert not has_manager(lease, clock.now())
     await clock.advance(RENEW)
     await asyncio.wait_for(written.wait(), 5)
-    assert await read_room(server.client, clock.now()) == Room("shrink")
+    assert await read_room(server.client, clock.now()) == MakeRoomSetting("shrink")
     assert has_manager(await server.client.get(Lease, LEASE, NAMESPACE), clock.now())
     keeping.cancel()
     with suppress(asyncio.CancelledError):

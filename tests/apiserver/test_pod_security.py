@@ -182,7 +182,7 @@ async def test_existing_pods_are_looked_at_for_a_second(server: Server) -> None:
         old=old,
     )
     await plugin.validate(attributes, new)
-    told = attributes.rounds.warnings[0]
+    told = attributes.reinvocations.warnings[0]
     assert told == "new PodSecurity enforce level only checked against the first 2 of 100 existing pods"
 
 

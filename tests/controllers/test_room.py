@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubelet.harness import IDENTITY, Node
 from podfit.answers.export import export
 from podfit.answers.facts.budgets import read_budgets
-from podfit.answers.facts.settings import Room, read_room
+from podfit.answers.facts.settings import MakeRoomSetting, read_room
 from podfit.answers.facts.snapshot import Reader, Snapshot
 from podfit.answers.facts.target import POD, Target
 from podfit.answers.plan.amounts import parse_amount
@@ -116,7 +116,7 @@ class World:
     async def snapshot(self, name: str, mode: str = "shrink") -> Snapshot:
         found = await Reader(self.client, "default", self.node.clock).read(Target(POD, name), usage=True)
         budgets = await read_budgets(self.client, ("default",))
-        return replace(found, room=Room(mode), budgets=budgets)
+        return replace(found, room=MakeRoomSetting(mode), budgets=budgets)
 
     async def plan(self, name: str, cpu: str, *, mode: str = "shrink") -> PodPlan:
         return plan(await self.snapshot(name, mode), ResizeRequest({"cpu": parse_amount("--cpu", cpu)})).pods[0]
@@ -360,17 +360,17 @@ async def test_two_gifts_remember_the_first_size(world: World) -> None:
 async def test_that_room_is_made_is_told_as_long_as_it_is(world: World) -> None:
     user = world.server.as_user("jo", "system:authenticated")
     clock = world.node.clock
-    assert await read_room(user, clock.now()) == Room()
+    assert await read_room(user, clock.now()) == MakeRoomSetting()
     notice = asyncio.create_task(keep_notice(world.server.as_identity(account(ACCOUNT)), clock, "preempt"))
     await world.rest()
-    assert await read_room(user, clock.now()) == Room("preempt")
+    assert await read_room(user, clock.now()) == MakeRoomSetting("preempt")
     for _ in range(6):
         await world.node.advance(10)
-        assert await read_room(user, clock.now()) == Room("preempt")
+        assert await read_room(user, clock.now()) == MakeRoomSetting("preempt")
     notice.cancel()
     await asyncio.gather(notice, return_exceptions=True)
     await world.node.advance(41)
-    assert await read_room(user, clock.now()) == Room()
+    assert await read_room(user, clock.now()) == MakeRoomSetting()
 
 
 async def test_two_that_wait_are_served_in_the_order_of_the_node(world: World) -> None:

@@ -21,7 +21,7 @@ from podfit.decide.managers.cpu import (
     show,
     take,
 )
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import NOBODY
 from support.placed import placed, resized
 from support.pods import amounts, container, needs, pod, sidecar
@@ -135,23 +135,23 @@ def test_after_a_loss_containers_get_what_they_run_on() -> None:
     assert given_cpus(assign(guaranteed("2", "b"), lost, DEFAULT_GATES), "b") == "1-2", "another size, other CPUs"
 
 
-def view(state: CpuState) -> fit.NodeView:
+def view(state: CpuState) -> verdicts.NodeView:
     room = amounts({"cpu": "4", "memory": "8Gi"})
-    return fit.NodeView(allocatable=room, machine=Machine(memory=8 << 30), cpu_manager="static", cpus=state)
+    return verdicts.NodeView(allocatable=room, machine=Machine(memory=8 << 30), cpu_manager="static", cpus=state)
 
 
 def test_a_pod_without_cpus_of_its_own_to_be_had_is_rejected_in_upstreams_words() -> None:
     node = view(CpuState.fresh(flat(4), parse("0")))
-    node = fit.occupied(guaranteed("2"), node)
-    verdict = fit.admit(guaranteed("2", "other"), node, NOBODY)
-    assert isinstance(verdict, fit.Deferred)
+    node = verdicts.occupied(guaranteed("2"), node)
+    verdict = verdicts.admit(guaranteed("2", "other"), node, NOBODY)
+    assert isinstance(verdict, verdicts.Deferred)
     assert verdict.reason == "UnexpectedAdmissionError"
     assert verdict.message == (
         "Allocate failed due to not enough cpus available to satisfy request: requested=2, available=1, which is "
         "unexpected"
     )
-    assert fit.admit(guaranteed("1500m", "other"), node, NOBODY) == fit.Fits()
-    assert fit.occupied(guaranteed("1500m", "other"), node) is node
+    assert verdicts.admit(guaranteed("1500m", "other"), node, NOBODY) == verdicts.Fits()
+    assert verdicts.occupied(guaranteed("1500m", "other"), node) is node
 
 
 def test_with_the_gate_a_pod_grows_on_the_cpus_that_it_has() -> None:
@@ -159,9 +159,9 @@ def test_with_the_gate_a_pod_grows_on_the_cpus_that_it_has() -> None:
     gates = FeatureGates({"InPlacePodVerticalScalingExclusiveCPUs": True})
     node = view(CpuState.fresh(flat(4), parse("0")))
     small = guaranteed("1")
-    node = fit.occupied(
+    node = verdicts.occupied(
         small,
-        fit.NodeView(
+        verdicts.NodeView(
             allocatable=node.allocatable,
             machine=Machine(memory=8 << 30, gates=gates),
             cpu_manager="static",
@@ -169,8 +169,8 @@ def test_with_the_gate_a_pod_grows_on_the_cpus_that_it_has() -> None:
         ),
     )
     big = resized(small, c1=needs(WHOLE, WHOLE))
-    assert fit.resize(big, small, node, NOBODY) == fit.Fits()
-    assert fit.occupied(big, node).cpus is node.cpus
+    assert verdicts.resize(big, small, node, NOBODY) == verdicts.Fits()
+    assert verdicts.occupied(big, node).cpus is node.cpus
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.node.critical import Occupant, Preempts, preemption
 from podfit.decide.pod.system_priority import SYSTEM_CRITICAL
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, NodeView
 from support.placed import placed
@@ -52,7 +52,7 @@ def guaranteed(name: str, cpu: str, memory: str = "1Gi", **more: Any) -> Occupan
 
 
 def ask(pod: Pod, occupants: list[Occupant], view: NodeView) -> Preempts | None:
-    refusal = fit.admit(pod, view, others_of([occupant.counts for occupant in occupants]))
+    refusal = verdicts.admit(pod, view, others_of([occupant.counts for occupant in occupants]))
     assert isinstance(refusal, Deferred)
     return preemption(pod, refusal, view, occupants)
 
@@ -147,7 +147,7 @@ def _occupants(draw: st.DrawFn) -> list[Occupant]:
 @given(_occupants(), _CPU, _MEMORY)
 def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant], cpu: str, memory: str) -> None:
     view, asks = node("3", "3Gi"), critical(cpu, memory)
-    refusal = fit.admit(asks, view, others_of([occupant.counts for occupant in occupants]))
+    refusal = verdicts.admit(asks, view, others_of([occupant.counts for occupant in occupants]))
     if not isinstance(refusal, Deferred):
         return
     answer = preemption(asks, refusal, view, occupants)
@@ -159,7 +159,7 @@ def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant
     def room_without(gone: list[Pod]) -> bool:
         names = {pod.metadata.name for pod in gone}
         left = [occupant.counts for occupant in staying if occupant.pod.metadata.name not in names]
-        return not fit.shortage(asks, view, others_of(left))
+        return not verdicts.shortage(asks, view, others_of(left))
 
     if answer is None:
         assert not room_without([occupant.pod for occupant in yielding])

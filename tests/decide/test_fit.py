@@ -6,7 +6,7 @@ from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.containers import ContainerPort, ResourceRequirements
 from podfit.core.features import FeatureGates
 from podfit.decide.cgroup.container_resources import Machine
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import NOBODY, Neighbour, neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible, NodeView
 from support.placed import RESTART_MEMORY, placed, resized
@@ -27,13 +27,13 @@ def node(**changes: object) -> NodeView:
 @pytest.mark.row("R-096")
 def test_too_little_room_names_what_is_short_and_who_has_it() -> None:
     asks = placed(pod(container("c1", {"cpu": "2"})))
-    assert fit.admit(asks, NODE, others_of([MOUSE, HOG])) == Deferred(
+    assert verdicts.admit(asks, NODE, others_of([MOUSE, HOG])) == Deferred(
         "OutOfcpu",
         "Node didn't have enough resource: cpu, requested: 2000, used: 3100, capacity: 4000",
         amounts({"cpu": "1100m"}),
         ("default/hog", "default/mouse"),
     )
-    assert fit.admit(asks, NODE, others_of([MOUSE])) == Fits()
+    assert verdicts.admit(asks, NODE, others_of([MOUSE])) == Fits()
 
 
 TAKEN = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
@@ -56,32 +56,32 @@ def test_a_port_of_the_host_is_held_by_one_pod(holds: ContainerPort, asks: Conta
     """By address and protocol; the scheduler's filter is the same function."""
     first, second = (placed(pod(container("c1", ports=(port,)))) for port in (holds, asks))
     others = others_of([neighbour(first, NODE.gates)])
-    assert fit.admit(second, NODE, others) == (Fits() if free else Deferred("NodePorts", TAKEN))
+    assert verdicts.admit(second, NODE, others) == (Fits() if free else Deferred("NodePorts", TAKEN))
 
 
 def test_ports_are_looked_at_after_room() -> None:
     web = container("c1", {"cpu": "3"}, ports=(ContainerPort(host_port=80),))
     others = others_of([neighbour(placed(pod(web)), NODE.gates)])
-    refusal = fit.admit(placed(pod(web)), NODE, others)
+    refusal = verdicts.admit(placed(pod(web)), NODE, others)
     assert isinstance(refusal, Deferred)
     assert refusal.reason == "OutOfcpu"
 
 
 def test_memory_is_in_bytes_and_cpu_speaks_first() -> None:
     asks = placed(pod(container("c1", {"memory": "8Gi"})))
-    assert fit.admit(asks, NODE, others_of([HOG])) == Deferred(
+    assert verdicts.admit(asks, NODE, others_of([HOG])) == Deferred(
         "OutOfmemory",
         "Node didn't have enough resource: memory, requested: 8589934592, used: 1073741824, capacity: 8589934592",
         amounts({"memory": "1Gi"}),
         ("default/hog",),
     )
-    both = fit.admit(placed(pod(container("c1", {"memory": "9Gi", "cpu": "5"}))), NODE, NOBODY)
+    both = verdicts.admit(placed(pod(container("c1", {"memory": "9Gi", "cpu": "5"}))), NODE, NOBODY)
     assert isinstance(both, Deferred)
     assert (both.reason, set(both.short_by)) == ("OutOfcpu", {"cpu", "memory"})
 
 
 def test_pods_are_counted() -> None:
-    verdict = fit.admit(placed(pod(container("c1"))), NODE, others_of([MOUSE, MOUSE, HOG]))
+    verdict = verdicts.admit(placed(pod(container("c1"))), NODE, others_of([MOUSE, MOUSE, HOG]))
     assert isinstance(verdict, Deferred)
     assert verdict.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
 
@@ -95,20 +95,20 @@ def test_pods_are_counted() -> None:
 )
 @pytest.mark.row("R-118")
 def test_node_conditions_defer(view: NodeView, message: str) -> None:
-    verdict = fit.admit(placed(pod(container("c1", {"cpu": "1"}))), view, NOBODY)
+    verdict = verdicts.admit(placed(pod(container("c1", {"cpu": "1"}))), view, NOBODY)
     assert isinstance(verdict, Deferred)
     assert verdict.message == message
 
 
 def test_memory_pressure_turns_away_besteffort_only() -> None:
     pressed = node(pressure=("MemoryPressure",))
-    assert fit.admit(placed(pod(container("c1", {"cpu": "1"}))), pressed, NOBODY) == Fits()
-    assert fit.admit(placed(pod(container("c1"))), pressed, NOBODY) != Fits()
+    assert verdicts.admit(placed(pod(container("c1", {"cpu": "1"}))), pressed, NOBODY) == Fits()
+    assert verdicts.admit(placed(pod(container("c1"))), pressed, NOBODY) != Fits()
     bears_it = Toleration(key="node.kubernetes.io/memory-pressure", operator="Exists", effect="NoSchedule")
-    assert fit.admit(placed(pod(container("c1"), tolerations=(bears_it,))), pressed, NOBODY) == Fits()
+    assert verdicts.admit(placed(pod(container("c1"), tolerations=(bears_it,))), pressed, NOBODY) == Fits()
     both = node(pressure=("DiskPressure", "MemoryPressure"))
     refusal = Deferred("Evicted", "The node had condition: [DiskPressure MemoryPressure]. ")
-    assert fit.admit(placed(pod(container("c1", {"cpu": "1"}))), both, NOBODY) == refusal
+    assert verdicts.admit(placed(pod(container("c1", {"cpu": "1"}))), both, NOBODY) == refusal
 
 
 STATIC_CPU = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
@@ -153,14 +153,14 @@ def test_guaranteed_pods_on_static_nodes(
     view: NodeView, before: dict[str, str], after: dict[str, str], verdict: object
 ) -> None:
     old = placed(pod(container("c1", before, before)))
-    assert fit.resize(resized(old, c1=needs(after, after)), old, view, NOBODY) == verdict
+    assert verdicts.resize(resized(old, c1=needs(after, after)), old, view, NOBODY) == verdict
 
 
 @pytest.mark.row("R-115")
 def test_burstable_pods_resize_on_static_nodes() -> None:
     old = placed(pod(container("c1", {"cpu": "1", "memory": "1Gi"})))
     view = node(cpu_manager="static", memory_manager="Static")
-    assert fit.resize(resized(old, c1=needs(MORE_CPU)), old, view, NOBODY) == Fits()
+    assert verdicts.resize(resized(old, c1=needs(MORE_CPU)), old, view, NOBODY) == Fits()
 
 
 @pytest.mark.row("R-116")
@@ -169,17 +169,19 @@ def test_swap_forbids_another_memory_request_without_restart() -> None:
     limits = {"memory": "2Gi"}
     old = placed(pod(container("c1", {"memory": "1Gi"}, limits)))
     bigger = resized(old, c1=needs({"memory": "1536Mi"}, limits))
-    assert fit.resize(bigger, old, view, NOBODY) == Infeasible(SWAP, "swap_limitation")
+    assert verdicts.resize(bigger, old, view, NOBODY) == Infeasible(SWAP, "swap_limitation")
     restarting = placed(pod(container("c1", {"memory": "1Gi"}, limits, resize_policy=(RESTART_MEMORY,))))
-    assert fit.resize(resized(restarting, c1=needs({"memory": "1536Mi"}, limits)), restarting, view, NOBODY) == Fits()
+    assert (
+        verdicts.resize(resized(restarting, c1=needs({"memory": "1536Mi"}, limits)), restarting, view, NOBODY) == Fits()
+    )
     only_limit = resized(old, c1=needs({"memory": "1Gi"}, {"memory": "3Gi"}))
-    assert fit.resize(only_limit, old, view, NOBODY) == Fits()
+    assert verdicts.resize(only_limit, old, view, NOBODY) == Fits()
 
 
 def test_pod_level_needs_its_gate() -> None:
     gates = FeatureGates({"InPlacePodLevelResourcesVerticalScaling": False})
     old = placed(pod(container("c1", {"cpu": "1"}), resources=needs({"cpu": "1"})))
-    verdict = fit.resize(
+    verdict = verdicts.resize(
         resized(old, level=needs({"cpu": "2"})), old, node(machine=Machine(memory=1 << 30, gates=gates)), NOBODY
     )
     assert verdict == Infeasible("InPlacePodLevelResourcesVerticalScaling is disabled", "plr_feature_gate_off")
@@ -189,4 +191,4 @@ def test_pod_level_needs_its_gate() -> None:
 def test_whole_pod_or_nothing() -> None:
     one: ResourceRequirements = needs({"cpu": "1"})
     old = placed(pod(container("a", {"cpu": "1"}), container("b", {"cpu": "1"})))
-    assert isinstance(fit.resize(resized(old, a=one, b=needs({"cpu": "4"})), old, NODE, NOBODY), Deferred)
+    assert isinstance(verdicts.resize(resized(old, a=one, b=needs({"cpu": "4"})), old, NODE, NOBODY), Deferred)

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.decide.resize import guarded_shrink as guarded
-from podfit.decide.resize.guarded_shrink import Action, Lower, ReclaimStep, Shrink, Stop, UsageReading, margin, targets
+from podfit.decide.resize.guarded_shrink import (
+    Action,
+    GuardedShrink,
+    Lower,
+    ReclaimStep,
+    Stop,
+    UsageReading,
+    margin,
+    targets,
+)
 from podfit.decide.resize.memory_shrink import Memory
 
 MI = 1 << 20
@@ -21,7 +30,7 @@ def seen(usage: int, at: float = 0.0, stalled: int | None = None) -> UsageReadin
 
 def after(*looks: UsageReading, limit: int = LIMIT, previous: int | None = None) -> Action:
     """What the last of these looks leads to."""
-    shrink, action = Shrink(limit=limit, previous=previous), None
+    shrink, action = GuardedShrink(limit=limit, previous=previous), None
     for look in looks:
         shrink, action = shrink.following(look)
     assert action is not None
@@ -118,7 +127,7 @@ def test_the_limit_never_comes_below_usage_and_its_margin(
     limit: int, fixed: int, cache: int, taken: list[int], previous: int | None
 ) -> None:
     previous = None if previous is None else previous // 4096 * 4096
-    kernel, shrink, at = Kernel(fixed, cache, previous), Shrink(limit=limit, previous=previous), 0.0
+    kernel, shrink, at = Kernel(fixed, cache, previous), GuardedShrink(limit=limit, previous=previous), 0.0
     for amount in [*taken, *[0] * 1000]:
         shrink, action = shrink.following(seen(kernel.usage, at))
         if isinstance(action, Lower):
@@ -140,7 +149,7 @@ def test_the_limit_never_comes_below_usage_and_its_margin(
 @given(limit=st.integers(min_value=8 * MI, max_value=256 * MI), cache=SIZES, share=st.floats(min_value=0, max_value=1))
 def test_what_is_all_cache_always_fits_in_the_end(limit: int, cache: int, share: float) -> None:
     fixed = int((limit - margin(limit) - 4096) * share)
-    kernel, shrink, at = Kernel(fixed, cache), Shrink(limit=limit), 0.0
+    kernel, shrink, at = Kernel(fixed, cache), GuardedShrink(limit=limit), 0.0
     while True:
         shrink, action = shrink.following(seen(kernel.usage, at))
         if isinstance(action, Lower):

@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.managers.memory import Bank, Block, MemoryState, NoNode, assign, release
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import NOBODY
 from support.placed import placed
 from support.pods import amounts, container, pod, sidecar
@@ -54,9 +54,11 @@ def test_what_an_init_container_held_is_used_again() -> None:
 
 @pytest.mark.row("R-114")
 def test_a_pod_that_no_node_can_hold_is_rejected_in_upstreams_words() -> None:
-    node = fit.NodeView(allocatable=amounts({"cpu": "4", "memory": "9Gi"}), machine=Machine(memory=9 * GI), memory=TWO)
-    verdict = fit.admit(asks("4Gi"), node, NOBODY)
-    assert isinstance(verdict, fit.Deferred)
+    node = verdicts.NodeView(
+        allocatable=amounts({"cpu": "4", "memory": "9Gi"}), machine=Machine(memory=9 * GI), memory=TWO
+    )
+    verdict = verdicts.admit(asks("4Gi"), node, NOBODY)
+    assert isinstance(verdict, verdicts.Deferred)
     assert verdict.reason == "UnexpectedAdmissionError"
     assert verdict.message == (
         "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "

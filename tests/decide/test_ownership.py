@@ -4,10 +4,10 @@ import pytest
 
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference
-from podfit.decide.workload.ownership import Delete, Forget, Keep, Owner, Verdict, blocks, judge, without
+from podfit.decide.workload.ownership import Delete, Forget, Keep, OwnerState, Verdict, blocks, judge, without
 from podfit.decide.workload.propagation import wanted_finalizers
 
-SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owner.UNKNOWN
+SOLID, GONE, WAITING, UNKNOWN = OwnerState.SOLID, OwnerState.DANGLING, OwnerState.WAITING, OwnerState.UNKNOWN
 
 
 def named(name: str, namespace: str = "") -> ObjectIdentity:
@@ -52,7 +52,7 @@ FOREGROUND = owned("x", deleting=True, finalizers=("foregroundDeletion",))
     ],
 )
 def test_verdicts(
-    owners: dict[str, Owner], dependents: tuple[ObjectMeta, ...], finalizers: tuple[str, ...], verdict: Verdict
+    owners: dict[str, OwnerState], dependents: tuple[ObjectMeta, ...], finalizers: tuple[str, ...], verdict: Verdict
 ) -> None:
     known = {named(name): owner for name, owner in owners.items()}
     assert judge(owned(*owners, finalizers=finalizers), known, dependents) == verdict

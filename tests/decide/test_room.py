@@ -14,7 +14,7 @@ from podfit.decide.node.room.plan import Impossible, NothingNeeded, RoomPlan, pl
 from podfit.decide.node.room.shrinkable import after
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.requests import pod_requests
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from support.placed import RESTART_CPU, RESTART_MEMORY, placed
 from support.pods import amounts, container, needs, running, sidecar, with_status
 from support.pods import pod as made
@@ -272,7 +272,7 @@ def _settled(shrunk: Pod) -> Pod:
 
 
 def _has_room(asks: Pod, neighbours: list[Pod]) -> bool:
-    return not fit.short_by(
+    return not verdicts.short_by(
         pod_requests(asks), NODE, [pod_requests(neighbour, use_status=True) for neighbour in neighbours]
     )
 

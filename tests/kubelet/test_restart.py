@@ -98,7 +98,7 @@ async def test_pods_deleted_by_force_while_the_kubelet_starts_are_cleaned_up(nod
     await node.runs("stays")
     await node.crash()
     chance.shuffle(names)
-    allocation = node.kubelet._share.allocation
+    allocation = node.kubelet._allocation_parts.allocation
     ready = allocation.sources_ready
 
     async def deleted_meanwhile() -> None:
@@ -111,7 +111,7 @@ async def test_pods_deleted_by_force_while_the_kubelet_starts_are_cleaned_up(nod
     await node.start()
     for name in names[6:]:
         node.api.remove("pods", name)
-    await node.until(lambda: node.kubelet._share.known.uids() == {"stays"})
+    await node.until(lambda: node.kubelet._allocation_parts.known.uids() == {"stays"})
     assert [box.uid for box, _ in node.runtime.boxes.values()] == ["stays"]
     assert [pod.uid for pod in node.cgroups.list_pods()] == ["stays"]
     assert [path.name for path in (node.config.root / "pods").iterdir()] == ["stays"]
@@ -287,7 +287,7 @@ async def test_nothing_is_stopped_that_was_not_noted(node: Node, monkeypatch: py
     """A disk that is full: after a kill nobody would know that the container is to start again."""
     node.add(containers=_restarting("100m"))
     await node.runs()
-    actuated = node.kubelet._share.checkpoints[1]
+    actuated = node.kubelet._allocation_parts.checkpoints[1]
 
     async def full(_changes: object) -> None:
         raise CheckpointError("no space left on device")

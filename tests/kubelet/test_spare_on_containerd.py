@@ -104,7 +104,7 @@ def text_of(file: Path) -> str | None:
 async def lent(node: RealNode) -> dict[str, int]:
     """What the node tells after a look of its own. Those of the minute before are forgotten: nobody had requested
     anything, or somebody used it."""
-    lender: Lender = node.kubelet._upkeep.lender
+    lender: Lender = node.kubelet._maintenance.lender
     lender.looks = ()
     await lender.estimate()
 

@@ -27,7 +27,7 @@ from podfit.apiserver.registry.patch import jsonpatch
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Resize
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, EvictPod, ResizePod
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
 from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT
@@ -329,18 +329,18 @@ class AutoscaledDay(World):
 
     def _acted(self, action: Action) -> ActionOutcome:
         match action:
-            case Evict(pod=pod):
+            case EvictPod(pod=pod):
                 if self.why_refused(pod):
                     return ActionOutcome.REFUSED
                 self.evicted(pod)
-            case Resize(pod=pod, resources=resources):
+            case ResizePod(pod=pod, resources=resources):
                 return self._resized(self.pods[pod.metadata.name], resources)
         return ActionOutcome.DONE
 
     def _resized(self, pod: Pod, resources: tuple[dict[str, Any], ...]) -> ActionOutcome:
         """By the API's own checks, then by the node's machine."""
         node = self.nodes[pod.spec.node_name]
-        asked = checks.Resize(new=_patched(pod, resources), old=default_pod(pod, DEFAULT_GATES), node=node)
+        asked = checks.ResizeToCheck(new=_patched(pod, resources), old=default_pod(pod, DEFAULT_GATES), node=node)
         outcome = checks.judge(asked)
         if isinstance(outcome, ApiError):
             full = "NodeCapacity" in str(outcome.details)

@@ -16,7 +16,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
+from podfit.decide.autoscaling.actions import ActionOutcome, EvictPod, ResizePod
 from podfit.decide.autoscaling.horizontal.asked_size import VERTICAL_FIRST
 from podfit.decide.autoscaling.horizontal.keep_point import KEEP_POINT
 from support.scaled_workload import SAMPLED, ScaledWorkload, Wish, stamp
@@ -230,7 +230,7 @@ class Day:
         self.scaled.update(on_nodes, self.now, self._done)
 
     def _done(self, action: object) -> ActionOutcome:
-        if isinstance(action, Evict):
+        if isinstance(action, EvictPod):
             ready = sum(map(self._ready, self.pods.values()))
             if ready - 1 < self.plan.budget:
                 return ActionOutcome.REFUSED
@@ -238,7 +238,7 @@ class Day:
             if sum(map(self._ready, self.pods.values())) < self.plan.budget:
                 self.violations.append(f"evicted below the budget at {self.now - BEGIN:g} s")
             return ActionOutcome.DONE
-        if isinstance(action, Resize):
+        if isinstance(action, ResizePod):
             pod = self.pods[action.pod.metadata.name]
             wanted = self.scaled.template
             if pod.node is not None and wanted - pod.request <= self._free(pod.node):

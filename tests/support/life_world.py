@@ -37,7 +37,7 @@ from podfit.decide.lifecycle.machine import begin, step
 from podfit.decide.lifecycle.pulls import Refuse
 from podfit.decide.lifecycle.turns import RESYNC_SECONDS
 from podfit.decide.node.drive import at_once, drive
-from podfit.decide.node.effects import NoteRestarts, StopContainers
+from podfit.decide.node.effects import NoteRestarts, StopForResize
 from podfit.decide.node.events import ActuationDue
 from podfit.decide.node.machine import step as node_step
 from podfit.decide.node.state import NodeState
@@ -322,7 +322,7 @@ class LifeWorld:
                 self.effects.append(told)
                 self.actuated = replace(self.actuated, restarting=told.instances)
                 self._may_be_killed()
-            if isinstance(told, StopContainers):
+            if isinstance(told, StopForResize):
                 names = told.restarting
         return names
 

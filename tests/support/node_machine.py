@@ -14,7 +14,7 @@ from podfit.core.features import DEFAULT_GATES
 from podfit.decide.node import events as on
 from podfit.decide.node.effects import Effect
 from podfit.decide.node.machine import step
-from podfit.decide.node.resizes import RETRY_PERIOD
+from podfit.decide.node.pending_resizes import RETRY_PERIOD
 from podfit.decide.node.state import NodeState
 from podfit.decide.resize import by_status
 

@@ -246,7 +246,7 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
             return f"reject {effect.pod.metadata.name} {reason}: {effect.message}"
         case do.Preempting(pod=shown, preempts=preempts):
             return f"hold {shown.metadata.name} until {_names(preempts.victims)} ended"
-        case do.Record():
+        case do.RecordEvent():
             return f"event {effect.pod.metadata.name} {effect.type} {effect.reason}"
         case do.Requested(new=new):
             return f"requested {_sized(new)}"
@@ -263,7 +263,7 @@ def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
         case do.NoteRestarts(pod=shown, instances=instances):
             noted = " ".join(f"{name}={instance}" for name, instance in instances.items())
             return f"note restarts {shown.metadata.name} {noted}".rstrip()
-        case do.StopContainers(pod=shown, ending=ending, restarting=restarting):
+        case do.StopForResize(pod=shown, ending=ending, restarting=restarting):
             return f"stop {shown.metadata.name} ending={','.join(ending)} restarting={','.join(restarting)}"
         case do.MeasureMemory(due=due, limits=limits):
             return f"measure {due.pod.metadata.name} {_limits(limits)}"

@@ -19,7 +19,7 @@ from podfit.answers.plan.template import (
     STORED,
     UNCHANGED,
     TemplatePlan,
-    Workload,
+    WorkloadTemplate,
     read_workload,
     template_plan,
 )
@@ -35,7 +35,7 @@ ATTEMPTS, CONFLICT = 5, 409
 """A Deployment's status changes with its pods, and each change makes it another version."""
 
 
-async def dry_run_template(client: Client, workload: Workload, request: ResizeRequest, namespace: str) -> str:
+async def dry_run_template(client: Client, workload: WorkloadTemplate, request: ResizeRequest, namespace: str) -> str:
     """What the API server has against the change, rights and webhooks included; nothing is stored. Empty: nothing."""
     try:
         await _send(client, workload.target, namespace, _template(workload, request), dry_run=True)
@@ -47,7 +47,12 @@ async def dry_run_template(client: Client, workload: Workload, request: ResizeRe
 
 
 async def retemplate(
-    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, options: Options
+    client: Client,
+    workload: WorkloadTemplate,
+    request: ResizeRequest,
+    plan: TemplatePlan,
+    namespace: str,
+    options: Options,
 ) -> Outcome:
     """Raises ConnectionError when the server goes away before anything was written. The workload is read again, for its
     pods took their time.
@@ -78,7 +83,12 @@ async def retemplate(
 
 
 async def _stored(
-    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, options: Options
+    client: Client,
+    workload: WorkloadTemplate,
+    request: ResizeRequest,
+    plan: TemplatePlan,
+    namespace: str,
+    options: Options,
 ) -> Outcome:
     """Raises ApiError when nothing was changed."""
     if plan.verdict == STORED and (replica_set := _current_replica_set(workload)):
@@ -89,7 +99,7 @@ async def _stored(
     return Outcome(pod=plan.target, state="done", text=plan.text)
 
 
-async def _with_labels(client: Client, workload: Workload, request: ResizeRequest, options: Options) -> Outcome:
+async def _with_labels(client: Client, workload: WorkloadTemplate, request: ResizeRequest, options: Options) -> Outcome:
     """A StatefulSet or DaemonSet, whose pods stay as what they are by the label of the new revision."""
     name = str(workload.target)
     try:
@@ -102,13 +112,18 @@ async def _with_labels(client: Client, workload: Workload, request: ResizeReques
     return Outcome(pod=name, state="done", text=f"no rollout: {stay} {'pod stays' if stay == 1 else 'pods stay'}")
 
 
-def _current_replica_set(workload: Workload) -> Target | None:
+def _current_replica_set(workload: WorkloadTemplate) -> Target | None:
     current = workload.current
     return Target(REPLICA_SETS, current.metadata.name) if current is not None else None
 
 
 async def _with_replica_set(
-    client: Client, workload: Workload, replica_set: Target, request: ResizeRequest, namespace: str, commands: Commands
+    client: Client,
+    workload: WorkloadTemplate,
+    replica_set: Target,
+    request: ResizeRequest,
+    namespace: str,
+    commands: Commands,
 ) -> Outcome:
     """A Deployment, and the ReplicaSet that is to go on being its newest. The controller does not look meanwhile."""
     target, name = workload.target, str(workload.target)
@@ -146,7 +161,7 @@ async def _differs(client: Client, target: Target, replica_set: Target, namespac
 
 
 async def _back(
-    client: Client, workload: Workload, replica_set: Target, namespace: str, resume: str, problem: str
+    client: Client, workload: WorkloadTemplate, replica_set: Target, namespace: str, resume: str, problem: str
 ) -> Outcome:
     name = str(workload.target)
     annotations = {BEFORE: workload.owner.metadata.annotations.get(BEFORE)}
@@ -168,14 +183,14 @@ def _why(error: ApiError | ConnectionError) -> str:
     return error.message if isinstance(error, ApiError) else str(error)
 
 
-def _template(workload: Workload, request: ResizeRequest) -> Patch:
+def _template(workload: WorkloadTemplate, request: ResizeRequest) -> Patch:
     """The sizes, and the note of what was before, on the workload itself; on the template it would begin a rollout."""
     old = workload.template
     note: str | None = old.metadata.annotations.get(BEFORE, remembered(old))
     return {"metadata": {"annotations": {BEFORE: None if request.undo else note}}, **_sizes(workload, request)}
 
 
-def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
+def _sizes(workload: WorkloadTemplate, request: ResizeRequest) -> Patch:
     return {"spec": {"template": _exactly(apply_to_template(request, workload.template), workload.template)}}
 
 
@@ -198,7 +213,7 @@ def _clear(resources: Patch, before: Patch) -> None:
             resources.setdefault(side, {}).update(dict.fromkeys(gone))
 
 
-def _whole(workload: Workload) -> Patch:
+def _whole(workload: WorkloadTemplate) -> Patch:
     """Every size of the template as it was found."""
     spec = workload.template.spec
     found: Patch = {}

@@ -20,8 +20,8 @@ from podfit.answers.facts.ages import Age
 from podfit.answers.facts.kinds import NODES, PODS
 from podfit.answers.facts.rights import why_unread
 from podfit.answers.facts.snapshot import Reader
-from podfit.answers.facts.usage import Usage, UsageReader
-from podfit.answers.facts.workloads import Controllers, Workload, listed_controllers, topmost
+from podfit.answers.facts.usage import UsageFacts, UsageReader
+from podfit.answers.facts.workloads import Controllers, WorkloadName, listed_controllers, topmost
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.phase import has_ended
@@ -89,7 +89,7 @@ class AllocationFacts(msgspec.Struct, frozen=True, kw_only=True):
     age: Age
     pods: tuple[Pod, ...]
     nodes: Mapping[str, Node]
-    usage: Usage
+    usage: UsageFacts
     vpas: Vpas
     controllers: Controllers | None = None
     unread: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ def _group(pod: Pod, facts: AllocationFacts, by: By) -> tuple[str, str]:
         return "", pod.spec.node_name
     if by == "namespace" or facts.controllers is None:
         return "", pod.metadata.namespace
-    workload: Workload = topmost(pod, facts.controllers)
+    workload: WorkloadName = topmost(pod, facts.controllers)
     return workload.namespace, str(workload)
 
 

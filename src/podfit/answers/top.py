@@ -17,7 +17,7 @@ from podfit.answers.facts.kinds import PODS
 from podfit.answers.facts.pod_state import SETTLED, Size, sizes_of, state_of
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.target import POD, Target
-from podfit.answers.facts.usage import Usage, UsageReader, Used
+from podfit.answers.facts.usage import UsageFacts, UsageReader, Used
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
@@ -81,7 +81,7 @@ class TopFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     age: Age
     pods: tuple[Pod, ...]
-    usage: Usage
+    usage: UsageFacts
     throttling: Throttling
     vpas: Vpas
     unread: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.admission.certificates import CertificateAdmission
-from podfit.apiserver.admission.chain import Chain, Plugin, Sort, Turns
+from podfit.apiserver.admission.chain import AdmissionChain, Plugin, Sort, Turns
 from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
@@ -42,7 +42,7 @@ BUILT_IN = (
 )
 
 
-def default_chain(context: Context, webhooks: WebhookClient) -> Chain:
+def default_chain(context: Context, webhooks: WebhookClient) -> AdmissionChain:
     """Quotas come last: a charge is made only for what nobody else refuses."""
     built_in = {plugin: plugin(context) for plugin in BUILT_IN}
     mutating, validating = MutatingWebhooks(context, webhooks), ValidatingWebhooks(context, webhooks)
@@ -52,4 +52,4 @@ def default_chain(context: Context, webhooks: WebhookClient) -> Chain:
         VALIDATING_WEBHOOKS: validating,
     }
     turns: dict[Sort, Turns] = {("UPDATE", Pod, "resize"): resize_turns(context, named)}
-    return Chain((*built_in.values(), mutating, validating), QuotaAdmission(context), turns)
+    return AdmissionChain((*built_in.values(), mutating, validating), QuotaAdmission(context), turns)

@@ -147,4 +147,4 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     old: Any = None
     url_name: str = ""  # the name in the URL, which a POST to a collection does not have
     generated: bool = False  # whether the name was made from `generateName`
-    rounds: Reinvocations = msgspec.field(default_factory=Reinvocations)
+    reinvocations: Reinvocations = msgspec.field(default_factory=Reinvocations)

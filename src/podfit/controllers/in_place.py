@@ -21,7 +21,7 @@ from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.workload.in_place.asking import Asked, asked
-from podfit.decide.workload.in_place.fates import Fate, Replaced, Resize, Waits, fate_of
+from podfit.decide.workload.in_place.fates import Fate, Replaced, ToBeResized, Waits, fate_of
 
 RESIZED, REPLACING, NOT_IN_PLACE = "ResizedInPlace", "ReplacingPod", "RolloutNotInPlace"
 RETRY_SECONDS = 30.0
@@ -72,7 +72,7 @@ class InPlaceRollouts:
         for pod in pods:
             uid, refusal = pod.metadata.uid, ""
             fate = fate_of(pod, admitted, deadline=asked_for.deadline, now=now)
-            if isinstance(fate, Resize) and uid in known and known[uid][0] == fate.wanted.spec:
+            if isinstance(fate, ToBeResized) and uid in known and known[uid][0] == fate.wanted.spec:
                 still[uid], refusal = known[uid], known[uid][1]
                 fate = fate_of(pod, admitted, deadline=asked_for.deadline, now=now, refused=refusal)
             fates[uid] = fate
@@ -81,7 +81,7 @@ class InPlaceRollouts:
         self._refused[key] = still
         return fates
 
-    async def resize(self, owner: Object, resizes: Iterable[Resize]) -> bool:
+    async def resize(self, owner: Object, resizes: Iterable[ToBeResized]) -> bool:
         """Whether one was refused, so that another look is due."""
         refused = False
         for resize in resizes:

@@ -134,7 +134,7 @@ class AllocationParts:
             node=NodeViews(config, base.machine, self.managers, node.agent, node.pressure),
             clock=clock,
             emit=node.events.pod,
-            sync=lambda uid, _trigger: self.known.resize(uid),
+            sync=self.known.resize,
             grow=self._grow,
             end=self.known.preempt,
             metrics=base.metrics,
@@ -173,17 +173,19 @@ def _checkpoints(config: KubeletConfig, writer: DiskWriter) -> tuple[Entries, En
 
 
 class PodParts:
-    def __init__(self, base: Base, node: NodeParts, share: AllocationParts) -> None:
+    def __init__(self, base: Base, node: NodeParts, allocation_parts: AllocationParts) -> None:
         config, clock, client = base.config, base.clock, base.client
         self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
-        self.runtime_watch = RuntimeWatch(base.runtime, share.known, clock=clock)
-        self.mirrors = Mirrors(self.informer, client, clock=clock, owner=node.agent.reference, shown=share.known.shown)
+        self.runtime_watch = RuntimeWatch(base.runtime, allocation_parts.known, clock=clock)
+        self.mirrors = Mirrors(
+            self.informer, client, clock=clock, owner=node.agent.reference, shown=allocation_parts.known.shown
+        )
         self.manifests = ManifestDirectory(
             config.manifests,
             node=config.name,
             clock=clock,
             gates=base.machine.gates,
-            listeners=(share.known, self.mirrors),
+            listeners=(allocation_parts.known, self.mirrors),
         )
         self.lookup = Lookup(client, clock)
         self.services = ServiceVariables(client, clock, api_server=config.api_server, follow=not config.simulated)
@@ -198,16 +200,18 @@ class PodParts:
             address=config.host_ip,
             clock=clock,
             random=client.random,
-            changed=share.known.wake,
+            changed=allocation_parts.known.wake,
             emit=node.events.pod,
         )
         attempts = Attempts(config.root / "unfinished_pods", node.writer, synced=config.files)
-        self.manager = PodManager(self._context(base, node, share), share.known, self.informer, attempts)
+        self.manager = PodManager(
+            self._context(base, node, allocation_parts), allocation_parts.known, self.informer, attempts
+        )
         self.burst_rule = BurstRule(
-            share.bursts,
+            allocation_parts.bursts,
             self.informer,
-            share.known,
-            share.allocation,
+            allocation_parts.known,
+            allocation_parts.allocation,
             base.cgroups,
             clock=clock,
             gates=base.machine.gates,
@@ -215,7 +219,7 @@ class PodParts:
             changed=self.manager.changed,
         )
 
-    def _context(self, base: Base, node: NodeParts, share: AllocationParts) -> WorkerContext:
+    def _context(self, base: Base, node: NodeParts, allocation_parts: AllocationParts) -> WorkerContext:
         options = base.config.options
         names = NO_NAMES if base.config.simulated else NodeNames(resolver=Path(options.resolv_conf))
         own_files = OwnFiles if base.config.files else NoFiles
@@ -223,14 +227,14 @@ class PodParts:
         killer = Killer(base.runtime, base.clock, node.events.pod, hooks)
         starter = Starter(
             base.runtime,
-            share.actuator,
+            allocation_parts.actuator,
             self.puller,
             ImageVolumes(base.runtime, self.puller),
             self.lookup,
             PullSecrets(self.lookup),
             self.volumes,
             base.config.allocatable,
-            share.pool,
+            allocation_parts.pool,
             own_files(self.volumes, names, base.client.random, base.config.host_ip, options.cluster_domain),
             hooks,
             node.events.pod,
@@ -244,8 +248,8 @@ class PodParts:
             clock=base.clock,
             machine=base.machine,
             runtime_name=base.runtime_name,
-            allocation=share.allocation,
-            actuator=share.actuator,
+            allocation=allocation_parts.allocation,
+            actuator=allocation_parts.actuator,
             volumes=self.volumes,
             starter=starter,
             killer=killer,
@@ -257,15 +261,15 @@ class PodParts:
             event_delay=node.event_delay,
             resize_turns=Slots(max(LEAST, 2 * base.config.capacity["cpu"].value()), base.clock),
             tell=node.events.node,
-            active=share.pods.active,
-            desired=share.bursts.desired,
-            burst_conditions=share.bursts.conditions,
+            active=allocation_parts.pods.active,
+            desired=allocation_parts.bursts.desired,
+            burst_conditions=allocation_parts.bursts.conditions,
         )
 
 
 class Maintenance:
-    def __init__(self, base: Base, node: NodeParts, share: AllocationParts, pods: PodParts) -> None:
-        config, clock, runtime, known = base.config, base.clock, base.runtime, share.known
+    def __init__(self, base: Base, node: NodeParts, allocation_parts: AllocationParts, pods: PodParts) -> None:
+        config, clock, runtime, known = base.config, base.clock, base.runtime, allocation_parts.known
         log_root = None if config.simulated else config.log_root
         self.logs = LogRotation(runtime, log_root, node.writer, clock)
         self.images = ImageCollector(
@@ -282,7 +286,7 @@ class Maintenance:
             runtime,
             node.pressure,
             known,
-            share.pods,
+            allocation_parts.pods,
             StorageMeter(pods.volumes, log_root, node.writer, clock),
             Reclaimer(runtime, known, self.images, node.writer),
             clock,
@@ -295,7 +299,7 @@ class Maintenance:
             config,
             node.agent,
             known,
-            share.pods,
+            allocation_parts.pods,
             base.observe,
             clock,
             node.events.pod,
@@ -303,5 +307,13 @@ class Maintenance:
         )
         self.shutdown = GracefulShutdown(known, clock, config.options.shutdown)
         self.housekeeper = Housekeeper(
-            runtime, base.cgroups, pods.volumes, config, clock, share.actuator, known, pods.informer, share.pods
+            runtime,
+            base.cgroups,
+            pods.volumes,
+            config,
+            clock,
+            allocation_parts.actuator,
+            known,
+            pods.informer,
+            allocation_parts.pods,
         )

@@ -82,13 +82,15 @@ class Kubelet:
         )
         self._network = base.network
         self._node = node = NodeParts(base)
-        self._share = share = AllocationParts(base, node)
-        self._pods = pods = PodParts(base, node, share)
-        self._upkeep = Maintenance(base, node, share, pods)
-        usage = UsageMetrics(runtime, cgroups, pods=share.known.pods, clock=clock, simulated=config.simulated)
+        self._allocation_parts = allocation_parts = AllocationParts(base, node)
+        self._pods = pods = PodParts(base, node, allocation_parts)
+        self._maintenance = Maintenance(base, node, allocation_parts, pods)
+        usage = UsageMetrics(
+            runtime, cgroups, pods=allocation_parts.known.pods, clock=clock, simulated=config.simulated
+        )
         self.handler = NodeServer(
             runtime,
-            pods=share.pods.all,
+            pods=allocation_parts.pods.all,
             metrics=self.metrics,
             clock=clock,
             healthy=lambda: pods.runtime_watch.healthy and self._supervisor.broken is None,
@@ -100,24 +102,24 @@ class Kubelet:
 
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
-        node, share, pods, upkeep = self._node, self._share, self._pods, self._upkeep
+        node, allocation_parts, pods, maintenance = self._node, self._allocation_parts, self._pods, self._maintenance
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._config.root.chmod(0o750)
         for component in (
             pods.manager,
             pods.burst_rule,
             pods.probes,
-            share.allocation,
+            allocation_parts.allocation,
             pods.puller,
-            *share.checkpoints,
+            *allocation_parts.checkpoints,
         ):
             self._supervisor.watch(component.supervisor)
         node.events.node("Normal", "Starting", "Starting kubelet.")
         self._enforce_allocatable()
         await self._network.recover()
-        share.guard.recover()
-        share.actuator.cgroups.refresh_tiers(())
-        await share.pool.recover()
+        allocation_parts.guard.recover()
+        allocation_parts.actuator.cgroups.refresh_tiers(())
+        await allocation_parts.pool.recover()
         node.pressure.look()
         pods.manifests.look()
         self._supervisor.begin(pods.services.run())
@@ -132,13 +134,18 @@ class Kubelet:
         self._supervisor.run(pods.runtime_watch.look())
         if self._config.bursts:
             self._supervisor.run(pods.burst_rule.run())
-        for later in (upkeep.housekeeper, node.pressure, upkeep.evictor, upkeep.images, pods.mirrors):
+        for later in (maintenance.housekeeper, node.pressure, maintenance.evictor, maintenance.images, pods.mirrors):
             self._supervisor.run(later.run())
         if self._config.lends:
-            self._supervisor.run(upkeep.lender.run())
-        for optional in (pods.runtime_watch.listen(), share.pool.run(), pods.manifests.run(), upkeep.logs.run()):
+            self._supervisor.run(maintenance.lender.run())
+        for optional in (
+            pods.runtime_watch.listen(),
+            allocation_parts.pool.run(),
+            pods.manifests.run(),
+            maintenance.logs.run(),
+        ):
             self._supervisor.begin(optional)  # it ends where there is nothing to do
-        log.info("kubelet started node=%s pods=%d", self._config.name, len(share.known.uids()))
+        log.info("kubelet started node=%s pods=%d", self._config.name, len(allocation_parts.known.uids()))
 
     async def stop(self, *, stop_pods: bool) -> None:
         """End the kubelet. Containers go on running, unless `stop_pods`: then nothing of this node's pods remains but
@@ -149,12 +156,12 @@ class Kubelet:
         await asyncio.sleep(0)  # a job that has not begun yet could not be ended
         await self._supervisor.stop()
         await self._pods.probes.close()
-        await self._share.allocation.close()
-        for checkpoint in self._share.checkpoints:
+        await self._allocation_parts.allocation.close()
+        for checkpoint in self._allocation_parts.checkpoints:
             await checkpoint.close()
         await self._pods.puller.close()
         if stop_pods:
-            await self._upkeep.housekeeper.take_down()
+            await self._maintenance.housekeeper.take_down()
             await self._forget_managers()
 
     async def shut_down(self) -> None:
@@ -164,7 +171,7 @@ class Kubelet:
         if self._config.options.shutdown:
             self._node.events.node("Normal", "Shutdown", "Shutdown manager detected shutdown event")
         await self._node.agent.shut_down()
-        await self._upkeep.shutdown.end_pods()
+        await self._maintenance.shutdown.end_pods()
 
     # ------------------------------------------------------------------ inside
 
@@ -175,7 +182,9 @@ class Kubelet:
         capacity, managers = self._config.capacity, self._config.managers
         cpu = capacity["cpu"].milli() - 1000 * len(managers.reserved_cpus)
         try:
-            self._share.actuator.cgroups.enforce_allocatable(cpu, capacity["memory"].value() - managers.reserved_memory)
+            self._allocation_parts.actuator.cgroups.enforce_allocatable(
+                cpu, capacity["memory"].value() - managers.reserved_memory
+            )
         except CgroupError as error:
             text = f"Failed to update Node Allocatable Limits: {error}"
             self._node.events.node("Warning", "FailedNodeAllocatableEnforcement", text)
@@ -189,7 +198,7 @@ class Kubelet:
             await self._node.pressure.changed.wait()
             self._node.pressure.changed.clear()
             self._node.agent.changed()
-            self._share.allocation.retry_soon("node_changed")
+            self._allocation_parts.allocation.retry_soon("node_changed")
 
     async def _follow_disk(self) -> None:
         """What was given up while a file hung is done when the disk answers again."""
@@ -200,13 +209,13 @@ class Kubelet:
             else:
                 if not change.problem:
                     self._node.events.node("Normal", DISK_ANSWERS, "the disk answers again")
-                self._share.allocation.disk_answers()
-                self._share.known.wake_all()
+                self._allocation_parts.allocation.disk_answers()
+                self._allocation_parts.known.wake_all()
             self._node.agent.changed()
 
     async def _forget_managers(self) -> None:
         """Nothing has CPUs or memory of its own any more, so the next start is free to have other policies."""
         try:
-            await self._share.managers.give_up()
+            await self._allocation_parts.managers.give_up()
         except CheckpointError as error:
             log.warning("state of the managers not cleared error=%s", error)

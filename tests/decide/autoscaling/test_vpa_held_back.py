@@ -11,7 +11,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, Resize, Tally
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, EvictPod, ResizePod, Tally
 from podfit.decide.autoscaling.conditions import (
     IN_PLACE_BY_DEFAULT,
     MEMORY_IN_USE,
@@ -126,13 +126,13 @@ def test_only_some_workloads_are_named() -> None:
 
 def test_vpa_lets_podfits_nodes_lower_memory_step_by_step() -> None:
     ((resize,), _) = played(vpa("300Mi"), [pod("p", annotations={"a": "b"})], min_replicas=1)
-    assert isinstance(resize, Resize)
+    assert isinstance(resize, ResizePod)
     assert resize.guards == ({"op": "add", "path": SHRINK, "value": "guarded"},)
 
 
 def test_vpa_makes_room_for_its_first_annotation_once() -> None:
     ((resize,), _) = played(vpa("300Mi"), [pod("p")], min_replicas=1)
-    assert isinstance(resize, Resize)
+    assert isinstance(resize, ResizePod)
     paths = [operation["path"] for operation in (*resize.guards, *resize.marks)]
     assert paths == ["/metadata/annotations", SHRINK, "/metadata/annotations/vpaInPlaceUpdated"]
 
@@ -148,7 +148,7 @@ def test_vpa_makes_room_for_its_first_annotation_once() -> None:
 )
 def test_vpa_marks_no_pod_that_needs_none(memory: str, annotations: dict[str, str], settings: dict[str, Any]) -> None:
     actions, _ = played(vpa(memory), [pod("p", annotations=annotations)], min_replicas=1, **settings)
-    assert [isinstance(action, Resize) and action.guards for action in actions] == [()]
+    assert [isinstance(action, ResizePod) and action.guards for action in actions] == [()]
 
 
 def test_vpa_does_not_evict_a_pod_that_uses_more_than_its_limit_is_to_be() -> None:
@@ -162,19 +162,21 @@ def test_vpa_does_not_evict_a_pod_that_uses_more_than_its_limit_is_to_be() -> No
 def test_vpa_evicts_it_as_upstream_does_when_it_is_to() -> None:
     waiting = [pod(name, "300Mi", granted="400Mi", error=IN_USE) for name in ("p", "q")]
     actions, tally = played(vpa("300Mi"), waiting, upstream_compatible=True)
-    assert [type(action) for action in actions] == [Evict]
+    assert [type(action) for action in actions] == [EvictPod]
     assert not tally.conditions
 
 
 def test_vpa_evicts_a_pod_whose_resize_failed_for_another_reason() -> None:
     failed = [pod(name, "300Mi", granted="400Mi", error="runc: something else") for name in ("p", "q")]
-    assert [type(action) for action in played(vpa("300Mi"), failed)[0]] == [Evict]
+    assert [type(action) for action in played(vpa("300Mi"), failed)[0]] == [EvictPod]
 
 
 def test_vpa_asks_a_waiting_pod_for_what_is_recommended_meanwhile() -> None:
     waiting = [pod(name, "300Mi", granted="400Mi", error=IN_USE) for name in ("p", "q")]
     actions, tally = played(vpa("500Mi"), waiting)
-    asked = [{operation["value"] for operation in action.resources} for action in actions if isinstance(action, Resize)]
+    asked = [
+        {operation["value"] for operation in action.resources} for action in actions if isinstance(action, ResizePod)
+    ]
     assert (asked, tally.conditions) == ([{"500Mi"}, {"500Mi"}], {})
 
 

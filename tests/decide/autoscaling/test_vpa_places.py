@@ -9,7 +9,7 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Tally
+from podfit.decide.autoscaling.actions import ActionOutcome, EvictPod, Tally
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.update import PLACE_TIME, View, run
@@ -61,7 +61,7 @@ def evicted(
     try:
         action = next(actions)
         while True:
-            names += [action.pod.metadata.name] if isinstance(action, Evict) else []
+            names += [action.pod.metadata.name] if isinstance(action, EvictPod) else []
             action = actions.send(ActionOutcome.DONE)
     except StopIteration as end:
         tally = end.value

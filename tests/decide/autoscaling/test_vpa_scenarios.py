@@ -15,7 +15,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import format_time, parse_time
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, EvictPod, RememberInfeasible, ResizePod, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.policies import IN_PLACE
@@ -89,10 +89,10 @@ class Scenario:
 
     def _outcome(self, action: Action) -> ActionOutcome:
         match action:
-            case Evict():
+            case EvictPod():
                 assert self.mode != IN_PLACE
                 return self._evict(self._replica(action.pod))
-            case Resize():
+            case ResizePod():
                 return self._resize(self._replica(action.pod), action.pod)
             case RememberInfeasible():
                 self.infeasible[action.pod.metadata.uid] = action.recommendation

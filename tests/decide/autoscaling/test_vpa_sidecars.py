@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.owners import ObjectIdentity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Resize
+from podfit.decide.autoscaling.actions import ResizePod
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.limit_range_capping import for_pod
@@ -79,7 +79,7 @@ def test_vpa_resizes_sidecars_with_their_pod() -> None:
         vpa=vpa("proxy"), pods=(pod(),), configured={ObjectIdentity("apps", "ReplicaSet", "n", "rs", "u"): 1}, now=NOW
     )
     action = next(run(view, UpdateSettings(min_replicas=1)))
-    assert isinstance(action, Resize)
+    assert isinstance(action, ResizePod)
     assert paths(action.resources) == [
         "/spec/initContainers/1/resources/requests/cpu",
         "/spec/initContainers/1/resources/requests/memory",

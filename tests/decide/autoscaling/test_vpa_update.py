@@ -10,7 +10,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, EvictPod, RememberInfeasible, ResizePod, Skip
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.groups import owner_of
 from podfit.decide.autoscaling.update import View, run
@@ -79,13 +79,13 @@ class Carried:
     def _outcome(self, action: Action) -> ActionOutcome:
         name = action.pod.metadata.name
         match action:
-            case Evict():
+            case EvictPod():
                 self.calls.append(name)
                 if name in (self.case.get("eviction_rejected_for") or ()):
                     return ActionOutcome.REFUSED
                 self.evictions.append(name)
                 self.events += [f"Pod/{name} Normal EvictedByVPA", "VPA/v Normal EvictedPod"]
-            case Resize():
+            case ResizePod():
                 refusal = (self.case.get("resize_rejected_for") or {}).get(name)
                 self.resizes.append({"pod": name, "patch": by_path(action.resources), "accepted": refusal is None})
                 if refusal:

@@ -40,7 +40,7 @@ def a_promise_is_never_lost(node: Node, step: Step) -> None:
 
 def grants_come_in_the_order_of_the_queue(_: Node, step: Step) -> None:
     """A change puts the queue in order; whatever else happens keeps it."""
-    granted = [effect.pod.metadata.uid for effect in step.of(do.Record) if effect.reason == "ResizeStarted"]
+    granted = [effect.pod.metadata.uid for effect in step.of(do.RecordEvent) if effect.reason == "ResizeStarted"]
     changed = {pod.metadata.uid for pod in step.event.pods} if isinstance(step.event, on.PodsUpdated) else set()
     queue = list(step.after.queue)
     if changed:

@@ -14,7 +14,7 @@ from podfit.decide.node.pressure import Observation, parse
 from podfit.decide.node.spare import (
     Held,
     Look,
-    Owner,
+    RequestAndUse,
     as_resources,
     giving_way,
     kept_free,
@@ -29,8 +29,8 @@ GIB = 1 << 30
 PLENTY = Held(10**6, 1 << 50)
 
 
-def owner(requested: int, used: int, memory: tuple[int, int] = (0, 0)) -> Owner:
-    return Owner(Held(requested, memory[0] * MIB), Held(used, memory[1] * MIB))
+def owner(requested: int, used: int, memory: tuple[int, int] = (0, 0)) -> RequestAndUse:
+    return RequestAndUse(Held(requested, memory[0] * MIB), Held(used, memory[1] * MIB))
 
 
 def pod(uid: str, *, spare: int = 0, priority: int = 0, source: str = "api", **resources: dict[str, str]) -> Pod:
@@ -58,7 +58,7 @@ def pod(uid: str, *, spare: int = 0, priority: int = 0, source: str = "api", **r
         ([owner(0, 0, (1000, 100))], Held(0, 400 * MIB), Held(0, 300 * MIB)),
     ],
 )
-def test_what_is_lent_after_one_look(owners: list[Owner], free: Held, expected: Held) -> None:
+def test_what_is_lent_after_one_look(owners: list[RequestAndUse], free: Held, expected: Held) -> None:
     """Each pod's own slack counts: who uses more than requested takes of what is free, not of others' slack."""
     assert lent([look(0, owners, free)]) == expected
 
@@ -76,11 +76,11 @@ def test_the_least_of_the_window_counts() -> None:
 
 amounts = st.integers(0, 64_000)
 helds = st.builds(Held, amounts, st.integers(0, 1 << 40))
-owners = st.lists(st.builds(Owner, helds, helds), max_size=8)
+owners = st.lists(st.builds(RequestAndUse, helds, helds), max_size=8)
 
 
 @given(st.lists(st.tuples(owners, helds), min_size=1, max_size=7))
-def test_never_more_than_the_owners_leave_in_any_look(seen: list[tuple[list[Owner], Held]]) -> None:
+def test_never_more_than_the_owners_leave_in_any_look(seen: list[tuple[list[RequestAndUse], Held]]) -> None:
     looks = [look(float(number), *facts) for number, facts in enumerate(seen)]
     result = lent(looks)
     assert Held() == Held().least(result)

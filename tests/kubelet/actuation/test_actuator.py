@@ -12,7 +12,7 @@ from podfit.core.shared_map import SharedMap
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.decide.node.drive import drive
-from podfit.decide.node.effects import Effect, Record
+from podfit.decide.node.effects import Effect, RecordEvent
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
@@ -73,7 +73,7 @@ class OnePod:
         return effects
 
     async def carry_out(self, effect: Effect) -> tuple[Event, ...]:
-        assert isinstance(effect, Record), effect
+        assert isinstance(effect, RecordEvent), effect
         return ()
 
     def error(self, pod: Pod) -> str:

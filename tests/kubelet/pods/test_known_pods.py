@@ -45,7 +45,7 @@ async def test_a_worker_hears_what_is_asked_of_its_pod_alone() -> None:
     known, worker = KnownPods(), Listener()
     known.begin("u1", worker)
     for uid in ("u1", "u2"):
-        known.resize(uid)
+        known.resize(uid, "pod_updated")
         known.wake(uid)
         known.listed(uid, {"c": "running"})
         known.fail(uid, Failure("Evicted", ""))
@@ -79,5 +79,5 @@ async def test_a_pod_that_waits_is_tried_again_once() -> None:
     await clock.advance(2)
     assert known.waiting_changes() == [RetryAdmission("u1")], "the timer is over"
     assert known.release("u1") == POD
-    known.resize("u1")
+    known.resize("u1", "pod_updated")
     assert known.waiting_changes() == []

@@ -18,7 +18,7 @@ from podfit.answers.autoscaling.estimate_steps import Explained, estimate_steps,
 from podfit.answers.autoscaling.recommended_facts import Facts
 from podfit.answers.autoscaling.vpas import EstimateStep
 from podfit.answers.facts.readable import readable_amount
-from podfit.answers.facts.workloads import Workload
+from podfit.answers.facts.workloads import WorkloadName
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import by_age
@@ -124,10 +124,10 @@ def recommend(facts: Facts, flags: EstimatorFlags) -> Recommendations:
 
 
 def _estimated(
-    facts: Facts, flags: EstimatorFlags, vpas: Mapping[Workload, VerticalPodAutoscaler]
-) -> tuple[dict[tuple[Workload, str], _Known], dict[Workload, str]]:
+    facts: Facts, flags: EstimatorFlags, vpas: Mapping[WorkloadName, VerticalPodAutoscaler]
+) -> tuple[dict[tuple[WorkloadName, str], _Known], dict[WorkloadName, str]]:
     """What samples and checkpoints tell of containers, and where it is from."""
-    state, sources = ClusterState(RecommenderFlags(estimator=flags)), dict[Workload, str]()
+    state, sources = ClusterState(RecommenderFlags(estimator=flags)), dict[WorkloadName, str]()
     keys = {workload: VpaKey(workload.namespace, str(workload)) for workload in facts.pods}
     for workload, pods in facts.pods.items():
         labels = {LABEL: str(workload)}
@@ -158,7 +158,7 @@ def _estimated(
     return known, sources
 
 
-def _add_readings(state: ClusterState, facts: Facts, known: set[Workload]) -> None:
+def _add_readings(state: ClusterState, facts: Facts, known: set[WorkloadName]) -> None:
     """Of workloads that nothing better is known of."""
     wanted = {_key(pod) for workload, pods in facts.pods.items() if workload not in known for pod in pods}
     for reading in facts.readings:
@@ -251,13 +251,13 @@ def _notes(facts: Facts) -> Iterator[str]:
     yield from (f"not read: {line}" for line in facts.unread)
 
 
-def _by_workload(vpas: tuple[VerticalPodAutoscaler, ...]) -> dict[Workload, VerticalPodAutoscaler]:
+def _by_workload(vpas: tuple[VerticalPodAutoscaler, ...]) -> dict[WorkloadName, VerticalPodAutoscaler]:
     """Of several the one that counts. Workloads are the topmost controllers of pods, as a VPA has to name them."""
-    found: dict[Workload, VerticalPodAutoscaler] = {}
+    found: dict[WorkloadName, VerticalPodAutoscaler] = {}
     for vpa in sorted(vpas, key=by_age):
         if vpa.spec.target_ref is not None:
             target = vpa.spec.target_ref
-            found.setdefault(Workload(vpa.metadata.namespace, target.kind, target.name), vpa)
+            found.setdefault(WorkloadName(vpa.metadata.namespace, target.kind, target.name), vpa)
     return found
 
 

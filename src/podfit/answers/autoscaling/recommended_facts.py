@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from podfit.answers.facts.kinds import PODS
-from podfit.answers.facts.usage import Usage, UsageReader
-from podfit.answers.facts.workloads import Workload, listed_controllers, topmost
+from podfit.answers.facts.usage import UsageFacts, UsageReader
+from podfit.answers.facts.workloads import WorkloadName, listed_controllers, topmost
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
@@ -33,14 +33,14 @@ class Reading(msgspec.Struct, frozen=True):
     """Usage at a time in seconds since 1970."""
 
     time: float
-    usage: Usage
+    usage: UsageFacts
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Of pods that run. `now` in seconds since 1970; `unread` and `notes` are lines for people."""
 
     now: float
-    pods: Mapping[Workload, tuple[Pod, ...]]
+    pods: Mapping[WorkloadName, tuple[Pod, ...]]
     vpas: tuple[VerticalPodAutoscaler, ...] = ()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
     readings: tuple[Reading, ...] = ()
@@ -103,10 +103,10 @@ class FactsReader:
             notes=self._notes,
         )
 
-    async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
+    async def _pods(self) -> dict[WorkloadName, tuple[Pod, ...]]:
         found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
         controllers = await listed_controllers(self._client, self._namespace, found, self._unread.append)
-        by_workload: dict[Workload, list[Pod]] = {}
+        by_workload: dict[WorkloadName, list[Pod]] = {}
         for pod in found:
             workload = topmost(pod, controllers)
             if pod.status.phase == "Running" and self._wanted in (None, (workload.kind, workload.name)):
@@ -163,5 +163,5 @@ def _moments(watching: UsageWindow) -> Iterator[float]:
     yield watching.seconds
 
 
-def _text(workload: Workload) -> str:
+def _text(workload: WorkloadName) -> str:
     return f"{workload.namespace}/{workload.kind}/{workload.name}"

@@ -13,7 +13,7 @@ from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import Controlling
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, Evict, Resize, Skip, Verdict
+from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, EvictPod, ResizePod, Skip, Verdict
 from podfit.decide.autoscaling.update import View, run
 from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
@@ -79,12 +79,12 @@ def next_pass(view: View, settings: UpdateSettings) -> NextPass:
 def _told(action: Action) -> Iterator[str]:
     name = action.pod.metadata.name
     match action:
-        case Resize():
+        case ResizePod():
             amounts = ", ".join(
                 _amount(resource) for resource in action.resources if isinstance(resource.get("value"), str)
             )
             yield f"resizes {name} in place: {amounts}"
-        case Evict():
+        case EvictPod():
             yield f"evicts {name}, as far as disruption budgets allow"
         case Skip():
             yield f"leaves {name}: its node can never give as much"

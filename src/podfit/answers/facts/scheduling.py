@@ -95,7 +95,7 @@ T = TypeVar("T")
 NOTHING_HELD: Mapping[str, ResourceList] = MappingProxyType({})
 
 
-class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
+class SchedulingState(msgspec.Struct, frozen=True, kw_only=True):
     """What the scheduler looks at; `pods` are all that have not ended, `labels` those of the namespaces, `volumes` None
     where they were not read."""
 
@@ -108,7 +108,7 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
     budgets: tuple[Budget, ...] = ()
     selectors: WorkloadSelectors = WorkloadSelectors()
 
-    def with_pod(self, pod: Pod) -> "ClusterState":
+    def with_pod(self, pod: Pod) -> "SchedulingState":
         """One pod replaced, as after a resize of it."""
         others = (neighbour for neighbour in self.pods if neighbour.metadata.uid != pod.metadata.uid)
         return msgspec.structs.replace(self, pods=(*others, pod))
@@ -128,7 +128,7 @@ def waits_for_a_node(pod: Pod) -> bool:
 
 async def read_cluster(
     client: Client, homeless: Sequence[Pod], unread: list[str], *, preempting: bool = True
-) -> ClusterState:
+) -> SchedulingState:
     """For these pods. What may not be read is named in `unread`, and taken for absent. `preempting`: with the budgets
     that the scheduler looks at when it ends pods for others."""
 
@@ -148,7 +148,7 @@ async def read_cluster(
         return ()
 
     if all(pod.spec.scheduling_gates for pod in homeless):
-        return ClusterState()
+        return SchedulingState()
     claimed = any(claims_of(pod) for pod in homeless)
     nodes, pods, namespaces, budgets = await asyncio.gather(
         listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS) if preempting else none()
@@ -159,7 +159,7 @@ async def read_cluster(
         asked(VOLUMES) if claimed else none(),
         read_selectors(client, homeless, unread),
     )
-    return ClusterState(
+    return SchedulingState(
         nodes=nodes,
         pods=tuple(pod for pod in pods if not has_ended(pod)),
         claims=claims,
@@ -171,7 +171,7 @@ async def read_cluster(
     )
 
 
-def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> SchedulingAnswer:
+def scheduled(pod: Pod, cluster: SchedulingState, gates: FeatureGates) -> SchedulingAnswer:
     """Where the pod would go as it stands."""
     if pod.spec.scheduling_gates:
         return SchedulingAnswer(why=GATED)
@@ -195,7 +195,12 @@ def blocked(pod: Pod) -> str:
 
 
 def kept_off(
-    pod: Pod, node: str, cluster: ClusterState, gates: FeatureGates, *, held: Mapping[str, ResourceList] = NOTHING_HELD
+    pod: Pod,
+    node: str,
+    cluster: SchedulingState,
+    gates: FeatureGates,
+    *,
+    held: Mapping[str, ResourceList] = NOTHING_HELD,
 ) -> Refusal | None:
     """Why the scheduler does not put the pod on this node; None when it may, or when the node is not known.
 
@@ -219,7 +224,7 @@ def kept_off(
     return refuse(subject, view, views, pre_filter(subject, views, cluster.labels), cluster.labels)
 
 
-def node_views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
+def node_views(cluster: SchedulingState, gates: FeatureGates) -> list[NodeInfo]:
     residents: dict[str, list[Resident]] = {}
     nominated: dict[str, list[Resident]] = {}
     for pod in cluster.pods:
@@ -234,7 +239,7 @@ def node_views(cluster: ClusterState, gates: FeatureGates) -> list[NodeInfo]:
     ]
 
 
-def claim_lookup(cluster: ClusterState) -> ClaimLookup:
+def claim_lookup(cluster: SchedulingState) -> ClaimLookup:
     claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in cluster.claims}
     classes = {class_.metadata.name: class_ for class_ in cluster.classes}
     volumes = {volume.metadata.name: volume for volume in cluster.volumes or ()}

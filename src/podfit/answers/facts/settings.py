@@ -22,24 +22,24 @@ LEASE, NAMESPACE, MODE = "podfit-room", "kube-system", "podfit.dev/make-room"
 PREEMPT = "preempt"
 
 
-class Room(msgspec.Struct, frozen=True):
+class MakeRoomSetting(msgspec.Struct, frozen=True):
     """`mode` is "shrink" or "preempt", empty where no room is made; `problem` says why that is not known."""
 
     mode: str = ""
     problem: str = ""
 
 
-async def read_room(client: Client, now: datetime) -> Room:
+async def read_room(client: Client, now: datetime) -> MakeRoomSetting:
     try:
         lease = await client.get(LEASES, LEASE, NAMESPACE)
     except ApiError as error:
-        return Room(problem="" if error.code == 404 else error.message)
+        return MakeRoomSetting(problem="" if error.code == 404 else error.message)
     if not lease.spec.renew_time:
-        return Room()
+        return MakeRoomSetting()
     lasts = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
     if abs(now - parse_time(lease.spec.renew_time)) >= lasts:  # too old, or of a time to come: the clock was set back
-        return Room()
-    return Room(lease.metadata.annotations.get(MODE, ""))
+        return MakeRoomSetting()
+    return MakeRoomSetting(lease.metadata.annotations.get(MODE, ""))
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,10 +17,10 @@ from podfit.answers.facts.budgets import Budgets, read_budgets
 from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.facts.node_scaling import NO_SCALING, NodeScaling, read_node_scaling
 from podfit.answers.facts.rights import why_unread
-from podfit.answers.facts.scheduling import ClusterState, read_cluster, waits_for_a_node
-from podfit.answers.facts.settings import PREEMPT, Policies, Room, read_policies, read_room
+from podfit.answers.facts.scheduling import SchedulingState, read_cluster, waits_for_a_node
+from podfit.answers.facts.settings import PREEMPT, MakeRoomSetting, Policies, read_policies, read_room
 from podfit.answers.facts.target import NODE, POD, WORKLOADS, Target, query_of
-from podfit.answers.facts.usage import Usage, UsageReader
+from podfit.answers.facts.usage import UsageFacts, UsageReader
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.phase import has_ended
@@ -70,8 +70,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     policies: Mapping[str, Policies] = msgspec.field(default_factory=dict)
     unscheduled: tuple[Pod, ...] = ()
     owner_template: PodSpec | None = None
-    cluster: ClusterState | None = None
-    room: Room = Room()
+    cluster: SchedulingState | None = None
+    room: MakeRoomSetting = MakeRoomSetting()
     budgets: Budgets = Budgets()
     foreign_checks: ForeignChecks = ForeignChecks()
     autoscalers: Autoscalers = Autoscalers()
@@ -286,7 +286,7 @@ class Reader:
     async def _scaling(self) -> NodeScaling:
         return await read_node_scaling(self._client, self._clock.now())
 
-    async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
+    async def _usage(self, pods: Iterable[Pod]) -> UsageFacts | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}
         known = {pod: node for pod, node in placed.items() if node}
         return await UsageReader(self._client, self._clock).memory(self._namespace, known)
@@ -304,7 +304,7 @@ def _with_own(neighbours: tuple[Pod, ...], pods: tuple[Pod, ...]) -> tuple[Pod, 
     return (*neighbours, *(pod for pod in pods if pod.metadata.uid not in known))
 
 
-def by_pod(usage: Usage) -> dict[PodName, dict[str, int]]:
+def by_pod(usage: UsageFacts) -> dict[PodName, dict[str, int]]:
     """Memory in bytes by pod and container, where it is known."""
     found: dict[PodName, dict[str, int]] = {}
     for (namespace, pod, container), used in usage.used.items():
@@ -327,8 +327,8 @@ async def _none() -> None:
     return None
 
 
-async def _no_room() -> Room:
-    return Room()
+async def _no_room() -> MakeRoomSetting:
+    return MakeRoomSetting()
 
 
 async def _no_checks() -> ForeignChecks:

@@ -39,7 +39,7 @@ class Used(msgspec.Struct, frozen=True):
     memory: int | None = None
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class UsageFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`source` is empty when nobody tells. `notes` say why it was not a better one; `fix` is a command that helps."""
 
     source: str = ""
@@ -71,7 +71,7 @@ class UsageReader:
         self._before: dict[str, dict[ContainerKey, _Counter]] = {}
         self._rates = True
 
-    async def read(self, namespace: str, pods: Mapping[PodKey, str]) -> Usage:
+    async def read(self, namespace: str, pods: Mapping[PodKey, str]) -> UsageFacts:
         """Of one namespace, or of all when it is empty. The nodes of `pods` are asked when the metrics API is no help,
         or has nothing yet of a pod of theirs.
         """
@@ -83,16 +83,16 @@ class UsageReader:
         told = dict(_of_the_api(msgspec.json.decode(body)))
         known = {key[:2] for key in told}
         new = {key: node for key, node in pods.items() if key not in known}
-        return await self._with_new(told, new) if new else Usage(source=METRICS_API, used=told)
+        return await self._with_new(told, new) if new else UsageFacts(source=METRICS_API, used=told)
 
-    async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str]) -> Usage:
+    async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str]) -> UsageFacts:
         """A metrics-server has nothing of a pod before it has read it twice; its kubelet has."""
         asked = await self._from_kubelets(new, NOT_YET)
         added = {key: used for key, used in asked.used.items() if key[:2] in new}
         notes = asked.notes if added else ()
-        return Usage(source=METRICS_API, used=added | told, notes=notes)
+        return UsageFacts(source=METRICS_API, used=added | told, notes=notes)
 
-    async def memory(self, namespace: str, pods: Mapping[PodKey, str]) -> Usage:
+    async def memory(self, namespace: str, pods: Mapping[PodKey, str]) -> UsageFacts:
         """As `read`, but only memory is wanted, so counters need no second reading."""
         rates, self._rates = self._rates, False
         try:
@@ -100,7 +100,7 @@ class UsageReader:
         finally:
             self._rates = rates
 
-    async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str) -> Usage:
+    async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str) -> UsageFacts:
         nodes = sorted(set(pods.values()))
         asked = await asyncio.gather(*(self._kubelet(node, pods) for node in nodes))
         used = {key: one for node in asked for key, one in node.used.items()}
@@ -112,7 +112,7 @@ class UsageReader:
                 problems.setdefault(usage.problem, []).append(node)
         notes += [f"no usage from {_named(names)}: {problem}" for problem, names in problems.items()]
         fix = INSTALL if why == NOT_SERVED and not sources else ""
-        return Usage(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)
+        return UsageFacts(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)
 
     async def _kubelet(self, node: str, pods: Container[PodKey]) -> _Node:
         proxy = f"/api/v1/nodes/{node}/proxy"

@@ -41,7 +41,7 @@ class Controllers(msgspec.Struct):
         return tuple(found)
 
 
-class Workload(msgspec.Struct, frozen=True, order=True):
+class WorkloadName(msgspec.Struct, frozen=True, order=True):
     """The topmost controller that is known of a pod, as kind/name; a pod of nobody is its own."""
 
     namespace: str
@@ -52,11 +52,11 @@ class Workload(msgspec.Struct, frozen=True, order=True):
         return f"{self.kind.lower()}/{self.name}"
 
 
-def topmost(pod: Pod, controllers: Controllers) -> Workload:
+def topmost(pod: Pod, controllers: Controllers) -> WorkloadName:
     chain = controllers.chain(pod)
     if not chain:
-        return Workload(pod.metadata.namespace, "Pod", pod.metadata.name)
-    return Workload(chain[-1].namespace, chain[-1].kind, chain[-1].name)
+        return WorkloadName(pod.metadata.namespace, "Pod", pod.metadata.name)
+    return WorkloadName(chain[-1].namespace, chain[-1].kind, chain[-1].name)
 
 
 async def listed_controllers(

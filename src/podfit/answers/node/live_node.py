@@ -22,7 +22,7 @@ from podfit.decide.node import critical
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
 from podfit.decide.node.critical import Occupant
-from podfit.decide.node.resizes import queued, verdict_of
+from podfit.decide.node.pending_resizes import queued, verdict_of
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeState

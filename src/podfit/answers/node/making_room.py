@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from podfit.answers.facts.settings import PREEMPT, Room
+from podfit.answers.facts.settings import PREEMPT, MakeRoomSetting
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import LiveNode
 from podfit.api.core.v1.pods.types import Pod
@@ -35,7 +35,7 @@ class RoomMade(msgspec.Struct, frozen=True):
 class RoomMaker:
     """Beside one node model: helps what waits there, and remembers for whom it did what."""
 
-    def __init__(self, model: LiveNode, pods: Iterable[Pod], room: Room, gates: FeatureGates) -> None:
+    def __init__(self, model: LiveNode, pods: Iterable[Pod], room: MakeRoomSetting, gates: FeatureGates) -> None:
         self._model, self._room = model, room
         self._machine = RoomMachine(gates, evict=room.mode == PREEMPT)
         self._order: list[str] = []

@@ -65,15 +65,15 @@ class VirtualNode:
 
     async def carry_out(self, effect: Effect) -> Iterable[Event]:
         match effect:
-            case do.Record(pod=pod, reason="ResizeStarted"):
+            case do.RecordEvent(pod=pod, reason="ResizeStarted"):
                 self._granted.append(pod.metadata.uid)
-            case do.Record(pod=pod, reason="ResizeCompleted"):
+            case do.RecordEvent(pod=pod, reason="ResizeCompleted"):
                 return (on.StatusGenerated(pod.metadata.uid, settled_status(self._allocated(pod.metadata.uid))),)
             case do.Sync(uid=uid) if uid in self._granted:
                 return self._synced(uid)
             case do.End(uid=uid, by=by):
                 self.victims[by] = (*self.victims.get(by, ()), _name(self.state.pods[uid].pod))
-            case do.StopContainers(pod=pod, restarting=names):
+            case do.StopForResize(pod=pod, restarting=names):
                 return self._restart(pod, names)
             case do.MeasureMemory(due=due, limits=limits):
                 self.lowered[due.pod.metadata.uid] = limits

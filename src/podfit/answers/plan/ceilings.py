@@ -21,7 +21,7 @@ from podfit.decide.autoscaling.ceilings import bursts, wanted_ranges
 from podfit.decide.pod.burst_ceiling import BurstRange, at_ceiling, written_ranges
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import BURST
-from podfit.decide.resize.checks import Resize, judge
+from podfit.decide.resize.checks import ResizeToCheck, judge
 from podfit.decide.resize.verdict import Fits
 
 GRANTED, HELD, REFUSED, NONE = "granted", "held", "refused", "none"
@@ -87,10 +87,10 @@ def _planned(snapshot: Snapshot) -> Iterator[CeilingPlan]:
 
 def ceiling_outcome(
     snapshot: Snapshot, pod: Pod, text: str, quotas: tuple[ResourceQuota, ...] | None = None
-) -> Resize | ApiError:
+) -> ResizeToCheck | ApiError:
     """What an API server of podfit would say to this ceiling of the pod."""
     old, node = default_pod(pod, snapshot.age.gates), pod.spec.node_name
-    resize = Resize(
+    resize = ResizeToCheck(
         new=_with_ceiling(old, text),
         old=old,
         node=snapshot.nodes.get(node),

@@ -13,7 +13,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.cgroup.container_resources import effective
 from podfit.decide.pod.allocated import resizable
-from podfit.decide.resize import steps as resize
+from podfit.decide.resize import steps as resize_steps
 from podfit.decide.resize.restart_policy import restarting
 
 START = Quantity.of_bytes(6 << 20)
@@ -42,7 +42,7 @@ class Effects:
     def _policies(self, container: Container) -> str:
         """The policies of those resources of the container that change."""
         new, before = effective(self._new, container), self._done.actuated.containers[container.name]
-        changed = [resource for resource in restarting(container) if resize.differs(new, before, resource)]
+        changed = [resource for resource in restarting(container) if resize_steps.differs(new, before, resource)]
         return f"resizePolicy {', '.join(changed)}: RestartContainer"
 
     def crashes(self) -> str:

@@ -33,7 +33,7 @@ from podfit.core.fields import FieldError, forbidden
 from podfit.core.quantity import ZERO
 from podfit.decide.limits.quota_credit import credit
 from podfit.decide.node.room.plan import allocated_form
-from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, Resize, judge
+from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, ResizeToCheck, judge
 from podfit.decide.resize.queue_order import queue_key
 from podfit.decide.resize.restart_policy import restarting
 from podfit.decide.resize.steps import lowers
@@ -55,7 +55,7 @@ def checks_of(age: Age, *, knows_node: bool = True) -> tuple[Check, ...]:
     )
 
 
-def _memory_kept(resize: Resize) -> list[FieldError]:
+def _memory_kept(resize: ResizeToCheck) -> list[FieldError]:
     """1.33 refused to lower a memory limit unless its policy was RestartContainer."""
     errors = []
     pairs = zip(resize.new.spec.containers, resize.old.spec.containers, strict=True)
@@ -207,7 +207,7 @@ class _Planner:
         return {
             uid: checked.outcome.new
             for uid, checked in self._asked.items()
-            if isinstance(checked.outcome, Resize) and not checked.repeated
+            if isinstance(checked.outcome, ResizeToCheck) and not checked.repeated
         }
 
     def ask(self, request: PlannedPod) -> None:
@@ -223,7 +223,7 @@ class _Planner:
             return CheckedPod(pod, wanted, ApiError(422, "Invalid", text))
         gates = snapshot.age.gates
         namespace, node = pod.metadata.namespace, pod.spec.node_name
-        resize = Resize(
+        resize = ResizeToCheck(
             new=wanted,
             old=default_pod(pod, gates),
             node=snapshot.nodes.get(node),

@@ -9,7 +9,7 @@ from podfit.answers.plan.plan import PodRequest, plan_requests, requests_of
 from podfit.answers.plan.recommended_request import RecommendingVpa
 from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import Plan
-from podfit.answers.plan.template import Workload, read_workload, template_plan
+from podfit.answers.plan.template import WorkloadTemplate, read_workload, template_plan
 from podfit.client.rest import Client
 
 
@@ -28,7 +28,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[PodRequest, ...]
     plan: Plan
     request: ResizeRequest = ResizeRequest()
-    workload: Workload | None = None
+    workload: WorkloadTemplate | None = None
 
 
 async def read_plan(client: Client, namespace: str, wanted: Wanted, commands: Commands) -> Planned:

@@ -43,7 +43,15 @@ from podfit.decide.workload.deployment.status import is_replaced
 from podfit.decide.workload.history import HASH, templates_in
 from podfit.decide.workload.in_place import hold, standing
 from podfit.decide.workload.in_place.asking import Asked, asked
-from podfit.decide.workload.in_place.fates import NO_RESTART, OTHER_TEMPLATE, Fate, Replaced, Resize, Waits, fate_of
+from podfit.decide.workload.in_place.fates import (
+    NO_RESTART,
+    OTHER_TEMPLATE,
+    Fate,
+    Replaced,
+    ToBeResized,
+    Waits,
+    fate_of,
+)
 from podfit.decide.workload.pods import from_template as made_from
 from podfit.decide.workload.pods import is_available
 from podfit.decide.workload.stateful import identity
@@ -289,7 +297,7 @@ def _bearable(facts: _Facts, fates: Mapping[str, Fate], now: datetime) -> dict[s
     seconds = facts.owner.spec.min_ready_seconds
     ready = {pod.metadata.uid for pod in facts.pods if is_available(pod, seconds, now)}
     return {
-        uid: Replaced(NO_RESTART) if isinstance(fate, Resize) and fate.restarts and uid in ready else fate
+        uid: Replaced(NO_RESTART) if isinstance(fate, ToBeResized) and fate.restarts and uid in ready else fate
         for uid, fate in fates.items()
     }
 
@@ -322,7 +330,7 @@ def _told(facts: _Facts, fates: Mapping[str, Fate], verdicts: Mapping[str, PodPl
                 yield PodFate(pod=name, fate=LEFT)
             case Replaced(why):
                 yield PodFate(pod=name, fate=REPLACED, text=why)
-            case Resize():
+            case ToBeResized():
                 yield _of_resize(name, fate, verdicts.get(name), said)
             case Waits():
                 yield PodFate(pod=name, fate=WAITS, text="its last resize is under way")
@@ -330,7 +338,7 @@ def _told(facts: _Facts, fates: Mapping[str, Fate], verdicts: Mapping[str, PodPl
                 yield PodFate(pod=name, fate=RESIZED, text="it has that size already")
 
 
-def _of_resize(name: str, fate: Resize, verdict: PodPlan | None, said: Asked) -> PodFate:
+def _of_resize(name: str, fate: ToBeResized, verdict: PodPlan | None, said: Asked) -> PodFate:
     if verdict is None:
         return PodFate(pod=name, fate=RESIZED, text="what its node says is not known")
     if verdict.verdict in (INFEASIBLE, REFUSED):

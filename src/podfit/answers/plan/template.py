@@ -68,7 +68,7 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
 TYPES = {known.kind: known.type for known in kinds.WORKLOADS}
 
 
-class Workload(msgspec.Struct, frozen=True):
+class WorkloadTemplate(msgspec.Struct, frozen=True):
     """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read. `alike` are the
     names of those that have its template to the letter: a newer server may know more of it than podfit's types.
     """
@@ -119,16 +119,16 @@ def _with(owner: Any, template: Pod) -> Any:
     return replace(owner, spec=replace(owner.spec, template=replace(owner.spec.template, spec=template.spec)))
 
 
-async def read_workload(client: Client, target: Target, namespace: str) -> Workload:
+async def read_workload(client: Client, target: Target, namespace: str) -> WorkloadTemplate:
     document = msgspec.json.decode(await client.request("GET", target.path(namespace)))
     owner = codec.convert(document, TYPES[target.kind.kind])
     if target.kind.kind != "Deployment":
-        return Workload(target, owner)
+        return WorkloadTemplate(target, owner)
     try:
         path = f"{REPLICA_SETS.path}/namespaces/{namespace}/{REPLICA_SETS.resource}"
         body = await client.request("GET", path, query={"labelSelector": query_of(document["spec"].get("selector"))})
     except ApiError as error:
-        return Workload(target, owner, problem=error.message)
+        return WorkloadTemplate(target, owner, problem=error.message)
     identity = ObjectIdentity(
         group_of(target.kind.api_version), target.kind.kind, namespace, owner.metadata.name, owner.metadata.uid
     )
@@ -138,10 +138,10 @@ async def read_workload(client: Client, target: Target, namespace: str) -> Workl
         if is_controlled_by(replica_set.metadata, identity):
             sets.append(replica_set)
             alike |= {replica_set.metadata.name} if bare(item["spec"]["template"]) == mine else set()
-    return Workload(target, owner, tuple(sets), frozenset(alike))
+    return WorkloadTemplate(target, owner, tuple(sets), frozenset(alike))
 
 
-def template_plan(workload: Workload, request: ResizeRequest, commands: Commands = HERE) -> TemplatePlan:
+def template_plan(workload: WorkloadTemplate, request: ResizeRequest, commands: Commands = HERE) -> TemplatePlan:
     """What a change of the template would bring about; nothing is written."""
     target, old = workload.target, workload.template
     if request.undo and BEFORE not in old.metadata.annotations:
@@ -159,7 +159,7 @@ def template_plan(workload: Workload, request: ResizeRequest, commands: Commands
     )
 
 
-def _consequence(workload: Workload, new: Pod, commands: Commands) -> tuple[str, str, str]:
+def _consequence(workload: WorkloadTemplate, new: Pod, commands: Commands) -> tuple[str, str, str]:
     """By what each controller does with pods of an old template (`decide.workload`)."""
     target, owner = workload.target, workload.owner
     match owner:
@@ -183,7 +183,9 @@ def _consequence(workload: Workload, new: Pod, commands: Commands) -> tuple[str,
     return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
 
-def _of_a_deployment(workload: Workload, owner: Deployment, new: Pod, commands: Commands) -> tuple[str, str, str]:
+def _of_a_deployment(
+    workload: WorkloadTemplate, owner: Deployment, new: Pod, commands: Commands
+) -> tuple[str, str, str]:
     seen, newest, paused = owner.status.observed_generation, owner.metadata.generation, bool(owner.spec.paused)
     if not paused and not is_replaced(owner, owner.status):
         watch = commands.kubectl("rollout", "status", str(workload.target))

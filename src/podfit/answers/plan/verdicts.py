@@ -34,7 +34,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.decide.node.room.plan import allocated_form
 from podfit.decide.pod.spare import foretold
-from podfit.decide.resize.checks import Resize
+from podfit.decide.resize.checks import ResizeToCheck
 from podfit.decide.resize.verdict import Deferred, Infeasible
 
 
@@ -45,7 +45,7 @@ class CheckedPod(msgspec.Struct, frozen=True):
 
     pod: Pod
     wanted: Pod
-    outcome: Resize | ApiError | None
+    outcome: ResizeToCheck | ApiError | None
     repeated: bool = False
 
 

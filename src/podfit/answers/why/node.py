@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from podfit.answers.facts.pod_state import SETTLED
-from podfit.answers.facts.scheduling import ClusterState, kept_off
+from podfit.answers.facts.scheduling import SchedulingState, kept_off
 from podfit.answers.facts.snapshot import Snapshot
 from podfit.answers.node.live_node import NodePod, live_node
 from podfit.answers.node.node_allocation import (
@@ -94,7 +94,7 @@ def _kept_away(
     """Pods that wait: those the node would take if waiting ones did not count, and those it would not (R-078)."""
     shut, off = [], []
     held = {member.desired.metadata.uid: member.counts.requests for member in members}
-    cluster, gates = snapshot.cluster or ClusterState(), snapshot.age.gates
+    cluster, gates = snapshot.cluster or SchedulingState(), snapshot.age.gates
     for pod in snapshot.unscheduled:
         refusal = kept_off(pod, name, cluster, gates)
         if refusal is None:

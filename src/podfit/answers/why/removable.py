@@ -14,7 +14,7 @@ from podfit.answers.facts.ages import Age
 from podfit.answers.facts.budgets import Budgets, read_budgets
 from podfit.answers.facts.kinds import NODES, PODS
 from podfit.answers.facts.rights import why_unread
-from podfit.answers.facts.scheduling import ClusterState, claim_lookup, node_views, read_cluster
+from podfit.answers.facts.scheduling import SchedulingState, claim_lookup, node_views, read_cluster
 from podfit.answers.facts.snapshot import NOT_FOUND, Reader, together
 from podfit.answers.facts.target import WORKLOADS, Target
 from podfit.api.core.v1.nodes.types import Node
@@ -56,7 +56,7 @@ class RemovalFacts(msgspec.Struct, frozen=True, kw_only=True):
     age: Age
     node: Node
     pods: tuple[Pod, ...]
-    cluster: ClusterState
+    cluster: SchedulingState
     budgets: Budgets
     controllers: Mapping[ControllerKey, Controller]
     missing: tuple[str, ...] = ()

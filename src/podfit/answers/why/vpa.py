@@ -61,7 +61,7 @@ POD_AS_A_WHOLE = "(pod)"
 BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
 
 
-class Chain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class EstimateSteps(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One number. `capped` says what made the target differ from what was seen."""
 
     container: str
@@ -109,7 +109,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     means: str
     updated: str = ""
     age: int | None = None
-    chains: tuple[Chain, ...] = ()
+    chains: tuple[EstimateSteps, ...] = ()
     steps: tuple[EstimateStep, ...] = ()
     slices: tuple[SliceChain, ...] = ()
     pods: int = 0
@@ -256,10 +256,10 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
     )
 
 
-def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -> Iterator[Chain]:
+def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -> Iterator[EstimateSteps]:
     for resource in RESOURCES:
         if resource in target.target:
-            yield Chain(
+            yield EstimateSteps(
                 container=target.container_name,
                 resource=resource,
                 uncapped=_text(target.uncapped_target, resource),

@@ -68,7 +68,7 @@ class Turns(msgspec.Struct, frozen=True):
     refusing: Sequence[Plugin]
 
 
-class Chain:
+class AdmissionChain:
     """Each plugin is asked about the writes that it names, for what it does itself. The `turns` of some sorts of writes
     are given: there the order is not that of the plugins."""
 
@@ -92,9 +92,9 @@ class Chain:
         changing = self.turns(attributes.operation, attributes.info.type, attributes.subresource).changing
         for plugin in changing:
             obj = await plugin.mutate(attributes, obj)
-        if not attributes.rounds.changed:
+        if not attributes.reinvocations.changed:
             return obj
-        attributes.rounds.second = True
+        attributes.reinvocations.second = True
         for plugin in changing:
             obj = await plugin.mutate(attributes, obj)
         return obj

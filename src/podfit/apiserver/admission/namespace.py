@@ -18,7 +18,7 @@ class NamespaceLifecycle(BasePlugin):
         namespace = await self.context.find(Namespace, attributes.namespace)
         if namespace is None:
             raise not_found("namespaces", attributes.namespace)
-        attributes.rounds.namespace = namespace
+        attributes.reinvocations.namespace = namespace
         if namespace.metadata.deletion_timestamp:
             raise _terminating(attributes)
         return obj

@@ -9,7 +9,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.admission.chain import BasePlugin, Plugin, PluginScope, Turns
 from podfit.apiserver.context import Attributes, Context
-from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, Check, Resize, checks_of, judged
+from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, Check, ResizeToCheck, checks_of, judged
 from podfit.decide.resize.node_support import concerns_node
 from podfit.decide.write_stages import Stage
 
@@ -29,12 +29,12 @@ class JudgedChecks(BasePlugin):
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         await self._judged(attributes, obj)
 
-    async def _judged(self, attributes: Attributes, obj: Any) -> Resize:
+    async def _judged(self, attributes: Attributes, obj: Any) -> ResizeToCheck:
         node, old, find = None, attributes.old, self.context.find
         if concerns_node(obj, old):
             node = await find(Node, obj.spec.node_name)
         ranges = await self.context.settings(LimitRange, attributes.namespace)
-        resize = Resize(new=obj, old=old, node=node, limit_ranges=ranges, gates=self.context.gates)
+        resize = ResizeToCheck(new=obj, old=old, node=node, limit_ranges=ranges, gates=self.context.gates)
         return judged(resize, self.checks)
 
 

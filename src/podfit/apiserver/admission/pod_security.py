@@ -75,7 +75,7 @@ class PodSecurity(BasePlugin):
             await self._check(attributes, placed.template, enforce=False)
 
     async def _check(self, attributes: Attributes, pod: Pod | PodTemplateSpec, *, enforce: bool) -> None:
-        namespace = attributes.rounds.namespace or await self.context.find(Namespace, attributes.namespace)
+        namespace = attributes.reinvocations.namespace or await self.context.find(Namespace, attributes.namespace)
         if namespace is None:
             raise not_found("namespaces", attributes.namespace)
         policy, errors = policy_of(namespace.metadata.labels)
@@ -91,7 +91,7 @@ class PodSecurity(BasePlugin):
         if verdict.refused:
             raise forbidden(attributes.info.resource, attributes.name, verdict.refused, group=attributes.info.group)
         if verdict.warning:
-            attributes.rounds.warnings.append(verdict.warning)
+            attributes.reinvocations.warnings.append(verdict.warning)
 
     async def _check_namespace(self, attributes: Attributes, namespace: Namespace) -> None:
         """Raises 422 for labels that are bad, unless they were so before."""
@@ -103,7 +103,7 @@ class PodSecurity(BasePlugin):
         if errors and errors != known:
             raise refusal("Namespace", namespace.metadata.name, errors)
         if old is not None and existing.has_to_look(policy, before):
-            attributes.rounds.warnings += await self._existing(namespace.metadata.name, policy.enforce)
+            attributes.reinvocations.warnings += await self._existing(namespace.metadata.name, policy.enforce)
 
     async def _existing(self, namespace: str, wanted: LevelVersion) -> list[str]:
         """Warnings about the pods that are there; what takes longer than a second is left out, and said."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.meta import codec
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.change import change, check_place
 from podfit.apiserver.handlers.create import create_named
@@ -34,7 +34,7 @@ _FALSE = ("false", "0")
 
 async def apply(
     context: Context,
-    chain: Chain,
+    chain: AdmissionChain,
     request_info: RequestInfo,
     request: Request,
     identity: Identity,

@@ -15,7 +15,7 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ObjectMeta, Preconditions
 from podfit.api.meta.validation.metadata import validate_any_update
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Context
@@ -54,7 +54,7 @@ from podfit.store.protocol import Companion
 
 async def update(
     context: Context,
-    chain: Chain,
+    chain: AdmissionChain,
     request_info: RequestInfo,
     request: Request,
     identity: Identity,
@@ -67,7 +67,7 @@ async def update(
 
 
 async def patch(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     return await carried_out(Write.of("UPDATE", context, chain, request_info, request, identity), PATCH)
@@ -160,7 +160,7 @@ async def _validate(write: Write) -> None:
     if errors := errors + await context.checks.run(partial(updating.validate, new, old, context.gates)):
         raise refusal(info.kind, write.request_info.name, errors, group=info.home.group)
     if not write.about.subresource:
-        write.about.rounds.warnings += warnings_of(new, old)
+        write.about.reinvocations.warnings += warnings_of(new, old)
 
 
 def _unchanged(write: Write) -> None:

@@ -10,7 +10,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.base import Object, ObjectT
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.duplicate_owners import SENT, with_owners_once
 from podfit.apiserver.handlers.answers import object_response, record_response
@@ -46,7 +46,7 @@ ATTEMPTS = 8
 
 
 async def create(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     return await carried_out(Write.of("CREATE", context, chain, request_info, request, identity), CREATE)
 
@@ -122,7 +122,7 @@ def _prepare_again(write: Write) -> None:
     admitted = placed(write.obj, write.request_info)
     prepared = write.strategy.prepare_create(write.info, admitted, write.context.gates)
     write.obj, deprecated = write.strategy.complete(prepared, write.identity)
-    write.about.rounds.warnings += deprecated
+    write.about.reinvocations.warnings += deprecated
 
 
 async def _validate(write: Write) -> None:
@@ -130,7 +130,7 @@ async def _validate(write: Write) -> None:
     check = partial(write.strategy.validate_create, write.obj, context.gates)
     if errors := await context.checks.run(check):
         raise refusal(info.kind, write.about.name, errors, group=info.home.group)
-    warnings = write.about.rounds.warnings
+    warnings = write.about.reinvocations.warnings
     warnings += warnings_of(write.obj, None)
     if context.own_nodes:
         warnings += write.strategy.unsupported_fields(write.obj, context.routes_services)

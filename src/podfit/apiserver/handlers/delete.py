@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from podfit.api.meta.base import Object
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.allocations import allocated
 from podfit.apiserver.handlers.answers import object_response, record_response, success, told, warning_headers
@@ -29,7 +29,7 @@ WORKERS = 8  # deletions of a collection at once
 
 
 async def delete(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     options = delete_options(request)
     write = Write.of("DELETE", context, chain, request_info, request, identity)
@@ -108,7 +108,7 @@ async def remove(
 
 
 async def delete_collection(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Each that matches is deleted as by itself, several at a time; the answer lists what was found. The first that is
     refused ends it, as upstream's one worker would; so does a client that goes away."""
@@ -121,7 +121,7 @@ async def delete_collection(
 
 async def _delete_matching(
     context: Context,
-    chain: Chain,
+    chain: AdmissionChain,
     request_info: RequestInfo,
     request: Request,
     identity: Identity,

@@ -21,7 +21,7 @@ import msgspec
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.base import Object
 from podfit.api.meta.resource_info import ResourceInfo
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.duplicate_owners import ADMITTED, with_owners_once
 from podfit.apiserver.handlers.allocations import allocated, may_allocate
@@ -51,7 +51,7 @@ class Write(msgspec.Struct, kw_only=True):
     """
 
     context: Context
-    chain: Chain
+    chain: AdmissionChain
     request_info: RequestInfo
     request: Request
     identity: Identity
@@ -74,7 +74,12 @@ class Write(msgspec.Struct, kw_only=True):
 
     @staticmethod
     def of(
-        operation: str, context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+        operation: str,
+        context: Context,
+        chain: AdmissionChain,
+        request_info: RequestInfo,
+        request: Request,
+        identity: Identity,
     ) -> "Write":
         info = request_info.info
         assert info is not None
@@ -108,7 +113,7 @@ class Write(msgspec.Struct, kw_only=True):
 
     def said(self) -> list[str]:
         """Warnings for the client: of the request, then of admission and of the kind's rules."""
-        return self.warnings if self.attributes is None else [*self.warnings, *self.attributes.rounds.warnings]
+        return self.warnings if self.attributes is None else [*self.warnings, *self.attributes.reinvocations.warnings]
 
     def identify(self, *, name: str, dry: bool | None = None, generated: bool = False, subresource: str = "") -> None:
         """Say who writes what, for admission."""
@@ -195,7 +200,7 @@ async def mutate_object(write: Write) -> None:
     """As `mutate`, of what has owners: whatever plugins and webhooks name twice counts once."""
     mutated = await write.chain.mutate(write.about, write.obj)
     write.obj, repeated = with_owners_once(mutated, ADMITTED)
-    write.about.rounds.warnings += repeated
+    write.about.reinvocations.warnings += repeated
 
 
 async def admit(write: Write) -> None:

@@ -30,7 +30,16 @@ from podfit.controllers.garbage.monitors import Follower
 from podfit.controllers.served_kinds import Served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.workload.ownership import Delete, Forget, Owner, blocks, is_orphaning, is_waiting, judge, without
+from podfit.decide.workload.ownership import (
+    Delete,
+    Forget,
+    OwnerState,
+    blocks,
+    is_orphaning,
+    is_waiting,
+    judge,
+    without,
+)
 from podfit.decide.workload.propagation import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 
 Owners: TypeAlias = tuple[OwnerReference, ...]
@@ -131,28 +140,28 @@ class GarbageCollector:
                     await self._refer(item, _unblocking)
                     return None  # the change comes back through the watch
                 await self._delete(item, policy)
-        return UNKNOWN_AGAIN if Owner.UNKNOWN in owners.values() else None
+        return UNKNOWN_AGAIN if OwnerState.UNKNOWN in owners.values() else None
 
-    async def _owner(self, item: Item, reference: OwnerReference) -> Owner:
+    async def _owner(self, item: Item, reference: OwnerReference) -> OwnerState:
         known = self._graph.get(reference.uid)
         if known is not None and names(reference, item.meta.namespace, known.identity):
-            return Owner.WAITING if is_waiting(known.meta) else Owner.SOLID
+            return OwnerState.WAITING if is_waiting(known.meta) else OwnerState.SOLID
         group = reference.api_version.rpartition("/")[0]
         served = self._follower.find(group, reference.kind)
         if served is None:
-            return Owner.UNKNOWN
+            return OwnerState.UNKNOWN
         elsewhere = known is not None and known.meta.namespace not in ("", item.meta.namespace)
         if elsewhere or (served.namespaced and not item.meta.namespace):
             self._tell(item, reference)
             if not item.meta.namespace:
-                return Owner.UNKNOWN  # a cluster-scoped object cannot have such an owner: it is left alone
+                return OwnerState.UNKNOWN  # a cluster-scoped object cannot have such an owner: it is left alone
         place = named_by(reference, item.meta.namespace)
         if place not in self._absent and await self._exists(served, item.meta.namespace, reference):
-            return Owner.SOLID
+            return OwnerState.SOLID
         self._absent[place] = None
         while len(self._absent) > MISSED:
             self._absent.popitem(last=False)
-        return Owner.DANGLING
+        return OwnerState.DANGLING
 
     async def _exists(self, served: Served, namespace: str, reference: OwnerReference) -> bool:
         """Asked of the API, because the watch of the owner's kind may be behind."""

@@ -47,11 +47,11 @@ class Tally(msgspec.Struct):
     conditions: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class Evict(msgspec.Struct, frozen=True):
+class EvictPod(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-class Resize(msgspec.Struct, frozen=True):
+class ResizePod(msgspec.Struct, frozen=True):
     """Patch the pod with `guards`, its subresource `resize` with `resources`, then, when that is done, the pod with
     `marks`. `unboosts`: it ends a startup boost.
     """
@@ -76,6 +76,6 @@ class RememberInfeasible(msgspec.Struct, frozen=True):
     recommendation: RecommendedPodResources
 
 
-Action: TypeAlias = Evict | Resize | Skip | RememberInfeasible
+Action: TypeAlias = EvictPod | ResizePod | Skip | RememberInfeasible
 Steps: TypeAlias = Generator[Action, ActionOutcome, None]
 Run: TypeAlias = Generator[Action, ActionOutcome, Tally]

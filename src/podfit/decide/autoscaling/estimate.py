@@ -49,7 +49,7 @@ class Merged(msgspec.Struct, frozen=True):
     own: Overrides
 
 
-class Chain(msgspec.Struct, frozen=True):
+class BoundSteps(msgspec.Struct, frozen=True):
     """One bound of one resource, [containers] each: after the percentile (of `share`), the margin, confidence and the
     minimum.
     """
@@ -65,8 +65,8 @@ class Estimates(msgspec.Struct, frozen=True):
     """By bound. `confidence_*` is how much is known, 1 after a day of minutes; `minimum_*` the least that each gets."""
 
     flags: EstimatorFlags
-    cpu: dict[Bound, Chain]
-    memory: dict[Bound, Chain]
+    cpu: dict[Bound, BoundSteps]
+    memory: dict[Bound, BoundSteps]
     confidence_cpu: Floats
     confidence_memory: Floats
     minimum_cpu: Floats
@@ -112,7 +112,7 @@ def _shares(flags: ResourceFlags, own: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _chains(
     bank: HistogramBank, unit: float, shares: tuple[Floats, Floats, Floats], margin: float, known: Floats, least: Floats
-) -> dict[Bound, Chain]:
+) -> dict[Bound, BoundSteps]:
     """`unit`: how many of what is counted make one of the histogram's; `shares` are those of BOUNDS."""
     percentiles = bank.percentiles(shares)
     return {
@@ -121,11 +121,11 @@ def _chains(
     }
 
 
-def _chain(bound: Bound, share: Floats, base: Floats, margin: float, known: Floats, least: Floats) -> Chain:
+def _chain(bound: Bound, share: Floats, base: Floats, margin: float, known: Floats, least: Floats) -> BoundSteps:
     wider = base + np.trunc(base * margin)
     with np.errstate(invalid="ignore"):
         moved = wider if bound == "target" else whole(wider * multiplier(bound, known))
-    return Chain(share, base, wider, moved, np.maximum(moved, least))
+    return BoundSteps(share, base, wider, moved, np.maximum(moved, least))
 
 
 def multiplier(bound: Bound, known: Floats) -> Floats:
@@ -176,7 +176,7 @@ def steps(
     yield from _told(estimates, resource, bound, row, _Place(chain, place, later=later))
 
 
-def _chain_to(target: int, estimates: Estimates, resource: Resource, row: int) -> Chain | None:
+def _chain_to(target: int, estimates: Estimates, resource: Resource, row: int) -> BoundSteps | None:
     """The chain of another percentile that ends there; None when there is none."""
     margin, here = estimates.flags.margin, slice(row, row + 1)
     least = (estimates.minimum_cpu if resource == "cpu" else estimates.minimum_memory)[here]
@@ -189,7 +189,7 @@ def _chain_to(target: int, estimates: Estimates, resource: Resource, row: int) -
 class _Place(msgspec.Struct, frozen=True):
     """The row of a chain. `later`: its percentile was worked out from its end."""
 
-    chain: Chain
+    chain: BoundSteps
     row: int
     later: bool
 

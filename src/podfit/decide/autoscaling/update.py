@@ -21,9 +21,9 @@ from podfit.decide.autoscaling.actions import (
     Action,
     ActionOutcome,
     Deed,
-    Evict,
+    EvictPod,
     RememberInfeasible,
-    Resize,
+    ResizePod,
     Run,
     Skip,
     Steps,
@@ -133,7 +133,7 @@ class _Run:
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
                 continue
-            outcome = yield Evict(pod)
+            outcome = yield EvictPod(pod)
             self._leave(pod, "its eviction was refused")
             if outcome is ActionOutcome.DONE:
                 self.deeds[pod.metadata.uid] = Deed.EVICTED
@@ -279,7 +279,7 @@ class _Run:
             return ActionOutcome.REFUSED
         first = before if before or self.settings.upstream_compatible else guards(pod, wanted)
         annotated = bool(pod.metadata.annotations or first)
-        outcome = yield Resize(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
+        outcome = yield ResizePod(pod, patches, tuple(_marks(ended, annotated=annotated)), bool(ended), first)
         self._leave(pod, "its resize was refused, or got no answer")
         group = self._group_of(pod)
         if outcome is ActionOutcome.DONE:

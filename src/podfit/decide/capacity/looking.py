@@ -41,7 +41,7 @@ from podfit.decide.capacity.readiness import CANDIDATE, age, is_going, is_ready
 from podfit.decide.capacity.registered import ClusterCounts, GroupState, registered
 from podfit.decide.capacity.reports import UPCOMING, Seen, report
 from podfit.decide.capacity.scale_down import Candidate, Going, unneeded_nodes, who_goes
-from podfit.decide.capacity.scale_up import GIB, MAX_TOTAL, Room, ScaleUpPlan, plan_scale_up
+from podfit.decide.capacity.scale_up import GIB, MAX_TOTAL, GrowthLeft, ScaleUpPlan, plan_scale_up
 from podfit.decide.capacity.settings import AutoscalerSettings, DrainSettings
 from podfit.decide.capacity.templates import template_of
 from podfit.decide.capacity.waiting_resizes import ResizeDemand, resize_demand
@@ -227,7 +227,7 @@ class _Looking:
             return ScaleUpPlan(rejected={pod.metadata.uid: MAX_TOTAL for pod in pods})
         return plan
 
-    def _room(self, counts: ClusterCounts, templates: Mapping[str, NodeInfo]) -> Room:
+    def _room(self, counts: ClusterCounts, templates: Mapping[str, NodeInfo]) -> GrowthLeft:
         """What the cluster may still grow by, with what is to come."""
         nodes = [node for node in self.look.nodes if not is_going(node)]
         sizes = [node.status.capacity for node in nodes]
@@ -241,7 +241,7 @@ class _Looking:
         cores = sum(size.get("cpu", ZERO).milli() for size in sizes) / 1000
         memory = sum(size.get("memory", ZERO).value() for size in sizes) / GIB
         most = max(settings.most_nodes - len(nodes) - coming, 0) if settings.most_nodes else None
-        return Room(most, settings.cores.most - cores, settings.memory.most - memory)
+        return GrowthLeft(most, settings.cores.most - cores, settings.memory.most - memory)
 
     def _grow(self, plan: ScaleUpPlan, resizes: ResizeDemand) -> None:
         self.effects += [Say(None, WARNING, event.reason, event.message) for event in plan.events]

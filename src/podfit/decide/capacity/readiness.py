@@ -22,7 +22,7 @@ _UNREADY_TAINTS = (
 _BAD_CONDITIONS = ("DiskPressure", "NetworkUnavailable")
 
 
-class NodeState(StrEnum):
+class NodeReadiness(StrEnum):
     READY = "ready"
     NOT_STARTED = "notStarted"
     UNREADY = "unready"
@@ -50,12 +50,12 @@ def is_going(node: Node) -> bool:
     return going or any(taint.key == TO_BE_DELETED for taint in node.spec.taints)
 
 
-def state_of(node: Node, now: datetime, *, startup_time: float, has_instance: bool) -> NodeState:
+def state_of(node: Node, now: datetime, *, startup_time: float, has_instance: bool) -> NodeReadiness:
     if not has_instance:
-        return NodeState.DELETED
+        return NodeReadiness.DELETED
     if is_ready(node):
-        return NodeState.READY
-    return NodeState.NOT_STARTED if age(node, now) < startup_time else NodeState.UNREADY
+        return NodeReadiness.READY
+    return NodeReadiness.NOT_STARTED if age(node, now) < startup_time else NodeReadiness.UNREADY
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,16 +75,16 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
-def counted(states: Iterable[NodeState], unregistered: int = 0, long_unregistered: int = 0) -> Counts:
-    numbers: dict[NodeState, int] = {}
+def counted(states: Iterable[NodeReadiness], unregistered: int = 0, long_unregistered: int = 0) -> Counts:
+    numbers: dict[NodeReadiness, int] = {}
     for state in states:
         numbers[state] = numbers.get(state, 0) + 1
     return Counts(
         registered=sum(numbers.values()),
-        ready=numbers.get(NodeState.READY, 0),
-        not_started=numbers.get(NodeState.NOT_STARTED, 0),
-        unready=numbers.get(NodeState.UNREADY, 0),
-        being_deleted=numbers.get(NodeState.DELETED, 0),
+        ready=numbers.get(NodeReadiness.READY, 0),
+        not_started=numbers.get(NodeReadiness.NOT_STARTED, 0),
+        unready=numbers.get(NodeReadiness.UNREADY, 0),
+        being_deleted=numbers.get(NodeReadiness.DELETED, 0),
         unregistered=unregistered,
         long_unregistered=long_unregistered,
     )

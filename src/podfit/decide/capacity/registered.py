@@ -14,7 +14,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.decide.capacity.backoff import Backoff
 from podfit.decide.capacity.look import Look, Moment, Request, State
 from podfit.decide.capacity.node_groups import Instance, NodeGroup
-from podfit.decide.capacity.readiness import Counts, NodeState, counted, state_of, total
+from podfit.decide.capacity.readiness import Counts, NodeReadiness, counted, state_of, total
 from podfit.decide.capacity.settings import AutoscalerSettings
 
 NOT_READY = "not ready for scale-up"
@@ -27,7 +27,7 @@ class GroupState(msgspec.Struct, frozen=True, kw_only=True):
     ready whoever asked for them. `backoff` holds now."""
 
     group: NodeGroup
-    nodes: tuple[tuple[Node, NodeState], ...]
+    nodes: tuple[tuple[Node, NodeReadiness], ...]
     counts: Counts
     healthy: bool
     missing: int

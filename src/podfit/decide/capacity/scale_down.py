@@ -16,7 +16,7 @@ from podfit.core.quantity import ZERO
 from podfit.decide.capacity.demand import by_node, with_sizes
 from podfit.decide.capacity.drain import DrainContext
 from podfit.decide.capacity.look import Kept, Look, Moment, Removing, State
-from podfit.decide.capacity.readiness import TO_BE_DELETED, NodeState, is_going
+from podfit.decide.capacity.readiness import TO_BE_DELETED, NodeReadiness, is_going
 from podfit.decide.capacity.registered import ClusterCounts, GroupState
 from podfit.decide.capacity.removal import Obstacle, Removal, Surroundings, Templates, Underused, removal
 from podfit.decide.capacity.settings import AutoscalerSettings
@@ -95,10 +95,10 @@ def _in_order(
 ) -> Iterable[tuple[GroupState, Node, bool]]:
     """Those that are unneeded already first, then those with the fewest pods."""
     nodes = [
-        (group, node, node_state is NodeState.READY)
+        (group, node, node_state is NodeReadiness.READY)
         for group in counts.groups
         for node, node_state in group.nodes
-        if node_state in (NodeState.READY, NodeState.UNREADY)
+        if node_state in (NodeReadiness.READY, NodeReadiness.UNREADY)
     ]
     return sorted(
         nodes,

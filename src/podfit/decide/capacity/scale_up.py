@@ -36,7 +36,7 @@ MEMORY_DIFFERENCE, ALLOCATABLE_DIFFERENCE = 0.015, 0.05
 """Shares by which nodes of similar groups may differ."""
 
 
-class Room(msgspec.Struct, frozen=True):
+class GrowthLeft(msgspec.Struct, frozen=True):
     """How much the cluster may still grow: nodes, CPUs and GiB; None is without a limit."""
 
     nodes: int | None
@@ -59,7 +59,7 @@ def plan_scale_up(
     cluster: HypotheticalCluster,
     pods: Sequence[Pod],
     groups: Sequence[tuple[GroupState, NodeInfo | None]],
-    room: Room,
+    room: GrowthLeft,
     settings: ScaleUpSettings,
     chance: tuple[Priorities, float],
 ) -> ScaleUpPlan:
@@ -156,7 +156,7 @@ def _listed(skipped: Counter[str], refused: Counter[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
 
 
-def _capped(option: Option, room: Room) -> int:
+def _capped(option: Option, room: GrowthLeft) -> int:
     """As many whole nodes as the cluster may have (C-039, C-041)."""
     capacity = option.template.status.capacity
     cores, memory = capacity.get("cpu", ZERO).milli() / 1000, capacity.get("memory", ZERO).value() / GIB

@@ -17,7 +17,7 @@ from podfit.api.meta.owners import controller_of
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import FeatureGates
 from podfit.decide.capacity.drain import is_daemon_set_pod
-from podfit.decide.capacity.readiness import CANDIDATE, STARTUP_TAINTS, STATUS_TAINTS, TO_BE_DELETED, NodeState
+from podfit.decide.capacity.readiness import CANDIDATE, STARTUP_TAINTS, STATUS_TAINTS, TO_BE_DELETED, NodeReadiness
 from podfit.decide.capacity.registered import GroupState
 from podfit.decide.placement.default_spread import HOSTNAME
 from podfit.decide.placement.view import NodeInfo, Resident
@@ -43,7 +43,7 @@ def template_of(
     state: GroupState, on_node: Mapping[str, Sequence[Pod]], daemon_sets: Iterable[DaemonSet], gates: FeatureGates
 ) -> NodeInfo | None:
     """None for a group without a healthy node whose provider tells of none."""
-    ready = [node for node, node_state in state.nodes if node_state is NodeState.READY and _is_whole(node)]
+    ready = [node for node, node_state in state.nodes if node_state is NodeReadiness.READY and _is_whole(node)]
     real = min(ready, key=lambda node: node.metadata.name, default=None)
     node = real if real is not None else state.group.template
     if node is None:

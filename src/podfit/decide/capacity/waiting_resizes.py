@@ -32,7 +32,7 @@ from podfit.decide.node.room.minimum import BadMinimum, offer_version, offers
 from podfit.decide.node.room.plan import NothingNeeded, RoomPlan, keeps_node, plan
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.workload.disruption import why_protected
 
 SHRINK_SECONDS = 120.0
@@ -202,7 +202,7 @@ class _Turns:
 
         def enough(mover: Pod) -> bool:
             staying = [amounts for uid, amounts in held.items() if uid != mover.metadata.uid]
-            return not fit.short_by(wanted, allocatable, staying)
+            return not verdicts.short_by(wanted, allocatable, staying)
 
         able = [pod for pod in others if enough(pod)]
         if not able:

@@ -1,7 +1,7 @@
 """The actuation of a resize, from what runs to the last step: what restarts, what is changed in place, what is refused.
 
     ActuationDue ──▶ NoteRestarts                what starts anew is noted, so that it does even if the kubelet ends
-                     StopContainers              what restarts is stopped first; then it is due again
+                     StopForResize               what restarts is stopped first; then it is due again
                  ──▶ MeasureMemory ──▶ MemoryMeasured ──▶ Actuate, or an error
                  ──▶ Actuate ──▶ Actuated for each step, ActuationEnded
 
@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.lifecycle.backoff import OUTAGE_SECONDS, RETRY_SECONDS
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
-from podfit.decide.node.effects import Actuate, MeasureMemory, NoteRestarts, Record, StopContainers, SyncAgain
+from podfit.decide.node.effects import Actuate, MeasureMemory, NoteRestarts, RecordEvent, StopForResize, SyncAgain
 from podfit.decide.node.events import ActuationDue, MemoryMeasured, SyncStarted, Unreadable
 from podfit.decide.node.messages import details
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.resize_state import ERROR, IN_PROGRESS
-from podfit.decide.resize import steps as resize
+from podfit.decide.resize import steps as resize_steps
 from podfit.decide.resize.memory_shrink import objection
 from podfit.decide.resize.steps import CheckMemory, Step
 
@@ -32,7 +32,7 @@ def sync_started(draft: Draft, event: SyncStarted) -> None:
     """
     uid, conditions = event.pod.metadata.uid, draft.state.conditions
     allocated = draft.state.allocated_pod(event.pod)
-    ongoing = uid in draft.state.failing or resize.in_progress(
+    ongoing = uid in draft.state.failing or resize_steps.in_progress(
         allocated, draft.state.actuated.get(uid, PodResources()), event.running, draft.state.view.gates
     )
     before = conditions.get(IN_PROGRESS, uid)
@@ -44,7 +44,7 @@ def sync_started(draft: Draft, event: SyncStarted) -> None:
     elif before is not None:
         conditions = conditions.clear(IN_PROGRESS, uid)
         text = details(allocated, generation=before.observed_generation)
-        draft.add(Record(event.pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}"))
+        draft.add(RecordEvent(event.pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}"))
     draft.state = replace(draft.state, conditions=conditions)
 
 
@@ -52,10 +52,10 @@ def due(draft: Draft, event: ActuationDue) -> None:
     """What stops comes first (R-125, R-126): while a container that restarts still runs, its pod's limits stay."""
     pod, gates = event.pod, draft.state.view.gates
     staying = [name for name in event.running if name not in event.ending]
-    restarting = resize.restarts(pod, _actuated(draft, pod), staying, gates)
+    restarting = resize_steps.restarts(pod, _actuated(draft, pod), staying, gates)
     _note(draft, event, {**event.again, **{name: event.running[name] for name in restarting}})
     if event.ending or restarting:
-        draft.add(StopContainers(pod, event.ending, restarting))
+        draft.add(StopForResize(pod, event.ending, restarting))
         return
     if isinstance(event.cgroup, Unreadable):
         ended(draft, pod, event.cgroup.message)
@@ -92,7 +92,7 @@ def ended(draft: Draft, pod: Pod, error: str = "", *, outage: bool = False) -> N
     draft.state = replace(state, failing=state.failing | {uid}, conditions=conditions)
     if before is None or (before.reason, before.message) != (ERROR, error):
         text = details(state.allocated_pod(pod), generation=generation, error=error)
-        draft.add(Record(pod, WARNING, "ResizeError", f"Pod resize error: {text}"))
+        draft.add(RecordEvent(pod, WARNING, "ResizeError", f"Pod resize error: {text}"))
     draft.add(SyncAgain(uid, OUTAGE_SECONDS if outage else RETRY_SECONDS))
 
 
@@ -111,8 +111,8 @@ def _steps(draft: Draft, event: ActuationDue) -> tuple[Step, ...]:
         return ()
     machine = draft.state.view.machine
     actuated = _actuated(draft, event.pod)
-    holding = resize.holding(event.pod, actuated, event.containers, machine)
-    return resize.steps(event.pod, holding, event.running, event.cgroup, machine)
+    holding = resize_steps.holding(event.pod, actuated, event.containers, machine)
+    return resize_steps.steps(event.pod, holding, event.running, event.cgroup, machine)
 
 
 def _actuated(draft: Draft, pod: Pod) -> PodResources:

@@ -9,7 +9,7 @@ from podfit.decide.node.draft import Draft
 from podfit.decide.node.effects import Admitted, Answer, Preempting, Rejected, Unsaved
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.pod.spare import REFUSED, refusal
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import NOBODY
 from podfit.decide.resize.verdict import Deferred
 
@@ -38,7 +38,7 @@ def _admit(draft: Draft, pod: Pod, before: PodResources | None) -> Answer:
         if before is None and (unfit := refusal(pod)):
             draft.state = draft.state.without_pod(uid)
             return Rejected(pod, REFUSED, unfit)
-        verdict = fit.admit(allocated, draft.state.view, others)
+        verdict = verdicts.admit(allocated, draft.state.view, others)
         if isinstance(verdict, Deferred):
             return _refused(draft, pod, allocated, verdict)
         unsaved = bool(draft.unsaved) and before is None

@@ -15,7 +15,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import ResourceList, positive, subtract
 from podfit.decide.pod.system_priority import is_critical
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import NOBODY, Neighbour, others_of
 from podfit.decide.resize.verdict import Deferred, Fits, NodeView
 
@@ -51,12 +51,12 @@ def preemption(
     `reserved` is what is kept for other critical pods that are not on the node yet.
     """
     short_by = dict(refusal.short_by)
-    if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, NOBODY), Fits):
+    if not is_critical(pod) or not short_by or not isinstance(verdicts.admit(pod, node, NOBODY), Fits):
         return None
-    if fit.ports_taken(pod, others_of(occupant.counts for occupant in occupants)) is not None:
+    if verdicts.ports_taken(pod, others_of(occupant.counts for occupant in occupants)) is not None:
         return None
     staying = [occupant for occupant in occupants if not occupant.going]
-    missing = fit.shortage(pod, node, others_of([*(occupant.counts for occupant in staying), *reserved]))
+    missing = verdicts.shortage(pod, node, others_of([*(occupant.counts for occupant in staying), *reserved]))
     victims = _victims([occupant for occupant in staying if _yields(occupant.pod, pod)], missing)
     return None if victims is None else Preempts(tuple(victim.pod for victim in victims), next(iter(short_by)))
 

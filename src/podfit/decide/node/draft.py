@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node import critical
 from podfit.decide.node.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
-from podfit.decide.node.effects import Count, Effect, End, Grow, Persist, Record, Release
+from podfit.decide.node.effects import Count, Effect, End, Grow, Persist, RecordEvent, Release
 from podfit.decide.node.state import NodeState, released
 from podfit.decide.pod.allocated import PodResources, resources_of
 from podfit.decide.pod.system_priority import is_critical
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import neighbour
 from podfit.decide.resize.verdict import Deferred
 
@@ -46,7 +46,7 @@ class Draft:
 
     def occupy(self, pod: Pod) -> None:
         """Set aside the CPUs and the memory that the pod is due."""
-        self.state = replace(self.state, view=fit.occupied(pod, self.state.view))
+        self.state = replace(self.state, view=verdicts.occupied(pod, self.state.view))
 
     def over(self, uids: Collection[str], *, release: bool = True) -> None:
         """Nothing more is decided about these pods, and they stand in nobody's way. `release`: their containers have
@@ -99,7 +99,7 @@ class Draft:
         """These pods have to end for a critical one (R-117)."""
         for victim in preempts.victims:
             self.add(
-                Record(victim, WARNING, PREEMPTING, PREEMPTED),
+                RecordEvent(victim, WARNING, PREEMPTING, PREEMPTED),
                 Count("preemptions", preempts.signal),
                 End(victim.metadata.uid, by),
             )

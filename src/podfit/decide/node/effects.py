@@ -78,7 +78,7 @@ Answer = Admitted | Rejected | Unsaved | Preempting
 """One for each pod of `PodsAdded`, oldest first."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class RecordEvent(msgspec.Struct, frozen=True):
     """Record an event about the pod; `type` is Normal or Warning."""
 
     pod: Pod
@@ -130,7 +130,7 @@ class NoteRestarts(msgspec.Struct, frozen=True):
     instances: Mapping[str, str]
 
 
-class StopContainers(msgspec.Struct, frozen=True):
+class StopForResize(msgspec.Struct, frozen=True):
     """Stop these containers together, then send `ActuationDue` with what runs by then. Those that are `restarting` run
     on until then and are started again at their new size, as their resizePolicy wants it; `ending` is the event's.
     """
@@ -171,14 +171,14 @@ Effect = (
     | Grow
     | Forget
     | Answer
-    | Record
+    | RecordEvent
     | Sync
     | End
     | WakeUp
     | Count
     | Requested
     | NoteRestarts
-    | StopContainers
+    | StopForResize
     | MeasureMemory
     | Actuate
     | SyncAgain

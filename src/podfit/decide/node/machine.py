@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod, PodStatus
-from podfit.decide.node import actuation, resizes
+from podfit.decide.node import actuation, pending_resizes
 from podfit.decide.node.admission import admit_all
 from podfit.decide.node.draft import Draft
 from podfit.decide.node.effects import Admitted, Effect, Forget, Preempting, Requested, Sync
@@ -77,8 +77,8 @@ def _added(draft: Draft, pods: tuple[Pod, ...]) -> None:
     admitted = [answer.pod for answer in answers if isinstance(answer, Admitted)]
     waiting = [pod.metadata.uid for pod in admitted if _adopt(draft, pod)]
     if waiting:
-        resizes.enqueue(draft, waiting)
-        resizes.try_all(draft, "pods_added")
+        pending_resizes.enqueue(draft, waiting)
+        pending_resizes.try_all(draft, "pods_added")
     for answer in answers:
         draft.add(Admitted(draft.state.allocated_pod(answer.pod)) if isinstance(answer, Admitted) else answer)
 
@@ -107,8 +107,8 @@ def _updated(draft: Draft, pods: tuple[Pod, ...]) -> None:
             draft.add(Requested(old.pod, pod))
             changed.append(pod.metadata.uid)
     if changed:
-        resizes.enqueue(draft, changed)
-        resizes.try_all(draft, "pod_updated")
+        pending_resizes.enqueue(draft, changed)
+        pending_resizes.try_all(draft, "pod_updated")
 
 
 def _resources_differ(state: NodeState, old: Pod, new: Pod) -> bool:
@@ -137,7 +137,7 @@ def _status(draft: Draft, uid: str, status: PodStatus) -> None:
         draft.over([uid])
     if old.active and not new.active:
         _room_came_free(draft, "pod_terminated")
-    elif resizes.shrank(old.counts, new.counts):
+    elif pending_resizes.shrank(old.counts, new.counts):
         _room_came_free(draft, "pod_resized")
 
 
@@ -155,13 +155,13 @@ def _sources_ready(draft: Draft) -> None:
         draft.over(gone)
         draft.add(Forget(tuple(gone)))
     if draft.state.queue:
-        resizes.try_all(draft, "pods_added")
+        pending_resizes.try_all(draft, "pods_added")
 
 
 def _room_came_free(draft: Draft, trigger: str) -> None:
     """First for the resizes that wait, then for the critical pods that are to be added again."""
     if draft.state.queue:
-        resizes.try_all(draft, trigger)
+        pending_resizes.try_all(draft, trigger)
     for uid in draft.state.reservations.held:
         if uid not in draft.state.pods:
             draft.add(Sync(uid, trigger))

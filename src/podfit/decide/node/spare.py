@@ -43,7 +43,7 @@ class Held(msgspec.Struct, frozen=True):
         return Held(min(self.cpu, other.cpu), min(self.memory, other.memory))
 
 
-class Owner(msgspec.Struct, frozen=True):
+class RequestAndUse(msgspec.Struct, frozen=True):
     """What a pod has requested, and what it uses."""
 
     requested: Held
@@ -64,7 +64,7 @@ class Look(msgspec.Struct, frozen=True):
     free: Held
 
 
-def look(at: float, owners: Iterable[Owner], free: Held) -> Look:
+def look(at: float, owners: Iterable[RequestAndUse], free: Held) -> Look:
     """Of all owners of a node; whoever uses more than requested lends nothing, and takes from `free`."""
     requested, unused = Held(), Held()
     for owner in owners:

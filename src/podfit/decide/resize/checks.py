@@ -30,7 +30,7 @@ from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.decide.write_stages import Stage
 
 
-class Resize(msgspec.Struct, frozen=True, kw_only=True):
+class ResizeToCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A resize on its way: `new` is the stored pod `old` with other resources. `node` is None where it was not found,
     `quotas` are as charged so far.
     """
@@ -54,24 +54,24 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     stage: Stage
     text: str
-    make: Callable[[Resize], Resize | ApiError] | None = None
-    errors: Callable[[Resize], list[FieldError]] | None = None
+    make: Callable[[ResizeToCheck], ResizeToCheck | ApiError] | None = None
+    errors: Callable[[ResizeToCheck], list[FieldError]] | None = None
     updates: bool = False
 
 
-def _defaulted(resize: Resize) -> Resize:
+def _defaulted(resize: ResizeToCheck) -> ResizeToCheck:
     return replace(resize, new=default_pod(resize.new, resize.gates))
 
 
-def _limited(resize: Resize) -> Resize:
+def _limited(resize: ResizeToCheck) -> ResizeToCheck:
     return resize if _leaves(resize) else replace(resize, new=add_defaults(resize.new, resize.limit_ranges))
 
 
-def _prepared(resize: Resize) -> Resize:
+def _prepared(resize: ResizeToCheck) -> ResizeToCheck:
     return replace(resize, new=prepare_resize(resize.new, resize.old, resize.gates))
 
 
-def _errors(resize: Resize) -> list[FieldError]:
+def _errors(resize: ResizeToCheck) -> list[FieldError]:
     """With a burst ceiling, also of the pod at it."""
     errors = validate_resize(resize.new, resize.old, resize.gates)
     errors = errors or ceiling_errors(resize.new, resize.old, resize.gates)
@@ -79,27 +79,27 @@ def _errors(resize: Resize) -> list[FieldError]:
     return errors if errors or raised is resize.new else validate_resize(raised, resize.old, resize.gates)
 
 
-def _leaves(resize: Resize) -> bool:
+def _leaves(resize: ResizeToCheck) -> bool:
     """Of a pod that is being deleted nobody asks what its namespace allows."""
     return bool(resize.old.metadata.deletion_timestamp)
 
 
-def _limits(resize: Resize) -> Resize | ApiError:
+def _limits(resize: ResizeToCheck) -> ResizeToCheck | ApiError:
     raised = at_ceiling(resize.new, resize.gates)
     return resize if _leaves(resize) else _unless(check_limits(raised, resize.limit_ranges, resize.gates), resize)
 
 
-def _features(resize: Resize) -> Resize | ApiError:
+def _features(resize: ResizeToCheck) -> ResizeToCheck | ApiError:
     return _unless(check_features(resize.new, resize.old, resize.node, resize.gates), resize)
 
 
-def _capacity(resize: Resize) -> Resize | ApiError:
+def _capacity(resize: ResizeToCheck) -> ResizeToCheck | ApiError:
     raised = at_ceiling(resize.new, resize.gates)
     refused = check_capacity(raised, resize.old, resize.node, resize.gates)
     return _unless(refused or check_ceiling(resize.new, resize.old, resize.node, resize.gates), resize)
 
 
-def _quota(resize: Resize) -> Resize | ApiError:
+def _quota(resize: ResizeToCheck) -> ResizeToCheck | ApiError:
     charged = charge(resize.new, resize.old, resize.quotas, resize.gates)
     if isinstance(charged, Forbidden):
         return charged.error(resize.old.metadata.name)
@@ -107,7 +107,7 @@ def _quota(resize: Resize) -> Resize | ApiError:
     return replace(resize, quotas=tuple(newer.get(quota.metadata.name, quota) for quota in resize.quotas))
 
 
-def _unless(refused: Forbidden | None, resize: Resize) -> Resize | ApiError:
+def _unless(refused: Forbidden | None, resize: ResizeToCheck) -> ResizeToCheck | ApiError:
     return resize if refused is None else refused.error(resize.old.metadata.name)
 
 
@@ -178,7 +178,7 @@ def checks_of(stage: Stage, checks: Sequence[Check] = RESIZE_CHECKS) -> tuple[Ch
     return tuple(check for check in checks if check.stage is stage)
 
 
-def judge(resize: Resize, checks: Sequence[Check] = RESIZE_CHECKS) -> Resize | ApiError:
+def judge(resize: ResizeToCheck, checks: Sequence[Check] = RESIZE_CHECKS) -> ResizeToCheck | ApiError:
     """The resize as it would be stored, and the quotas as charged with it; or the error that the server would send."""
     for check in checks:
         if check.errors is not None and (errors := check.errors(resize)):
@@ -191,7 +191,7 @@ def judge(resize: Resize, checks: Sequence[Check] = RESIZE_CHECKS) -> Resize | A
     return resize
 
 
-def judged(resize: Resize, checks: Sequence[Check]) -> Resize:
+def judged(resize: ResizeToCheck, checks: Sequence[Check]) -> ResizeToCheck:
     """As `judge`; raises the error that is to be sent."""
     outcome = judge(resize, checks)
     if isinstance(outcome, ApiError):

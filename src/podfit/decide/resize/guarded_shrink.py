@@ -91,7 +91,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 Action = ReclaimStep | Lower | Stop
 
 
-class Shrink(msgspec.Struct, frozen=True, kw_only=True):
+class GuardedShrink(msgspec.Struct, frozen=True, kw_only=True):
     """One cgroup on its way to a new `limit`. `previous` is the memory.high that was there, None = none."""
 
     limit: int
@@ -105,7 +105,7 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
         """What usage has to come down to, in whole pages."""
         return (self.limit - margin(self.limit)) // PAGE * PAGE
 
-    def following(self, seen: UsageReading) -> tuple["Shrink", Action]:
+    def following(self, seen: UsageReading) -> tuple["GuardedShrink", Action]:
         """What to do about what was just seen, and what to ask next time."""
         if self.goal <= 0:
             return self, Stop(reason=f"a limit of {self.limit} leaves no room for a margin of {margin(self.limit)}")
@@ -121,7 +121,7 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True):
         high = self._within(max(self.goal, seen.usage - _step(seen.usage)) // PAGE * PAGE)
         return after, ReclaimStep(high=high, reclaim=max(PAGE, seen.usage - high))
 
-    def _after(self, seen: UsageReading) -> "Shrink":
+    def _after(self, seen: UsageReading) -> "GuardedShrink":
         if self.lowest is not None and seen.usage > self.lowest - PAGE:
             return replace(self, last=seen)
         return replace(self, last=seen, lowest=seen.usage, progress_at=seen.at)

@@ -19,7 +19,7 @@ from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.decide.workload.propagation import BACKGROUND, FOREGROUND, FOREGROUND_FINALIZER, ORPHAN, ORPHAN_FINALIZER
 
 
-class Owner(Enum):
+class OwnerState(Enum):
     SOLID = "solid"
     DANGLING = "dangling"
     WAITING = "waiting"
@@ -55,17 +55,17 @@ def is_orphaning(meta: ObjectMeta) -> bool:
     return bool(meta.deletion_timestamp) and ORPHAN_FINALIZER in meta.finalizers
 
 
-def judge(meta: ObjectMeta, owners: Mapping[ObjectIdentity, Owner], dependents: Sequence[ObjectMeta]) -> Verdict:
+def judge(meta: ObjectMeta, owners: Mapping[ObjectIdentity, OwnerState], dependents: Sequence[ObjectMeta]) -> Verdict:
     """`owners` are all that the object names; `dependents` are what names the object."""
     if meta.deletion_timestamp or not meta.owner_references:
         return Keep()
     found = set(owners.values())
-    if Owner.UNKNOWN in found:
+    if OwnerState.UNKNOWN in found:
         return Keep()
-    gone = frozenset(identity for identity, owner in owners.items() if owner is not Owner.SOLID)
-    if Owner.SOLID in found:
+    gone = frozenset(identity for identity, owner in owners.items() if owner is not OwnerState.SOLID)
+    if OwnerState.SOLID in found:
         return Forget(gone) if gone else Keep()
-    if Owner.WAITING in found and dependents:
+    if OwnerState.WAITING in found and dependents:
         # A dependent that waits as well closes a circle, which nobody could leave: this object lets its owners go.
         return Delete(FOREGROUND, unblock=any(is_waiting(dependent) for dependent in dependents))
     if ORPHAN_FINALIZER in meta.finalizers:

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, NoteRestarts, StopContainers, SyncAgain
+from podfit.decide.node.effects import Actuate, Effect, MeasureMemory, NoteRestarts, StopForResize, SyncAgain
 from podfit.decide.node.events import ActuationDue, Event
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 
@@ -78,7 +78,7 @@ class Actuation:
             case NoteRestarts(pod=pod, instances=instances):
                 await self._actuator.note_restarts(pod, instances)
                 return ()
-            case StopContainers(restarting=restarting):
+            case StopForResize(restarting=restarting):
                 await self._stop(restarting)
                 stopped = {*self._ending, *restarting}
                 staying = {name: key for name, key in self.live.containers.items() if name not in stopped}

@@ -23,7 +23,7 @@ import msgspec
 
 from podfit.core.clock import Clock
 from podfit.decide.resize import guarded_shrink as guarded
-from podfit.decide.resize.guarded_shrink import Lower, ReclaimStep, Shrink, Stop, UsageReading
+from podfit.decide.resize.guarded_shrink import GuardedShrink, Lower, ReclaimStep, Stop, UsageReading
 from podfit.kubelet.cgroup.protocol import UNLIMITED, CgroupError, Cgroups, Missing
 from podfit.net.files import write_atomic
 
@@ -120,7 +120,7 @@ class Hold:
         """
         cgroups, clock = self._guard.cgroups, self._guard.clock
         note = GuardRecord(path, cgroups.memory_high(path))
-        shrink, began = Shrink(limit=limit, previous=note.high), clock.monotonic()
+        shrink, began = GuardedShrink(limit=limit, previous=note.high), clock.monotonic()
         while True:
             seen = self._look(path, began)
             shrink, action = shrink.following(seen)

@@ -26,7 +26,7 @@ from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Answer, Effect
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
-from podfit.decide.node.resizes import would_fit
+from podfit.decide.node.pending_resizes import would_fit
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize.verdict import NodeView
@@ -261,7 +261,7 @@ class AllocationManager:
             case do.Grow(pods=pods):
                 for pod in pods:
                     self._grow(pod)
-            case do.Record():
+            case do.RecordEvent():
                 self._emit(effect.pod, effect.type, effect.reason, effect.message)
             case do.Sync(uid=uid, trigger=trigger):
                 self._sync(uid, trigger)

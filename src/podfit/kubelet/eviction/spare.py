@@ -19,7 +19,7 @@ from podfit.decide.node import spare
 from podfit.decide.node.eviction import EVICTED
 from podfit.decide.node.pod_load import Load
 from podfit.decide.node.pressure import Observation
-from podfit.decide.node.spare import Held, Look, Owner
+from podfit.decide.node.spare import Held, Look, RequestAndUse
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.spare import is_spare
 from podfit.kubelet.cgroup.protocol import CgroupError
@@ -103,7 +103,9 @@ class Lender(msgspec.Struct):
         used = self._used(stats, before, now)
         pods = list(self.pods.active())
         borrowed = sum((used.get(pod.metadata.uid, Held()) for pod in pods if is_spare(pod)), start=Held())
-        owners = [Owner(_requested(pod), used.get(pod.metadata.uid, Held())) for pod in pods if not is_spare(pod)]
+        owners = [
+            RequestAndUse(_requested(pod), used.get(pod.metadata.uid, Held())) for pod in pods if not is_spare(pod)
+        ]
         return spare.look(now, owners, self._free(before, now, machine, sum(used.values(), start=Held()), borrowed))
 
     def _used(self, stats: tuple[ContainerStats, ...], before: _Sample, now: float) -> dict[str, Held]:

@@ -7,6 +7,7 @@ Everything else is built on it: who decides about pods or watches them names a p
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -19,6 +20,8 @@ from podfit.decide.lifecycle.facts import Failure
 from podfit.kubelet.actuation.actuator import LivePod
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Deleted, PodChange, RetryAdmission
+
+log = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
@@ -60,8 +63,10 @@ class KnownPods:
 
     # ------------------------------------------------------------------ what others ask
 
-    def resize(self, uid: str) -> None:
-        """Allocation has decided about a resize of this pod: its worker is to look, before others tell of it."""
+    def resize(self, uid: str, trigger: str) -> None:
+        """Allocation has decided about a resize of this pod: its worker is to look, before others tell of it. `trigger`
+        is what made it decide."""
+        log.debug("a resize was decided about uid=%s trigger=%s", uid, trigger)
         worker = self._workers.get(uid)
         if worker is not None:
             worker.go_first()

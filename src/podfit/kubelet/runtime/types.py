@@ -88,7 +88,7 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of one container or sandbox; None where the runtime gives no figure. `cpu_usage` only ever grows."""
 
     id: str
@@ -99,7 +99,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     memory_rss: int | None = None
 
 
-class ContainerStats(Usage, frozen=True, kw_only=True):
+class ContainerStats(RuntimeUsage, frozen=True, kw_only=True):
     """`layer_bytes` and `layer_inodes` are what it has written beside its volumes, None where nobody counts."""
 
     name: str = ""
@@ -108,7 +108,7 @@ class ContainerStats(Usage, frozen=True, kw_only=True):
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class SandboxStats(Usage, frozen=True, kw_only=True):
+class SandboxStats(RuntimeUsage, frozen=True, kw_only=True):
     containers: tuple[ContainerStats, ...] = ()
 
 

@@ -13,7 +13,7 @@ from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.autoscaling.actions import ActionOutcome, Evict, Resize
+from podfit.decide.autoscaling.actions import ActionOutcome, EvictPod, ResizePod
 from podfit.decide.autoscaling.conditions import IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.in_place import restarts_nothing
 from podfit.decide.autoscaling.patches import Operation
@@ -31,7 +31,7 @@ class Writer:
     def __init__(self, client: Client, clock: Clock, recorder: EventRecorder, *, asks_first: bool) -> None:
         self._client, self._clock, self._recorder, self._asks_first = client, clock, recorder, asks_first
 
-    async def evict(self, action: Evict, vpa: VerticalPodAutoscaler) -> ActionOutcome:
+    async def evict(self, action: EvictPod, vpa: VerticalPodAutoscaler) -> ActionOutcome:
         """Through the eviction API, which keeps disruption budgets; only this very pod."""
         pod, meta = action.pod, action.pod.metadata
         try:
@@ -55,7 +55,7 @@ class Writer:
             return False
         return True
 
-    async def resize(self, action: Resize) -> ActionOutcome:
+    async def resize(self, action: ResizePod) -> ActionOutcome:
         pod, meta = action.pod, action.pod.metadata
         if self._asks_first and not restarts_nothing(pod) and not await self._may_restart(pod):
             return ActionOutcome.UNKNOWN

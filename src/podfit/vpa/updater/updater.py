@@ -33,7 +33,15 @@ from podfit.core.loop_slices import OBJECTS
 from podfit.core.options import DURATION, POSITIVE, Option, Part
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import boost, update, wake
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Evict, RememberInfeasible, Resize, Skip, Tally
+from podfit.decide.autoscaling.actions import (
+    Action,
+    ActionOutcome,
+    EvictPod,
+    RememberInfeasible,
+    ResizePod,
+    Skip,
+    Tally,
+)
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, burst_refused, with_conditions
 from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
@@ -370,14 +378,14 @@ class Updater:
     ) -> ActionOutcome:
         """Raises _OutOfTime."""
         match action:
-            case Evict():
+            case EvictPod():
                 if not await self._evictions.taken(until):
                     told.eviction_failed(measured.EVICTION_WAIT)
                     raise _OutOfTime
                 outcome = await self._writer.evict(action, vpa)
                 told.evicted() if outcome is ActionOutcome.DONE else told.eviction_failed(measured.EVICTION)
                 return outcome
-            case Resize():
+            case ResizePod():
                 if not await self._resizes.taken(until):
                     told.resize_failed(measured.IN_PLACE_WAIT)
                     raise _OutOfTime
@@ -390,7 +398,7 @@ class Updater:
                 told.resize_failed(measured.INFEASIBLE)
         return ActionOutcome.DONE
 
-    async def _resize(self, action: Resize, told: VpaMetrics) -> ActionOutcome:
+    async def _resize(self, action: ResizePod, told: VpaMetrics) -> ActionOutcome:
         outcome = await self._writer.resize(action)
         if outcome is not ActionOutcome.DONE:
             told.resize_failed(measured.UNBOOST if action.unboosts else measured.IN_PLACE)

@@ -138,7 +138,7 @@ class Webhooks(BasePlugin):
         response = answer_of(await self._client.ask(webhook, review), review, may_patch=self.may_patch)
         if response.patch and response.patch_type not in (None, JSON_PATCH):
             raise CallFailed(f'unsupported patch type "{response.patch_type}"')
-        attributes.rounds.warnings += response.warnings
+        attributes.reinvocations.warnings += response.warnings
         if not response.allowed:
             raise denial(webhook, response)
         return response
@@ -182,12 +182,12 @@ class MutatingWebhooks(Webhooks):
 
     async def mutate(self, attributes: Attributes, obj: ObjectT) -> ObjectT:
         registered = await self.context.derived(MutatingWebhookConfiguration, "", Registered)
-        attributes.rounds.begin(obj)
+        attributes.reinvocations.begin(obj)
         # Each is chosen in its turn: the one before it may have changed the labels that it selects by.
         for key, webhook in registered.about(attributes):
-            if not attributes.rounds.passes_over(key) and await self._selects(webhook, attributes, obj):
+            if not attributes.reinvocations.passes_over(key) and await self._selects(webhook, attributes, obj):
                 obj = await self._mutated(key, webhook, attributes, obj)
-        attributes.rounds.end(obj)
+        attributes.reinvocations.end(obj)
         return obj
 
     async def _mutated(self, key: str, webhook: MutatingWebhook, attributes: Attributes, obj: ObjectT) -> ObjectT:
@@ -196,7 +196,7 @@ class MutatingWebhooks(Webhooks):
             return obj
         new = self._patched(webhook, attributes, obj, response.patch) if response.patch else obj
         again = webhook.reinvocation_policy == "IfNeeded"
-        attributes.rounds.asked(key, changed=new != obj, again=again)
+        attributes.reinvocations.asked(key, changed=new != obj, again=again)
         return new
 
     def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: ObjectT, patch: bytes) -> ObjectT:

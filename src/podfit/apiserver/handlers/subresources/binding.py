@@ -6,7 +6,7 @@ from podfit.api.core.v1.pods.burst import with_ceiling_of
 from podfit.api.core.v1.pods.types import Binding, Pod, PodCondition
 from podfit.api.meta.v1.types import Preconditions
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import success, warning_headers
 from podfit.apiserver.handlers.change import check_stored
@@ -25,7 +25,7 @@ _BINDINGS = info_for(Binding)
 
 
 async def bind(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
     one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""

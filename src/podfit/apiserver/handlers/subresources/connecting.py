@@ -16,7 +16,7 @@ from podfit.api.core.v1.connect_options import (
     ServiceProxyOptions,
 )
 from podfit.api.meta.base import Object
-from podfit.apiserver.admission.chain import CONNECT, Chain
+from podfit.apiserver.admission.chain import CONNECT, AdmissionChain
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.request.request_info import RequestInfo, flag, proxied_path
@@ -32,7 +32,7 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
 async def admitted(
-    chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> tuple[Any, Sequence[str]]:
     """The options of the connection as admission leaves them, and what it warns of. Raises ApiError when it refuses."""
     assert request_info.info is not None
@@ -49,9 +49,9 @@ async def admitted(
         options = await chain.mutate(attributes, _options(request_info, request))
         await chain.validate(attributes, options)
     except ApiError as error:
-        error.warnings = (*attributes.rounds.warnings, *error.warnings)
+        error.warnings = (*attributes.reinvocations.warnings, *error.warnings)
         raise
-    return options, attributes.rounds.warnings
+    return options, attributes.reinvocations.warnings
 
 
 def _options(request_info: RequestInfo, request: Request) -> Object:

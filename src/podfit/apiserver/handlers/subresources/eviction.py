@@ -12,7 +12,7 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import success, warning_headers
 from podfit.apiserver.handlers.create import placed
@@ -39,7 +39,7 @@ _LEAVING = ("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting
 
 
 async def evict_pod(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """201 when the pod goes, 429 when a budget is in the way for now."""
     return await carried_out(Write.of("CREATE", context, chain, request_info, request, identity), EVICT)

@@ -22,7 +22,7 @@ from podfit.api.meta.v1.types import ManagedFieldsEntry, ObjectMeta
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import nonnegative, validate_meta
 from podfit.api.structural.custom import Custom, is_custom
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import formed, object_response
 from podfit.apiserver.handlers.apply import application_of
@@ -47,7 +47,7 @@ _REPLICAS: Tree = {"f:spec": {"f:replicas": {}}}
 
 
 async def scale(
-    context: Context, chain: Chain, request_info: RequestInfo, request: Request, identity: Identity
+    context: Context, chain: AdmissionChain, request_info: RequestInfo, request: Request, identity: Identity
 ) -> Response:
     """Read or write it, by the verb of the request."""
     info = request_info.info

@@ -20,7 +20,7 @@ from podfit.api.meta.base import Object
 from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.chain import AdmissionChain
 from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import object_response
@@ -43,7 +43,7 @@ _BINDABLE: dict[str, type[Object]] = {"Pod": Pod, "Secret": Secret, "Node": Node
 
 async def create_token(
     context: Context,
-    chain: Chain,
+    chain: AdmissionChain,
     tokens: ServiceAccountTokens,
     request_info: RequestInfo,
     request: Request,

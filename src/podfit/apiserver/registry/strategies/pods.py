@@ -20,7 +20,7 @@ from podfit.core.fields import FieldError
 from podfit.decide.lifecycle.termination import spec_grace
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.pod.unsupported_fields import unsupported_fields
-from podfit.decide.resize.checks import RESIZE_CHECKS, Resize, checks_of, judged, stages_of
+from podfit.decide.resize.checks import RESIZE_CHECKS, ResizeToCheck, checks_of, judged, stages_of
 from podfit.decide.write_stages import Stage
 from podfit.net.wire import Identity
 
@@ -57,11 +57,11 @@ def _changed(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> P
 
 
 def _resized(_info: ResourceInfo, new: Pod, old: Pod, gates: FeatureGates) -> Pod:
-    return judged(Resize(new=new, old=old, gates=gates), _PREPARE).new
+    return judged(ResizeToCheck(new=new, old=old, gates=gates), _PREPARE).new
 
 
 def _resize_errors(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
-    resize = Resize(new=new, old=old, gates=gates)
+    resize = ResizeToCheck(new=new, old=old, gates=gates)
     return [error for check in _VALIDATE if check.errors is not None for error in check.errors(resize)]
 
 

@@ -28,7 +28,7 @@ from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 from podfit.decide.resize import by_status
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.queue_order import increases
 
 Targets = Mapping[str, Mapping[str, MinimumSize]]
@@ -96,9 +96,9 @@ def plan(
 
     def suffices(gone: Collection[_Neighbour]) -> bool:
         """Whether there is room once these are gone and everyone else gives all it can."""
-        return not fit.short_by(wanted, allocatable, [other.least for other in others if not _among(other, gone)])
+        return not verdicts.short_by(wanted, allocatable, [other.least for other in others if not _among(other, gone)])
 
-    missing = fit.short_by(wanted, allocatable, [other.holds for other in others])
+    missing = verdicts.short_by(wanted, allocatable, [other.holds for other in others])
     if not missing:
         return NothingNeeded()
     victims: list[_Neighbour] = []
@@ -108,7 +108,7 @@ def plan(
             return Impossible(missing, only(add(*(other.gives for other in others)), missing))
         victims = _fewest(may_end, missing, suffices)
     staying = [other for other in others if not _among(other, victims)]
-    left = fit.short_by(wanted, allocatable, [neighbour.holds for neighbour in staying])
+    left = verdicts.short_by(wanted, allocatable, [neighbour.holds for neighbour in staying])
     ended = tuple(victim.pod for victim in sorted(victims, key=_turn))
     return RoomPlan(missing, _shrinks(staying, left, targets, gates), ended)
 

@@ -25,7 +25,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.workload.deployment.revisions import HASH, Sets, age
 from podfit.decide.workload.deployment.sizes import Scale, active, is_rolling, max_surge, max_unavailable, total, wanted
 from podfit.decide.workload.in_place.asking import differs_in_resources
-from podfit.decide.workload.in_place.fates import Fate, Resize, pod_steps
+from podfit.decide.workload.in_place.fates import Fate, ToBeResized, pod_steps
 from podfit.decide.workload.pods import is_available
 from podfit.decide.workload.replicas import HELD, held, holds
 
@@ -36,7 +36,7 @@ Pods = Mapping[str, Sequence[Pod]]
 class InPlaceStep(msgspec.Struct, frozen=True):
     """`release` ends a hold with these sizes; `again` in seconds."""
 
-    resize: tuple[Resize, ...] = ()
+    resize: tuple[ToBeResized, ...] = ()
     hold: tuple[ReplicaSet, ...] = ()
     give: tuple[Pod, ...] = ()
     delete: tuple[Pod, ...] = ()

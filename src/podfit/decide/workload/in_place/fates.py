@@ -1,6 +1,6 @@
 """What is to become of a pod in a rollout in place, and how many may be restarted at once.
 
-another size than a new pod would have   Resize
+another size than a new pod would have   ToBeResized
 its node has yet to grant or do it       Waits, with the seconds after which that is too long
 it has the size, and its node says so    Finished: it counts as a pod of the new template from now on
 infeasible, refused, waited too long     Replaced, as any rollout does it
@@ -25,7 +25,7 @@ OTHER_TEMPLATE = "its template differs in more than resources"
 NO_RESTART = "the resize would restart a container, and no pod may be unavailable"
 
 
-class Resize(msgspec.Struct, frozen=True):
+class ToBeResized(msgspec.Struct, frozen=True):
     """`wanted` is the pod at its new size; `restarts`: a resizePolicy restarts a container of it."""
 
     wanted: Pod
@@ -47,14 +47,16 @@ class Replaced(msgspec.Struct, frozen=True):
     why: str
 
 
-Fate: TypeAlias = Resize | Waits | Finished | Replaced
+Fate: TypeAlias = ToBeResized | Waits | Finished | Replaced
 
 
 def fate_of(pod: Pod, admitted: Pod, *, deadline: float, now: datetime, refused: str = "") -> Fate:
     """`admitted` is what the API makes of a new pod today; `refused` why it would not resize this one to that."""
     wanted = sized_as(pod, admitted)
     if wanted is not pod:
-        return Replaced(f"the resize was refused: {refused}") if refused else Resize(wanted, _restarts(wanted, pod))
+        return (
+            Replaced(f"the resize was refused: {refused}") if refused else ToBeResized(wanted, _restarts(wanted, pod))
+        )
     if not pod.spec.node_name:
         return Finished()
     state, may_restart = ResizeState.of(pod), any(map(restarting, all_containers(pod.spec)))
@@ -107,7 +109,7 @@ class PodSteps(msgspec.Struct, frozen=True):
     `replaced`; `room` is how many more pods may become unavailable; `again` in seconds.
     """
 
-    resize: tuple[Resize, ...] = ()
+    resize: tuple[ToBeResized, ...] = ()
     finished: tuple[Pod, ...] = ()
     kept: frozenset[str] = frozenset()
     replaced: tuple[Pod, ...] = ()
@@ -128,9 +130,9 @@ def pod_steps(
     if most <= 0:
         known = [(pod, ready, Replaced(NO_RESTART) if _unbearable(ready, fate) else fate) for pod, ready, fate in known]
     spare -= sum(ready and isinstance(fate, Waits) and fate.restarts for _, ready, fate in known)
-    resizes = list[Resize]()
+    resizes = list[ToBeResized]()
     for _, ready, fate in known:
-        if isinstance(fate, Resize) and (not _unbearable(ready, fate) or spare > 0):
+        if isinstance(fate, ToBeResized) and (not _unbearable(ready, fate) or spare > 0):
             spare -= _unbearable(ready, fate)
             resizes.append(fate)
     waits = (fate.seconds for *_, fate in known if isinstance(fate, Waits) and fate.seconds is not None)
@@ -146,4 +148,4 @@ def pod_steps(
 
 def _unbearable(available: bool, fate: Fate) -> bool:
     """Whether it makes a pod unavailable for a while."""
-    return available and isinstance(fate, Resize) and fate.restarts
+    return available and isinstance(fate, ToBeResized) and fate.restarts

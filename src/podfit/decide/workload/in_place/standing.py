@@ -163,16 +163,16 @@ def _sized(container: Container) -> Patch:
     return {"name": container.name, "resources": {"$patch": "replace", **to_dict(container.resources)}}
 
 
-class Room(msgspec.Struct, frozen=True):
+class Deletions(msgspec.Struct, frozen=True):
     """`delete` now; `left` are UIDs of those that stay for the moment."""
 
     delete: tuple[Pod, ...] = ()
     left: frozenset[str] = frozenset()
 
 
-def room(pods: Iterable[Pod], uids: frozenset[str], available: frozenset[str], spare: int) -> Room:
+def room(pods: Iterable[Pod], uids: frozenset[str], available: frozenset[str], spare: int) -> Deletions:
     """Which of the pods that are to be replaced go now: those that are not available, and `spare` others."""
     concerned = [pod for pod in pods if pod.metadata.uid in uids]
     well = [pod for pod in concerned if pod.metadata.uid in available]
     gone = (*(pod for pod in concerned if pod.metadata.uid not in available), *well[: max(0, spare)])
-    return Room(gone, frozenset(pod.metadata.uid for pod in concerned) - {pod.metadata.uid for pod in gone})
+    return Deletions(gone, frozenset(pod.metadata.uid for pod in concerned) - {pod.metadata.uid for pod in gone})

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
-from podfit.decide.node.effects import Count, Record, Sync, WakeUp
+from podfit.decide.node.effects import Count, RecordEvent, Sync, WakeUp
 from podfit.decide.node.messages import details
 from podfit.decide.node.state import NodeState
 from podfit.decide.pod.resize_state import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
-from podfit.decide.resize import verdict as fit
+from podfit.decide.resize import verdict as verdicts
 from podfit.decide.resize.neighbours import Neighbour
 from podfit.decide.resize.queue_order import QueueKey, increases, queue_key
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
@@ -61,7 +61,7 @@ def verdict_of(state: NodeState, uid: str) -> Fits | Deferred | Infeasible:
     allocated = state.allocated_pod(pod)
     if allocated is pod:
         return Fits()
-    return fit.resize(pod, allocated, state.view, state.others(uid, reserved=increases(pod, allocated)))
+    return verdicts.resize(pod, allocated, state.view, state.others(uid, reserved=increases(pod, allocated)))
 
 
 def would_fit(state: NodeState, pod: Pod) -> bool:
@@ -70,7 +70,7 @@ def would_fit(state: NodeState, pod: Pod) -> bool:
     allocated = state.allocated_pod(pod)
     if uid not in state.pods or not state.sources_ready:
         return False
-    return allocated is pod or isinstance(fit.resize(pod, allocated, state.view, state.others(uid)), Fits)
+    return allocated is pod or isinstance(verdicts.resize(pod, allocated, state.view, state.others(uid)), Fits)
 
 
 def shrank(old: Neighbour, new: Neighbour) -> bool:
@@ -125,7 +125,7 @@ def _grant(draft: Draft, pod: Pod, trigger: str, *, active: bool) -> None:
     entry = replace(draft.state.entry(pod), deleted=draft.state.pods[uid].deleted)
     draft.state = replace(draft.state.with_pod(entry), conditions=conditions, failing=draft.state.failing - {uid})
     text = details(pod, generation=generation)
-    draft.add(Record(pod, NORMAL, "ResizeStarted", f"Pod resize started: {text}"))
+    draft.add(RecordEvent(pod, NORMAL, "ResizeStarted", f"Pod resize started: {text}"))
     if before is not None and before.reason == DEFERRED:
         draft.add(Count("deferred_accepted", trigger))
     draft.add(Sync(uid, trigger))
@@ -149,6 +149,6 @@ def _refuse(draft: Draft, pod: Pod, verdict: Deferred | Infeasible, trigger: str
     is_new = before is None or (before.reason, before.observed_generation) != (reason, generation)
     if is_new:
         text = details(pod, generation=generation, error=verdict.message)
-        draft.add(Record(pod, WARNING, f"Resize{reason}", f"Pod resize {verdict.reason}: {text}"))
+        draft.add(RecordEvent(pod, WARNING, f"Resize{reason}", f"Pod resize {verdict.reason}: {text}"))
     if is_new or (before is not None and before.message != verdict.message):
         draft.add(Sync(uid, trigger))
