@@ -22,7 +22,7 @@ from podfit.api.policy.v1.types import Eviction, PodDisruptionBudget
 from podfit.client.informers import Informers
 from podfit.core.errors import ApiError
 from podfit.process.control.workloads import workloads
-from podfit.process.options import CONTROLLERS, MAKERS
+from podfit.process.controllers_options import CONTROLLERS, MAKERS
 from support.clock import FakeClock
 from support.killed_controllers import LABELS, Node, controllers, until, versions, workload
 from support.server import Server, running_server

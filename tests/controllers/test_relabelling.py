@@ -17,7 +17,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import MERGE_PATCH
 from podfit.decide.workload.in_place import standing
 from podfit.decide.workload.in_place.hold import HELD
-from podfit.process.options import ControllersOptions
+from podfit.process.controllers_options import ControllersOptions
 from podfit.testing.cluster import Cluster
 
 KINDS = (Deployment, StatefulSet, DaemonSet)

@@ -64,7 +64,7 @@ class Real:
             """For each pod that runs: how many containers it has, and what those use of which it is known."""
             running = [pod for pod in (await self.client.list(Pod)).items if pod.status.phase == "Running"]
             names = {(pod.metadata.namespace, pod.metadata.name): len(pod.spec.containers) for pod in running}
-            used = by_pod(await reader.memory("", dict.fromkeys(names, self.node)))
+            used = by_pod(await reader.read("", dict.fromkeys(names, self.node), rates=False))
             return [(count, used.get(name, {})) for name, count in names.items()]
 
         def everywhere(pods: list[tuple[int, dict[str, int]]]) -> bool:

@@ -12,8 +12,9 @@ from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefa
 from podfit.decide.placement.fit_score import FitScoring, Strategy
 from podfit.process.config_file import read
 from podfit.process.control.options import ControllersProcessOptions, LeaderElection, SchedulerProcessOptions
+from podfit.process.controllers_options import ControllersOptions
 from podfit.process.errors import UsageError
-from podfit.process.options import ControllersOptions, SchedulerProfile
+from podfit.process.options import SchedulerProfile
 
 
 def scheduler(tmp_path: Path, **fields: object) -> Path:

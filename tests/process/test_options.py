@@ -10,11 +10,12 @@ from podfit.decide.machine import Facts
 from podfit.decide.node.options import KubeletOptions, PodNetworkKind
 from podfit.net.system import SystemClock
 from podfit.process.config_file import read
+from podfit.process.controllers_options import ControllersOptions
 from podfit.process.data.data_dir import DataDir
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.node.choice import NodeChoice, choose_node, network_note, node_names
 from podfit.process.node.machine import look
-from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions, check_plugins
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions, check_plugins
 
 DATA = DataDir(Path("/nowhere"))
 API = ApiServerOptions(data=DATA)

@@ -22,7 +22,7 @@ BUFFERS = dynamic(GROUP, "v1beta1", "capacitybuffers")
 LASTING = 30.0
 """Seconds for which what was read is good."""
 MOST_BUFFERS = 200
-READY, PROVISIONING = "ReadyForProvisioning", "Provisioning"
+READY = "ReadyForProvisioning"
 _UNREAD = (ApiError, ConnectionError, NoKind, ValueError)
 
 

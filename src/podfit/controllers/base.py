@@ -18,7 +18,7 @@ How to write one:
 4. What is decided about many objects is decided `beside` the event loop (`net/loop_turns.py`), and the key rests.
 5. Pods and their like belong to whoever `decide.workload.claims` says; `owners.Owned` finds and claims them. They are
    made and ended by `pod_control.PodControl`, many at once by `slow_start.slow_start`.
-6. Composition is a line in `process/control/controllers.py`, its name a line in `process/options.py:CONTROLLERS`.
+6. Composition is a line in `process/control/controllers.py`, its name one in `process/controllers_options.py`.
 """
 
 import asyncio

@@ -30,9 +30,10 @@ from podfit.net.files import write_atomic
 from podfit.net.system import SeededRandom, SystemRandom
 from podfit.process.control.apiserver import OpenStore
 from podfit.process.control.stores import passing_store
+from podfit.process.controllers_options import ControllersOptions
 from podfit.process.data.data_dir import DataDir
 from podfit.process.node.cluster_node import ClusterNode
-from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 from podfit.process.up import Cluster as Composed
 from podfit.testing import containers
 from podfit.testing.clock import VirtualClock

@@ -11,7 +11,7 @@ import msgspec
 from podfit.core.features import FeatureGates
 
 FIRST, NEWEST = 27, 36
-SUBRESOURCE, CONDITIONS, SHRINKS, LEVELS, ADMITS = 32, 33, 34, 36, 36
+SUBRESOURCE, CONDITIONS, LEVELS, ADMITS = 32, 33, 36, 36
 
 
 class Age(msgspec.Struct, frozen=True):

@@ -289,7 +289,7 @@ class Reader:
     async def _usage(self, pods: Iterable[Pod]) -> UsageFacts | None:
         placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}
         known = {pod: node for pod, node in placed.items() if node}
-        return await UsageReader(self._client, self._clock).memory(self._namespace, known)
+        return await UsageReader(self._client, self._clock).read(self._namespace, known, rates=False)
 
 
 def _waits(pod: Pod) -> bool:

@@ -69,40 +69,31 @@ class UsageReader:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._before: dict[str, dict[ContainerKey, _Counter]] = {}
-        self._rates = True
 
-    async def read(self, namespace: str, pods: Mapping[PodKey, str]) -> UsageFacts:
+    async def read(self, namespace: str, pods: Mapping[PodKey, str], *, rates: bool = True) -> UsageFacts:
         """Of one namespace, or of all when it is empty. The nodes of `pods` are asked when the metrics API is no help,
-        or has nothing yet of a pod of theirs.
+        or has nothing yet of a pod of theirs. Without `rates` only memory is wanted: counters need no second reading.
         """
         where = f"namespaces/{namespace}/pods" if namespace else "pods"
         try:
             body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}")
         except ApiError as error:
-            return await self._from_kubelets(pods, _why_not(error))
+            return await self._from_kubelets(pods, _why_not(error), rates=rates)
         told = dict(_of_the_api(msgspec.json.decode(body)))
         known = {key[:2] for key in told}
         new = {key: node for key, node in pods.items() if key not in known}
-        return await self._with_new(told, new) if new else UsageFacts(source=METRICS_API, used=told)
+        return await self._with_new(told, new, rates=rates) if new else UsageFacts(source=METRICS_API, used=told)
 
-    async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str]) -> UsageFacts:
+    async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str], *, rates: bool) -> UsageFacts:
         """A metrics-server has nothing of a pod before it has read it twice; its kubelet has."""
-        asked = await self._from_kubelets(new, NOT_YET)
+        asked = await self._from_kubelets(new, NOT_YET, rates=rates)
         added = {key: used for key, used in asked.used.items() if key[:2] in new}
         notes = asked.notes if added else ()
         return UsageFacts(source=METRICS_API, used=added | told, notes=notes)
 
-    async def memory(self, namespace: str, pods: Mapping[PodKey, str]) -> UsageFacts:
-        """As `read`, but only memory is wanted, so counters need no second reading."""
-        rates, self._rates = self._rates, False
-        try:
-            return await self.read(namespace, pods)
-        finally:
-            self._rates = rates
-
-    async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str) -> UsageFacts:
+    async def _from_kubelets(self, pods: Mapping[PodKey, str], why: str, *, rates: bool) -> UsageFacts:
         nodes = sorted(set(pods.values()))
-        asked = await asyncio.gather(*(self._kubelet(node, pods) for node in nodes))
+        asked = await asyncio.gather(*(self._kubelet(node, pods, rates=rates) for node in nodes))
         used = {key: one for node in asked for key, one in node.used.items()}
         sources = sorted({node.source for node in asked if node.source})
         notes = [f"usage is read from the kubelets ({', '.join(sources)}): {why}" if sources else why]
@@ -114,7 +105,7 @@ class UsageReader:
         fix = INSTALL if why == NOT_SERVED and not sources else ""
         return UsageFacts(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)
 
-    async def _kubelet(self, node: str, pods: Container[PodKey]) -> _Node:
+    async def _kubelet(self, node: str, pods: Container[PodKey], *, rates: bool) -> _Node:
         proxy = f"/api/v1/nodes/{node}/proxy"
         summary = None
         try:
@@ -125,10 +116,10 @@ class UsageReader:
                 return _Node(problem=error.message)
         except msgspec.DecodeError as error:
             return _Node(problem=f"its /{SUMMARY} cannot be read: {error}")
-        if summary is not None and not (self._rates and _lacks_rates(summary, pods)):
+        if summary is not None and not (rates and _lacks_rates(summary, pods)):
             return _Node(SUMMARY, summary)
         try:
-            counted = await self._counted(node, f"{proxy}/{RESOURCE}")
+            counted = await self._counted(node, f"{proxy}/{RESOURCE}", rates=rates)
         except ApiError as error:
             if summary is not None:
                 return _Node(SUMMARY, summary)
@@ -136,9 +127,9 @@ class UsageReader:
             return _Node(problem=told if error.code == 404 else error.message)
         return counted
 
-    async def _counted(self, node: str, path: str) -> _Node:
+    async def _counted(self, node: str, path: str, *, rates: bool) -> _Node:
         first = self._before.get(node)
-        if first is None and not self._rates:
+        if first is None and not rates:
             first = {}
         if first is None:
             first, _ = await self._counters(path)

@@ -124,8 +124,8 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
 
 def doubtful(requests: Iterable[PodRequest]) -> dict[str, None]:
     """Amounts that somebody typed and hardly meant, each once."""
-    typed = [wanted for wanted in requests if not wanted.asked.undo]
-    return dict.fromkeys(text for wanted in typed for text in doubts(apply(wanted.asked, wanted.pod), wanted.pod))
+    said = [request for request in requests if not request.asked.undo]
+    return dict.fromkeys(text for request in said for text in doubts(apply(request.asked, request.pod), request.pod))
 
 
 class PlannedPod(msgspec.Struct, frozen=True):

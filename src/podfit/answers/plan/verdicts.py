@@ -56,9 +56,9 @@ class Verdicts(msgspec.Struct, frozen=True):
     nodes: Mapping[str, LiveNode]
     makers: Mapping[str, RoomMaker]
 
-    def of(self, asked: CheckedPod) -> PodPlan:
+    def of(self, checked: CheckedPod) -> PodPlan:
         """How it stands with a pod."""
-        pod, outcome = asked.pod, asked.outcome
+        pod, outcome = checked.pod, checked.outcome
         has = allocated_form(pod, self.snapshot.age.gates)
         planned = PodPlan(
             pod=pod.metadata.name,
@@ -73,15 +73,15 @@ class Verdicts(msgspec.Struct, frozen=True):
                 verdict=REFUSED,
                 text=outcome.message,
                 code=outcome.code,
-                changes=tuple(changes(asked.wanted, has)),
-                sizes=tuple(resizing(asked.wanted, has)),
+                changes=tuple(changes(checked.wanted, has)),
+                sizes=tuple(resizing(checked.wanted, has)),
             )
         if outcome is None:
             if text := over(pod):
                 return replace(planned, verdict=ENDED, text=text)
             return replace(planned, verdict=UNCHANGED, text="podfit did not resize it: there is no size to go back to")
         planned = replace(planned, changes=tuple(changes(outcome.new, has)), sizes=tuple(resizing(outcome.new, has)))
-        if asked.repeated:
+        if checked.repeated:
             return self._outstanding(planned, pod)
         effects = Effects(outcome.new, pod, self.snapshot)
         planned = replace(planned, restarts=effects.restarts(), shrink=effects.shrink())

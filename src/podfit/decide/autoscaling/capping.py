@@ -45,7 +45,7 @@ class Bounded(NamedTuple):
 
 
 def capped(name: str, amount: Quantity, least: ResourceList, most: ResourceList) -> Bounded:
-    """One resource; the minimum is applied before the maximum."""
+    """One resource; the minimum is applied before the maximum, and a maximum of zero is none, as upstream has it."""
     raised = max(amount, least.get(name, amount))
     lowered = min(raised, most.get(name) or raised)
     return Bounded(lowered, MAX_ALLOWED if lowered < raised else MIN_ALLOWED if raised > amount else "")

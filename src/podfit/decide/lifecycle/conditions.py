@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.aggregate import sidecar_names, sidecars
 from podfit.api.core.v1.pods.container_status import ContainerStatus
 from podfit.api.core.v1.pods.phase import ENDED, FAILED, SUCCEEDED
 from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
@@ -100,8 +100,8 @@ def _initialized(
         return _Finding(True, "PodCompleted")
     if any(status.state.running or status.state.terminated or status.last_state.terminated for status in regular):
         return _Finding(True)
-    sidecars = {container.name for container in spec.init_containers if is_sidecar(container)}
-    incomplete = [status.name for status in init if not (status.started if status.name in sidecars else status.ready)]
+    lasting = sidecar_names(spec)
+    incomplete = [status.name for status in init if not (status.started if status.name in lasting else status.ready)]
     if not incomplete:
         return _Finding(True)
     return _Finding(False, "ContainersNotInitialized", f"containers with incomplete status: {_listed(incomplete)}")
@@ -115,8 +115,7 @@ def _containers_ready(
     if phase == FAILED:
         return _Finding(False, "PodFailed")
     ready = {status.name for status in (*init, *regular) if status.ready}
-    lasting = [container for container in spec.init_containers if is_sidecar(container)]
-    unready = [container.name for container in (*lasting, *spec.containers) if container.name not in ready]
+    unready = [container.name for container in (*sidecars(spec), *spec.containers) if container.name not in ready]
     if not unready:
         return _Finding(True)
     return _Finding(False, "ContainersNotReady", f"containers with unready status: {_listed(unready)}")

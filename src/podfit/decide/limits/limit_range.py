@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from podfit.api.core.v1.limits.types import LimitRange, LimitRangeItem
+from podfit.api.core.v1.pods.aggregate import regular_first
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
@@ -84,7 +85,7 @@ def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGat
 
 def _item(pod: Pod, item: LimitRangeItem, gates: FeatureGates) -> Iterator[str]:
     if item.type == "Container":
-        for container in (*pod.spec.containers, *pod.spec.init_containers):
+        for container in regular_first(pod.spec):
             yield from _constraints(item, container.resources.requests, container.resources.limits)
     elif item.type == "Pod":
         requests = pod_requests(pod, gates=gates, overhead=False)

@@ -35,8 +35,8 @@ from podfit.net.authority import Authority
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.control.workloads import workloads
+from podfit.process.controllers_options import HORIZONTAL, IN_PLACE_ROLLOUT, NODE_IPAM, ControllersOptions, MakeRoom
 from podfit.process.identities import ADMIN, MANAGER, account_of, controller
-from podfit.process.options import HORIZONTAL, IN_PLACE_ROLLOUT, NODE_IPAM, ControllersOptions, MakeRoom
 
 ClientOf = Callable[[Identity], Client]
 Loop = Coroutine[Any, Any, None]

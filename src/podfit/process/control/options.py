@@ -18,18 +18,10 @@ from podfit.decide.node.options import DOMAIN_UNIT
 from podfit.decide.pod.resolver import DOMAIN
 from podfit.process.config_file import Rejected
 from podfit.process.control.scheduler_profiles import API_VERSION, Profile
+from podfit.process.controllers_options import ControllersOptions
 from podfit.process.data.data_dir import DataDir
-from podfit.process.options import (
-    ADDRESSES,
-    DATA,
-    NETWORK,
-    ControllersOptions,
-    DnsOptions,
-    Gates,
-    ProxyOptions,
-    SchedulerOptions,
-    SchedulerProfile,
-)
+from podfit.process.network_options import ADDRESSES, NETWORK, DnsOptions, ProxyOptions
+from podfit.process.options import DATA, Gates, SchedulerOptions, SchedulerProfile
 
 MOST_PROFILES = 16
 ELECTION, CONNECTION = "leaderElection", "clientConnection"

@@ -24,7 +24,7 @@ from podfit.net.addresses import interface_addresses
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
 from podfit.process.errors import MachineError
-from podfit.process.options import DnsOptions
+from podfit.process.network_options import DnsOptions
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.process.data.data_dir import DataDir
+from podfit.process.network_options import ProxyOptions
 from podfit.process.node.pod_network import services_table
-from podfit.process.options import ProxyOptions
 from podfit.proxy.proxier import Proxier, Sources
 
 

@@ -24,7 +24,7 @@ from podfit.core.errors import ApiError, bad_request
 
 DIRECTIVE, RETAIN = "$patch", "$retainKeys"
 DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList", "$setElementOrder"
-REPLACE, DELETE, MERGE = "replace", "delete", "merge"
+REPLACE, DELETE = "replace", "delete"
 _ABSENT = object()
 _NESTED = (dict, list)
 

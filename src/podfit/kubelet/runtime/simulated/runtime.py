@@ -206,6 +206,7 @@ class SimulatedRuntime(SimulatedState):
         return self._status(container_id)
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
+        """As in the CRI, what is zero or empty stays as it is."""
         await self._may("update_container_resources")
         status = self._status(container_id)
         changed = {field.name: value for field in fields(LinuxResources) if (value := getattr(resources, field.name))}

@@ -22,6 +22,11 @@ def all_containers(spec: PodSpec) -> tuple[Container, ...]:
     return (*spec.init_containers, *spec.containers)
 
 
+def regular_first(spec: PodSpec) -> tuple[Container, ...]:
+    """Regular containers, then init ones: the order of messages about both in upstream's validation and LimitRanger."""
+    return (*spec.containers, *spec.init_containers)
+
+
 def with_ephemeral(spec: PodSpec) -> tuple[Container | EphemeralContainer, ...]:
     """All that a pod can have, the ephemeral ones last."""
     return (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from podfit.api.core.v1.pods.aggregate import regular_first
 from podfit.api.core.v1.pods.sizes import differ_by_size
 from podfit.api.core.v1.pods.types import MIRROR, Pod, PodDNSConfig, PodResourceClaim, PodSpec
 from podfit.api.core.v1.pods.validation.alike import by_text, generic, outline, texts
@@ -167,7 +168,7 @@ _resized = PassedObjects(1024, longest=4096)
 def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: ObjectMeta | None) -> list[FieldError]:
     """Every rule that looks at what an outline leaves out, of a spec without ephemeral containers and claims."""
     volumes, errors = validate_volumes(spec.volumes, f"{path}.volumes", pod=meta.name if meta else "")
-    for container in (*spec.containers, *spec.init_containers):
+    for container in regular_first(spec):
         errors += validate_mounts(container, volumes, path) + validate_devices(container, volumes, path)
     return errors + _sizes(spec, path, gates) + _names(spec, path) + _env_files(spec, path)
 
@@ -175,7 +176,7 @@ def _apart_from_outline(spec: PodSpec, path: str, gates: FeatureGates, meta: Obj
 def _sizes(spec: PodSpec, path: str, gates: FeatureGates) -> list[FieldError]:
     """Every rule that looks at the amounts of a spec without ephemeral containers and claims."""
     errors = []
-    for container in (*spec.containers, *spec.init_containers):
+    for container in regular_first(spec):
         errors += validate_container_resources(container.resources, (), path)
     return errors + (validate_pod_resources(spec, (), path) if gates["PodLevelResources"] else [])
 
