@@ -22,6 +22,7 @@ from podfit.answers.plan.result import (
     UNSCHEDULABLE,
     Plan,
 )
+from podfit.answers.why.pods import PodWhy, why_pod
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
@@ -32,7 +33,9 @@ from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+from podfit.core.times import parse_time
 from podfit.decide.node.room.minimum import MINIMUM
+from podfit.decide.pod.resize_state import ResizeState
 
 LESS = "cannot decrease memory limits"
 KILLED = ("OOMKilled", "StartError")
@@ -43,6 +46,8 @@ THEMES = ("special", "room", "near", "room", "special", "", "waits", "")
 others, usage near the new limit, a resize that waits already, or nothing in particular.
 """
 FULL = ("room", "waits")
+VERDICTS = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}
+NOW = parse_time("2026-01-01T00:00:00Z")
 
 
 def busy(pod: Pod) -> bool:
@@ -81,6 +86,10 @@ class World(Protocol):
 
     async def use(self, memory: int) -> None:
         """Bytes that containers use; until that is known, where they do so by themselves."""
+        ...
+
+    async def tried_again(self) -> bool:
+        """Until the node has tried again what waits; False where that would take minutes."""
         ...
 
     async def end(self, name: str) -> None:
@@ -255,8 +264,7 @@ class Situation:
         conditions = {condition.type: condition for condition in after.status.conditions}
         pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
         if pending is not None:
-            verdict = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}[pending.reason]
-            return Outcome(verdict, pending.message, 0, frozenset())
+            return Outcome(VERDICTS[pending.reason], pending.message, 0, frozenset())
         if progress is not None and progress.reason == "Error":
             return Outcome(ERROR, progress.message, 0, frozenset())
         if repeated:
@@ -275,6 +283,25 @@ class Situation:
     async def _patch(self, name: str, request: ResizeRequest) -> None:
         pod = await self.client.get(Pod, name, self.namespace)
         await self.client.update(apply(request, pod), subresource="resize")
+
+    async def explain(self) -> None:
+        """Of each pod whose resize waits `why` gives the verdict that the node comes to when it tries it again: what it
+        said last may be of a moment when others had less. And once all is at rest, `why` promises no neighbour's shrink
+        or end that is still to come."""
+        told: dict[str, PodWhy] = {}
+        for pod in (await self.client.list(Pod, self.namespace)).items:
+            if ResizeState.of(pod).pending is None or pod.status.phase in OVER:
+                continue
+            snapshot = await self.world.look(self.namespace, pod.metadata.name)
+            told[pod.metadata.name] = why = why_pod(snapshot.pods[0], snapshot, NOW)
+            assert "there is room now" not in why.next, why
+            assert not [text for text in why.room if " shrinks " in text or text.endswith(" is evicted")], why
+        again = bool(told) and await self.world.tried_again()
+        for name, why in told.items():
+            pending = ResizeState.of(await self.client.get(Pod, name, self.namespace)).pending
+            assert pending is not None, why
+            assert VERDICTS[pending.reason] == why.state, (why, pending)
+            assert pending.message == why.message or not again, (why, pending)
 
     async def granted(self) -> list[str]:
         """Names of pods in the order in which their resizes were started."""
@@ -313,5 +340,6 @@ async def compared(seed: int, situation: Situation) -> str:
         granted = [other for other in granted if other != name]
     if told.node or told.verdict in (REFUSED, UNSCHEDULABLE):  # else: whom preemption helps besides is not promised
         assert list(promised.order) == granted, where
+    await situation.explain()
     kind = "repeated " if told.repeated else "room made, " if told.gifts or told.ends else ""
     return f"{kind}{told.verdict}"

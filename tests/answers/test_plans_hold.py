@@ -26,6 +26,7 @@ from podfit.client.transport import Local
 from podfit.controllers.make_room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.decide.lifecycle.facts import ContainerState
+from podfit.decide.node.pending_resizes import RETRY_PERIOD
 from podfit.kubelet.runtime.labels import POD_UID
 from podfit.net.inline_executor import InlineExecutor
 from podfit.process.identities import controller
@@ -38,6 +39,7 @@ from support.untaint import untaint
 
 ROOM_MADE = f"room made, {FITS}"
 KINDS = {FITS, DEFERRED, REFUSED, UNCHANGED, UNSCHEDULABLE, ENDED, ERROR, CRASH, ROOM_MADE, f"repeated {DEFERRED}"}
+RETRIES = 4  # steps in which the time passes until then
 QUIET, LONGEST = 3, 300  # seconds without a write; leases and node heartbeats come every ten
 
 
@@ -88,6 +90,11 @@ class Fake:
 
     async def use(self, memory: int) -> None:
         self._node.cgroups.used = self._node.runtime.needs = memory
+
+    async def tried_again(self) -> bool:
+        for _ in range(RETRIES):
+            await self._node.advance(RETRY_PERIOD / RETRIES)
+        return True
 
     async def end(self, name: str) -> None:
         pods = (await self.client.list(Pod)).items

@@ -72,6 +72,9 @@ class Real:
 
         await self._eventually(look, everywhere, f"every container uses {memory} bytes")
 
+    async def tried_again(self) -> bool:
+        return False
+
     async def end(self, name: str) -> None:
         """It does so by itself."""
 

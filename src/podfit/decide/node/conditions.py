@@ -18,7 +18,7 @@ ByUid = SharedMap[str, PodCondition]
 
 
 class Conditions(msgspec.Struct, frozen=True):
-    """By pod UID."""
+    """The conditions of the node's resizes, by pod UID."""
 
     pending: ByUid = msgspec.field(default_factory=SharedMap)
     in_progress: ByUid = msgspec.field(default_factory=SharedMap)
@@ -28,7 +28,7 @@ class Conditions(msgspec.Struct, frozen=True):
         return tuple(by_uid[uid] for by_uid in (self.pending, self.in_progress) if uid in by_uid)
 
     def resize_state(self, pod: Pod) -> ResizeState:
-        """By these instead of those in the status of the pod, which may be older."""
+        """What the pod's resize stands for by these conditions; those in its status may be older."""
         return ResizeState.told(self.of(pod.metadata.uid), pod)
 
     def get(self, kind: str, uid: str) -> PodCondition | None:

@@ -106,7 +106,7 @@ def eviction(short: Sequence[Shortage], loads: Iterable[Load], *, split: bool = 
 
 
 def message(short: Shortage, load: Load) -> str:
-    """In upstream's words."""
+    """The message of the eviction, in upstream's words."""
     resource, seen = short.resource, short.seen
     threshold, available = Quantity.of_bytes(short.threshold.of(seen.capacity)), _said(seen.available, resource)
     text = f"The node was low on resource: {resource}. "
@@ -120,7 +120,7 @@ def message(short: Shortage, load: Load) -> str:
 
 
 def _by_container(load: Load, resource: str) -> Mapping[str, int]:
-    """Of the resources that containers can request."""
+    """What each container uses of a resource that can be requested."""
     if resource == "memory":
         return load.memory
     if resource != EPHEMERAL:

@@ -92,7 +92,7 @@ def too_old(records: Records, policy: ImagePolicy, now: float, began: float) -> 
 
 
 def used_percent(disk: Observation) -> int:
-    """Of a disk whose capacity is not 0."""
+    """The share of the disk that is used; its capacity is not 0."""
     return 100 - min(disk.available, disk.capacity) * 100 // disk.capacity
 
 
@@ -104,7 +104,7 @@ def to_free(disk: Observation, policy: ImagePolicy) -> int:
 
 
 def not_enough(disk: Observation, freed: int) -> str:
-    """Of the event FreeDiskSpaceFailed, in upstream's words."""
+    """The message of the event FreeDiskSpaceFailed, in upstream's words."""
     return (
         f"Insufficient free disk space on the node's image filesystem ({used_percent(disk)}% of "
         f"{_size(disk.capacity)} used). Failed to free sufficient space by deleting unused images (freed {freed} "

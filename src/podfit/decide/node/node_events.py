@@ -26,7 +26,8 @@ class NodeEvent(msgspec.Struct, frozen=True):
 
 
 def of_status(name: str, before: NodeStatus | None, after: NodeStatus) -> list[NodeEvent]:
-    """Of each condition that is not what it was. `before` None: the kubelet has just begun, and says how it is."""
+    """An event for each condition that is not what it was. `before` None: the kubelet has just begun, and says how it
+    is."""
     known = _statuses(before.conditions) if before is not None else {}
     reasons = (
         _REASONS[key] for key in _statuses(after.conditions).items() if key in _REASONS and known.get(key[0]) != key[1]
@@ -35,9 +36,8 @@ def of_status(name: str, before: NodeStatus | None, after: NodeStatus) -> list[N
 
 
 def of_takeover(name: str, known: Node, status: NodeStatus) -> list[NodeEvent]:
-    """Of a node object that was there before this kubelet: whether its machine is another or was started anew, and
-    whether it takes pods.
-    """
+    """Events of a node object that was there before this kubelet: whether its machine is another or was started anew,
+    and whether it takes pods."""
     events = []
     boot = status.node_info.boot_id
     if known.status.node_info.boot_id not in ("", boot):
@@ -46,7 +46,7 @@ def of_takeover(name: str, known: Node, status: NodeStatus) -> list[NodeEvent]:
 
 
 def of_cordon(name: str, before: Node, after: Node) -> list[NodeEvent]:
-    """Of a node that was taken out of use, or back into it."""
+    """The event of a node that was taken out of use, or back into it."""
     if before.spec.unschedulable == after.spec.unschedulable:
         return []
     return [_state(name, NOT_SCHEDULABLE if after.spec.unschedulable else SCHEDULABLE)]

@@ -54,9 +54,8 @@ def try_all(draft: Draft, trigger: str) -> None:
 
 
 def verdict_of(state: NodeState, uid: str) -> Fits | Deferred | Infeasible:
-    """Of what the pod desires, beside what the others hold now. A pod that asks for no more than it was allocated takes
-    no room from a reservation.
-    """
+    """The verdict on what the pod desires, beside what the others hold now. A pod that asks for no more than it was
+    allocated takes no room from a reservation."""
     pod = state.pods[uid].pod
     allocated = state.allocated_pod(pod)
     if allocated is pod:

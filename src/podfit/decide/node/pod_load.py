@@ -17,7 +17,7 @@ EPHEMERAL, INODES = "ephemeral-storage", "inodes"
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Of a file system."""
+    """What is used of a file system."""
 
     bytes: int = 0
     inodes: int = 0

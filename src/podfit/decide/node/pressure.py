@@ -53,7 +53,7 @@ class Threshold(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> tuple[Threshold, ...]:
-    """Of `--eviction-hard`. A threshold of 0% or 100% is none. Raises BadThreshold."""
+    """The thresholds in `--eviction-hard`. One of 0% or 100% is none. Raises BadThreshold."""
     return tuple(threshold for part in text.split(",") if part.strip() for threshold in _read(part.strip()))
 
 

@@ -1,4 +1,4 @@
-"""In which order pods end when their node is shut down, and how long each has: upstream's graceful node shutdown.
+"""The order in which pods end when their node is shut down, and how long each has: upstream's graceful node shutdown.
 
     group 0      priorities from 0 (and below)         shutdownGracePeriod - shutdownGracePeriodCriticalPods
     group 2e9    priorities of the system's own        shutdownGracePeriodCriticalPods
@@ -30,7 +30,7 @@ Groups = tuple[ShutdownGroup, ...]
 
 
 def two_groups(period: float, critical: float) -> Groups:
-    """Of `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods`, in seconds; none when the first is 0."""
+    """The groups of `shutdownGracePeriod` and its CriticalPods, in seconds; none when the first is 0."""
     if not period:
         return ()
     return (ShutdownGroup(0, int(period - critical)), ShutdownGroup(SYSTEM_CRITICAL, int(critical)))

@@ -78,7 +78,7 @@ def judge(
 
 
 def _kubelet(node: Node, lease: Lease | None, holder: str) -> str:
-    """By what it is known that a kubelet has this Node, even if that is silent now; empty when none is known."""
+    """What shows that a kubelet has this Node, even if that is silent now; empty when none is known."""
     uid, name = node.metadata.uid, node.metadata.name
     own = lease is not None and any(owner.uid == uid for owner in lease.metadata.owner_references)
     if lease is not None and own and lease.spec.holder_identity == name != holder:
@@ -90,7 +90,7 @@ def _kubelet(node: Node, lease: Lease | None, holder: str) -> str:
 
 
 def _held(lease: Lease, holder: str, now: datetime) -> float:
-    """For how many seconds somebody else has it."""
+    """Seconds for which somebody else has it."""
     spec = lease.spec
     if not spec.holder_identity or spec.holder_identity == holder or not spec.renew_time:
         return 0.0

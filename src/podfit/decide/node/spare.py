@@ -55,8 +55,8 @@ class RequestAndUse(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """At one moment (`at`: seconds): what owners have requested, what of it they do not use, and what of the node
-    nobody but borrowers uses."""
+    """A look at one moment (`at`: seconds): what owners have requested, what of it they do not use, and what of the
+    node nobody but borrowers uses."""
 
     at: float
     requested: Held
@@ -65,7 +65,7 @@ class Look(msgspec.Struct, frozen=True):
 
 
 def look(at: float, owners: Iterable[RequestAndUse], free: Held) -> Look:
-    """Of all owners of a node; whoever uses more than requested lends nothing, and takes from `free`."""
+    """The look at all pods of a node; whoever uses more than requested lends nothing, and takes from `free`."""
     requested, unused = Held(), Held()
     for owner in owners:
         requested, unused = requested + owner.requested, unused + owner.unused

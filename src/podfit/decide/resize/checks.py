@@ -72,7 +72,7 @@ def _prepared(resize: ResizeToCheck) -> ResizeToCheck:
 
 
 def _errors(resize: ResizeToCheck) -> list[FieldError]:
-    """With a burst ceiling, also of the pod at it."""
+    """The errors of the resize; with a burst ceiling, also those of the pod at it."""
     errors = validate_resize(resize.new, resize.old, resize.gates)
     errors = errors or ceiling_errors(resize.new, resize.old, resize.gates)
     raised = at_ceiling(resize.new, resize.gates)
@@ -80,7 +80,7 @@ def _errors(resize: ResizeToCheck) -> list[FieldError]:
 
 
 def _leaves(resize: ResizeToCheck) -> bool:
-    """Of a pod that is being deleted nobody asks what its namespace allows."""
+    """Nobody asks what the namespace of a pod that is being deleted allows."""
     return bool(resize.old.metadata.deletion_timestamp)
 
 
@@ -192,7 +192,7 @@ def judge(resize: ResizeToCheck, checks: Sequence[Check] = RESIZE_CHECKS) -> Res
 
 
 def judged(resize: ResizeToCheck, checks: Sequence[Check]) -> ResizeToCheck:
-    """As `judge`; raises the error that is to be sent."""
+    """Does what `judge` does, and raises the error that is to be sent."""
     outcome = judge(resize, checks)
     if isinstance(outcome, ApiError):
         raise outcome

@@ -49,9 +49,8 @@ class ShrinkTarget(msgspec.Struct, frozen=True):
 
 
 def targets(limits: Memory) -> tuple[ShrinkTarget, ...]:
-    """In the order in which they shrink: containers before the pod that they are part of, which could otherwise take
-    from any of them. The first that will not shrink ends it, and no limit is lowered.
-    """
+    """The cgroups in the order in which they shrink: containers before the pod that they are part of, which could
+    otherwise take from any of them. The first that will not shrink ends it, and no limit is lowered."""
     named = (*limits.containers.items(), (None, limits.pod))
     return tuple(ShrinkTarget(name, limit) for name, limit in named if limit is not None)
 
@@ -141,7 +140,7 @@ def _step(usage: int) -> int:
 
 
 def objection(who: str, limit: int, usage: int, reason: str) -> str:
-    """In the words of the check, so that whoever looks for those finds these too (R-143)."""
+    """The objection in the words of the check, so that whoever looks for those finds these too (R-143)."""
     return (
         f"attempting to set {who} memory limit ({limit}) below current usage ({usage}): "
         f"guarded shrink stopped, {reason}; memory.high is as it was"

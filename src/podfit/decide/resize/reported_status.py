@@ -42,7 +42,8 @@ def container_resources(
     actuated: ResourceRequirements | None,
     previous: ResourceRequirements | None,
 ) -> ResourceRequirements:
-    """Of a running container. `actual` is None where the runtime tells nothing, and then the record speaks (R-148).
+    """The resources of a running container. `actual` is None where the runtime tells nothing, and then the record
+    speaks (R-148).
 
     `previous` is what was last reported of the same instance. Names other than cpu and memory are as allocated (R-149).
     """

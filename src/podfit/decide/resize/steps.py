@@ -178,7 +178,7 @@ def restarts(pod: Pod, actuated: PodResources, running: Collection[str], gates: 
 def steps(
     pod: Pod, actuated: PodResources, running: Collection[str], now: PodValues, machine: Machine
 ) -> tuple[Step, ...]:
-    """In the order in which they are to be done; the first that fails ends the list.
+    """The steps in the order in which they are to be done; the first that fails ends the list.
 
     `running` are the containers that run, those that `restarts` names being stopped already: as long as one of them
     still runs the pod's limits are not lowered.
@@ -308,7 +308,7 @@ class _Plan(msgspec.Struct):
                 yield self._set(resource, value)
 
     def _change(self, resource: str, value: str) -> int:
-        """Of the pod's cgroup: positive when it rises."""
+        """The change of the pod's cgroup: positive when it rises."""
         if value == "limit":
             return self.now.limit_change(self.target, resource)
         return self.now.shares_change(self.target) if resource == "cpu" else 0

@@ -68,7 +68,7 @@ def _carried(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Co
 
 
 def _taking(container: Container, other: Container) -> Container:
-    """With the resources and the resize policy of the other; the very same where they are."""
+    """The container with the resources and the resize policy of the other; itself where they are the same."""
     resources, policy = other.resources, other.resize_policy
     if resources is container.resources and policy is container.resize_policy:
         return container

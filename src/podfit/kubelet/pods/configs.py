@@ -51,7 +51,7 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 
 
 def log_directory(root: Path, pod: labels.PodRef) -> Path:
-    """As upstream below /var/log/pods: `<namespace>_<name>_<uid>`."""
+    """The folder that upstream has below /var/log/pods: `<namespace>_<name>_<uid>`."""
     return root / f"{pod.namespace}_{pod.name}_{pod.uid}"
 
 

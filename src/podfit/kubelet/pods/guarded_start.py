@@ -48,7 +48,7 @@ class GuardedStarts:
         await self._attempts.recover()
 
     def start(self) -> None:
-        """From now on pods are tried: all others have begun."""
+        """Pods are tried from now on: all others have begun."""
         self._started = True
         self._next()
 

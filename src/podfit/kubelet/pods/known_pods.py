@@ -85,7 +85,7 @@ class KnownPods:
         self.add_again(uid)
 
     def listed(self, uid: str, states: Mapping[str, str]) -> None:
-        """As `wake`, unless the worker has seen these states of sandboxes and containers, by id."""
+        """Does what `wake` does, unless the worker has seen these states of sandboxes and containers, by id."""
         worker = self._workers.get(uid)
         if worker is not None:
             worker.listed(states)
@@ -117,7 +117,7 @@ class KnownPods:
         return [worker.pod for worker in self._workers.values()]
 
     def told(self) -> Iterator[Pod]:
-        """With the status that their workers tell of them, which the API may not have yet."""
+        """Pods with the status that their workers tell of them, which the API may not have yet."""
         return (replace(worker.pod, status=worker.status) for worker in self._workers.values())
 
     def active(self) -> Iterator[Pod]:
@@ -155,7 +155,7 @@ class KnownPods:
         return self._mirrors.get(uid)
 
     def begin(self, uid: str, worker: Worker) -> None:
-        """From now on the pod has this worker, which has to end at once if that was asked before."""
+        """This worker is the pod's from now on; it has to end at once if that was asked before."""
         if uid in self._to_preempt:
             self._to_preempt.discard(uid)
             worker.preempt()
@@ -200,7 +200,7 @@ class AllocatedPods(msgspec.Struct, frozen=True):
     allocation: AllocationManager
 
     def all(self) -> Iterator[Pod]:
-        """With their newest status, whether the API has it or not."""
+        """The pods with their newest status, whether the API has it or not."""
         return (replace(pod, spec=self.allocation.allocated(pod).spec) for pod in self.known.told())
 
     def active(self) -> Iterator[Pod]:

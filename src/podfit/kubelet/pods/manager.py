@@ -69,7 +69,8 @@ class PodManager:
         )
 
     def _hear(self, change: FromApi) -> None:
-        """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
+        """Takes what the API tells. A mirror is an image of a pod and no pod; what says that it comes from a file does
+        not."""
         if not is_mirror(change.pod):
             self._known.changes.put_nowait(replace(change, pod=self._context.desired(from_api(change.pod))))
 

@@ -32,7 +32,7 @@ class OwnFiles(msgspec.Struct, frozen=True):
     domain: str = DOMAIN
 
     async def mounts(self, pod: Pod, taken: Collection[str], *, shared: bool) -> tuple[Mount, ...]:
-        """Of those places in /etc that no volume has `taken`; `shared`: the pod is on the node's network. Raises
+        """Mounts of those places in /etc that no volume has `taken`; `shared`: the pod is on the node's network. Raises
         OSError."""
         texts = {}
         if HOSTS not in taken:
@@ -82,7 +82,7 @@ class OwnFiles(msgspec.Struct, frozen=True):
 
 
 class NoFiles(OwnFiles, frozen=True):
-    """Of a simulated node, where nothing runs that could read or write any."""
+    """The files of a simulated node, where nothing runs that could read or write any."""
 
     async def mounts(self, pod: Pod, taken: Collection[str], *, shared: bool) -> tuple[Mount, ...]:
         return ()

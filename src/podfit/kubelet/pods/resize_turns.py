@@ -21,9 +21,8 @@ LONG_SECONDS = 0.5
 
 
 class Slots:
-    """For so many at a time, in the order in which they come. Who has one for longer than LONG_SECONDS, as where the
-    runtime hangs, holds up nobody any more.
-    """
+    """Places for so many resizes at a time, in the order in which they come. Who has one for longer than LONG_SECONDS,
+    as where the runtime hangs, holds up nobody any more."""
 
     def __init__(self, number: int, clock: Clock) -> None:
         self._free, self._clock = asyncio.Semaphore(number), clock

@@ -80,7 +80,7 @@ async def _of_another_size(runtime: Runtime, before: PodFacts) -> PodFacts | Non
 
 
 def _inspections(runtime: Runtime, boxes: list[str], inside: list[str]) -> Iterator[Coroutine[Any, Any, Any]]:
-    """Of sandboxes, then of containers; what is gone comes to None."""
+    """What the runtime says of sandboxes, then of containers; what is gone comes to None."""
     yield from (_sandbox_status(runtime, sandbox_id) for sandbox_id in boxes)
     yield from (_container_status(runtime, container_id) for container_id in inside)
 

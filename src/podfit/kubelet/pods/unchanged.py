@@ -30,9 +30,8 @@ class _Observed(msgspec.Struct, frozen=True):
 
 
 class Unchanged:
-    """Of one pod. What was last found when nothing was left to do is kept. A pod that is new, as in a resize, is no
-    pod at rest.
-    """
+    """What a worker keeps of one pod. What was last found when nothing was left to do is kept. A pod that is new, as in
+    a resize, is no pod at rest."""
 
     def __init__(self, context: WorkerContext, writer: StatusWriter, life: Callable[[], PodLife]) -> None:
         self._context, self._writer, self._life = context, writer, life

@@ -68,7 +68,7 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.probed(pod, await observe(self.runtime, pod.metadata.uid, before, resized=resized))
 
     def probed(self, pod: Pod, facts: PodFacts) -> PodFacts:
-        """With what its probes say now."""
+        """The facts with what the probes of the containers say now."""
         actuated = self.actuator.actuated(pod.metadata.uid)
         restarting = frozenset(actuated.restarting.values()) if actuated is not None else NO_IDS
         reached = addressed(pod, facts.status, self.config.host_ip)

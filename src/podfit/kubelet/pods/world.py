@@ -264,7 +264,7 @@ class PodWorld:
             await context.network.joined((await context.runtime.sandbox_status(sandbox_id)).ips)
 
     def _addressed(self, pod: Pod) -> Pod:
-        """With the addresses that were seen last."""
+        """The pod with the addresses that were seen last."""
         return addressed(pod, self._seen.status if self._seen is not None else None, self._context.config.host_ip)
 
     async def _sandbox_config(self, pod: Pod, attempt: int, *, shared: bool) -> SandboxConfig:

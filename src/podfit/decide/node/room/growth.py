@@ -1,4 +1,4 @@
-"""By how much pods could grow where they are: the node's own verdict on a resize of each, all of them at once."""
+"""How much pods could grow where they are: the node's own verdict on a resize of each, all of them at once."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -26,9 +26,9 @@ def growth(
     resources: Collection[str],
     gates: FeatureGates,
 ) -> dict[str, dict[str, int]]:
-    """Of pods with a node. Pods of one node share what it has left, the smallest first, so that they can all be of one
-    size: a pod that has grown already needs none of it. Nothing where the node is not known, or did not grant the
-    resize that the pod asks for now, and where the pod as a whole has requests of its own."""
+    """The growth of pods with a node. Pods of one node share what it has left, the smallest first, so that they can all
+    be of one size: a pod that has grown already needs none of it. Nothing where the node is not known, or did not grant
+    the resize that the pod asks for now, and where the pod as a whole has requests of its own."""
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
         if keeps_node(pod):

@@ -55,7 +55,7 @@ def minimums(pod: Pod) -> dict[str, MinimumSize]:
 
 
 def offers(pods: Iterable[Pod]) -> dict[str, dict[str, MinimumSize] | BadMinimum]:
-    """By UID how far each pod lets itself be shrunk, or what is wrong with its annotation."""
+    """How far each pod, by UID, lets itself be shrunk, or what is wrong with its annotation."""
     found = dict[str, dict[str, MinimumSize] | BadMinimum]()
     for pod in pods:
         try:

@@ -191,7 +191,7 @@ def _most_first(neighbour: _Neighbour, missing: ResourceList) -> list[Quantity]:
 
 
 def _amounts(held: ResourceList, missing: ResourceList) -> list[Quantity]:
-    """Of what is missing, in the order in which it is reported."""
+    """The amounts that are missing, in the order in which they are reported."""
     return [held.get(name, ZERO) for name in missing]
 
 
