@@ -1,6 +1,7 @@
 """The write-ahead log is copied back in time, and begins afresh even when the writer never pauses."""
 
 import logging
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from podfit.store.sqlite import checkpoint
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import StoreFile, open_file
 from podfit.store.sqlite.log import SqliteLog
-from podfit.store.sqlite.reserve import Reserve
+from podfit.store.sqlite.reserve import PLENTY, Reserve
 
 NEVER = 10**6  # seconds
 T = TypeVar("T")
@@ -39,7 +40,7 @@ def test_it_copies_when_writing_pauses(
     file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
+    checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(1)
     assert copied.wait(5)
     checkpointer.close()
@@ -59,7 +60,7 @@ def test_it_copies_when_the_log_has_grown_large(
             return super().wait_for(predicate, timeout)
 
     monkeypatch.setattr(threading, "Condition", Condition)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
+    checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(999)
     assert waiting.wait(5)
     assert not copied.is_set()
@@ -72,7 +73,7 @@ def test_what_an_earlier_process_left_is_copied(
     file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=1)
+    checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=1)
     assert copied.wait(5)
     checkpointer.close()
 
@@ -80,7 +81,7 @@ def test_what_an_earlier_process_left_is_copied(
 def test_the_last_pass_holds_back_a_writer_that_never_pauses(file: StoreFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", NEVER)
     writing = threading.Lock()
-    checkpointer = Checkpointer(file.copier, writing, Reserve(file.path), left=0)
+    checkpointer = Checkpointer(file, writing, Reserve(file.path), left=0)
     held: list[bool] = []
     real = Checkpointer._pass
 
@@ -111,6 +112,37 @@ def test_after_a_copy_the_log_begins_afresh(path: Path, monkeypatch: pytest.Monk
     assert not wal.exists()
 
 
+def test_once_copied_the_log_is_long_enough_for_the_commits_that_follow(path: Path, tmp_path: Path) -> None:
+    log = SqliteLog(open_file(path))
+    wal = path.with_name("store.db-wal")
+    log.append([Change(False, Record("/1", b"copied", 2, 2), None)])
+    log._checkpointer._copy()
+    log._checkpointer._lengthen()
+    blocks = wal.stat().st_blocks
+    for revision in range(3, 40):
+        log.append([Change(False, Record(f"/{revision}", bytes(2**10), revision, revision), None)])
+    assert (wal.stat().st_size, wal.stat().st_blocks) == (checkpoint.AHEAD, blocks)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for part in (path, wal):
+        shutil.copy(part, killed / part.name)
+    log.close()
+    found = SqliteLog(open_file(killed / path.name))
+    assert [record.mod_revision for record in found.load().records] == [*range(2, 40)]
+    found.close()
+
+
+def test_on_a_disk_with_little_room_the_log_is_not_made_longer(
+    file: StoreFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Reserve, "free", lambda self: PLENTY)
+    checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
+    before = file.log_size()
+    checkpointer._lengthen()
+    assert file.log_size() == before
+    checkpointer.close()
+
+
 def test_a_copy_that_fails_is_said_and_the_next_one_tried(
     file: StoreFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -123,7 +155,7 @@ def test_a_copy_that_fails_is_said_and_the_next_one_tried(
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(Checkpointer, "_copy", fail)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
+    checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             checkpointer.wrote(1)

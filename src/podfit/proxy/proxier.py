@@ -126,9 +126,13 @@ class Proxier:
         def other(_: object) -> None:
             self._touch(None)
 
+        def pod(old: Pod, new: Pod) -> None:
+            if host_port_rules((old,)) != host_port_rules((new,)):
+                self._touch(None)
+
         self._services.add_handler(add=service, update=lambda _, new: service(new), delete=service)
         self._slices.add_handler(add=endpoints, update=lambda _, new: endpoints(new), delete=endpoints)
-        self._pods.add_handler(add=other, update=lambda _, new: other(new), delete=other)
+        self._pods.add_handler(add=other, update=pod, delete=other)
         self._nodes.add_handler(add=other, update=lambda _, new: other(new))
 
     def _touch(self, key: Key | None) -> None:

@@ -3,14 +3,19 @@
 It happens when writing has paused or the log has grown large, on a connection and a thread of its own. SQLite starts
 the log afresh only when all of it has been copied, and under steady load a pass never quite catches up; the last, short
 pass therefore holds the writer back. Without it the log would grow for as long as the load lasts.
+
+Once all has been copied the log's file is made AHEAD bytes long. A commit then overwrites what is there: to make a file
+longer is a change of the file system as well, for which the disk is waited for once more.
 """
 
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 
-from podfit.store.sqlite.reserve import Reserve
+from podfit.store.sqlite.file import StoreFile
+from podfit.store.sqlite.reserve import PLENTY, Reserve
 
 logger = logging.getLogger(__name__)
 
@@ -19,16 +24,18 @@ SMALL = 2**20  # on a disk that is nearly full: copying takes as much room once 
 SHORT = 2 * 2**20  # bytes whose copying the writer may wait for
 PASSES = 2  # without holding the writer
 PAUSE = 1.0  # seconds without a write
+AHEAD = 4 * 2**20  # bytes of the log's file
+PIECE = 256 * 2**10  # bytes of it that are written while commits wait
 
 
 class Checkpointer:
     """`writing` is held by the writer during a commit; `left` is the size of the log that an earlier process left. The
     disk's reserve is taken here, too: that is nothing a start has to wait for."""
 
-    def __init__(self, connection: sqlite3.Connection, writing: threading.Lock, reserve: Reserve, left: int) -> None:
+    def __init__(self, file: StoreFile, writing: threading.Lock, reserve: Reserve, left: int) -> None:
+        self._file = file
         self._reserve = reserve
         self._large = LARGE
-        self._connection = connection
         self._writing = writing
         self._changed = threading.Condition()
         self._written = left  # bytes, estimated, since the last pass began
@@ -69,7 +76,8 @@ class Checkpointer:
         while self._due():
             try:
                 self._copy()
-            except sqlite3.Error as error:  # it is tried again after the next writes
+                self._lengthen()
+            except (sqlite3.Error, OSError) as error:  # it is tried again after the next writes
                 logger.warning("checkpoint failed error=%s", error)
 
     def _due(self) -> bool:
@@ -94,6 +102,18 @@ class Checkpointer:
         """Whether nothing is left to copy."""
         with self._changed:
             self._written = 0
-        with contextlib.closing(self._connection.execute(f"PRAGMA wal_checkpoint({mode})")) as result:
+        with contextlib.closing(self._file.copier.execute(f"PRAGMA wal_checkpoint({mode})")) as result:
             busy, frames, done = result.fetchone()
         return not busy and frames == done
+
+    def _lengthen(self) -> None:
+        """Zeros behind the log, which SQLite takes for its end; none where the disk has little room. Raises OSError."""
+        while not self._closed and self._file.log_size() < AHEAD and self._reserve.free() >= PLENTY + AHEAD:
+            handle = os.open(self._file.log_path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                with self._writing:  # or a commit might write in the same place
+                    size = self._file.log_size()
+                    os.pwrite(handle, bytes(max(0, min(PIECE, AHEAD - size))), size)
+                os.fdatasync(handle)
+            finally:
+                os.close(handle)

@@ -73,9 +73,14 @@ class StoreFile(msgspec.Struct, frozen=True):
     copier: sqlite3.Connection  # moves the write-ahead log into the database
     resources: contextlib.ExitStack
 
+    @property
+    def log_path(self) -> str:
+        """Of the write-ahead log, as SQLite names it."""
+        return f"{self.path}-wal"
+
     def log_size(self) -> int:
         """Bytes of the write-ahead log's file."""
-        return os.stat(f"{self.path}-wal").st_size
+        return os.stat(self.log_path).st_size
 
     def close(self) -> None:
         self.resources.close()

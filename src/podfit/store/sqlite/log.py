@@ -22,7 +22,7 @@ from podfit.store.protocol import Change, DiskFull, Page, Record, StoreUnavailab
 from podfit.store.sqlite import sums
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable
-from podfit.store.sqlite.reserve import MARGIN, Reserve
+from podfit.store.sqlite.reserve import MARGIN, PLENTY, Reserve
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,6 @@ _ABOVE_ALL_TEXT = b""  # SQLite sorts every blob behind every text
 
 PAGES = 4  # that a change touches beside its value: of the table, the index and the sums, and parts of those above
 SMALL = 64 * 2**10  # bytes: what has to fit before anything else is tried again
-PLENTY = 64 * 2**20  # bytes free beyond which nothing is counted
 MOST_READ = 4 * 2**20  # bytes of history at once
 UNLOOKED = 4 * 2**20  # bytes written, where there was plenty, before the disk is looked at again: a look takes 10 us
 FULL = "the disk is full; objects can be deleted"
@@ -64,7 +63,7 @@ class SqliteLog:
         self._problem = FULL if self._full else ""
         self._unlooked = 0  # bytes until the next look at the disk
         self._writing = threading.Lock()
-        self._checkpointer = Checkpointer(file.copier, self._writing, self._reserve, left=file.log_size())
+        self._checkpointer = Checkpointer(file, self._writing, self._reserve, left=file.log_size())
 
     @property
     def problem(self) -> str:

@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 SIZE = 8 * 2**20
 MARGIN = 256 * 2**10
+PLENTY = 64 * 2**20  # bytes free beyond which nothing is counted
 SHARE = 16  # of a small file system no more than this part
 
 
