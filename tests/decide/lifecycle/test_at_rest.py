@@ -1,10 +1,21 @@
 """A pod at rest that gets another size: it is resized before it is looked at, and looked at once."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import (
+    DownwardAPIProjection,
+    DownwardAPIVolumeFile,
+    DownwardAPIVolumeSource,
+    ProjectedVolumeSource,
+    Volume,
+    VolumeProjection,
+)
+from podfit.api.core.v1.references import ObjectFieldSelector, ResourceFieldSelector
 from podfit.decide.lifecycle import effects as do
 from podfit.decide.lifecycle import events as on
 from podfit.decide.lifecycle.life import At
@@ -45,11 +56,33 @@ def kinds(effects: Sequence[object]) -> list[type]:
 
 def test_it_is_resized_first_and_once(world: World) -> None:
     done = kinds(world.turn())
-    assert done[:6] == [do.Resize, do.Look, do.Gather, do.WriteStatus, do.Reconcile, do.Rest]
-    assert done[6:] == [do.Mount, do.WakeUp], "volumes may tell of sizes"
+    assert done == [do.Resize, do.Look, do.Gather, do.WriteStatus, do.Reconcile, do.Rest, do.WakeUp]
     known = world.at_rest()
     assert known is not None
     assert not known.conditions
+
+
+@pytest.mark.parametrize(
+    ("item", "mounted"),
+    [
+        ({"resource_field_ref": ResourceFieldSelector(resource="limits.cpu")}, [do.Mount]),
+        ({"field_ref": ObjectFieldSelector(field_path="metadata.namespace")}, []),
+    ],
+)
+@pytest.mark.parametrize("projected", [False, True])
+def test_volumes_that_tell_of_sizes_are_brought_up_to_date(
+    item: dict[str, Any], mounted: list[type], *, projected: bool
+) -> None:
+    items = (DownwardAPIVolumeFile(path="size", **item),)
+    source: dict[str, Any] = {"downward_api": DownwardAPIVolumeSource(items=items)}
+    if projected:
+        one = VolumeProjection(downward_api=DownwardAPIProjection(items=items))
+        source = {"projected": ProjectedVolumeSource(sources=(one,))}
+    pod = a_pod("web job restart=Always")
+    world = World(replace(pod, spec=replace(pod.spec, volumes=(Volume(name="of-it", **source),))))
+    world.settle()
+    world.change(larger(world.pod))
+    assert kinds(world.turn())[5:] == [do.Rest, *mounted, do.WakeUp]
 
 
 def test_what_ended_meanwhile_is_started_again_in_the_same_turn(world: World) -> None:

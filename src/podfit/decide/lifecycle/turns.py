@@ -1,11 +1,12 @@
 """A turn's beginning and end: the pod's deadline, when to look again, and the volumes that are brought up to date."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.core.v1.pods.volumes import DownwardAPIVolumeFile, Volume
 from podfit.core.backoff import delay_after
 from podfit.core.times import parse_time
 from podfit.decide.lifecycle import effects as do
@@ -108,7 +109,19 @@ def close(life: PodLife, pod: Pod, at: Moment) -> Step:
 
 
 def volumes_of(pod: Pod) -> tuple[object, ...]:
-    """What downward API files may say of a pod."""
+    """What the downward API files in its volumes say of a pod; the rest of a volume is not about the pod."""
     meta, spec = pod.metadata, pod.spec
-    sizes = tuple(container.resources for container in all_containers(spec))
-    return meta.labels, meta.annotations, sizes, spec.resources, pod.status.pod_ips
+    items = [item for volume in spec.volumes for item in _downward_items(volume)]
+    told: list[object] = []
+    if any(item.field_ref is not None for item in items):
+        told += meta.labels, meta.annotations, pod.status.pod_ips
+    if any(item.resource_field_ref is not None for item in items):
+        told += *(container.resources for container in all_containers(spec)), spec.resources
+    return tuple(told)
+
+
+def _downward_items(volume: Volume) -> Iterator[DownwardAPIVolumeFile]:
+    sources = volume.projected.sources if volume.projected is not None else ()
+    for source in (volume.downward_api, *(source.downward_api for source in sources)):
+        if source is not None:
+            yield from source.items

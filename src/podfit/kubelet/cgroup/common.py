@@ -42,9 +42,9 @@ def below(mount: Path, path: str) -> str:
     return f"{mount}/{path.lstrip('/')}"
 
 
-def without_idle_cache(usage: int, directory: Path, name: str) -> int:
+def without_idle_cache(usage: int, directory: Path | str, name: str) -> int:
     """`usage` in bytes without what memory.stat has under that name. Raises CgroupError."""
-    values = dict(line.split(maxsplit=1) for line in files.read(directory / "memory.stat").splitlines() if " " in line)
+    values = dict(line.split(maxsplit=1) for line in files.read(f"{directory}/memory.stat").splitlines() if " " in line)
     return max(0, usage - int(values.get(name, 0)))
 
 

@@ -26,7 +26,7 @@ def failed(action: str, error: OSError) -> CgroupError:
     return kind(f"{action}: {error.strerror}")
 
 
-def write(path: Path, value: str | int) -> None:
+def write(path: Path | str, value: str | int) -> None:
     text = str(value)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
@@ -57,8 +57,8 @@ def read_int(path: Path | str) -> int:
     return int(read(path))
 
 
-def processes(directory: Path) -> tuple[int, ...]:
-    return tuple(int(line) for line in read(directory / "cgroup.procs").split())
+def processes(directory: Path | str) -> tuple[int, ...]:
+    return tuple(int(line) for line in read(f"{directory}/cgroup.procs").split())
 
 
 def remove_tree(directory: Path) -> None:

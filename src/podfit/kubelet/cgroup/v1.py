@@ -58,7 +58,7 @@ class CgroupsV1(Tree):
         if config.memory_limit is not None and "memory" in self._mounts:
             self.set_memory_limit(path, config.memory_limit)
         if config.pids_limit is not None and "pids" in self._mounts:
-            files.write(self._at("pids", path) / "pids.max", config.pids_limit)
+            files.write(f"{self._at('pids', path)}/pids.max", config.pids_limit)
 
     def _make(self, hierarchy: Path, path: str) -> None:
         directory = hierarchy
@@ -88,30 +88,30 @@ class CgroupsV1(Tree):
         return limit if 0 <= limit < NO_LIMIT else None
 
     def set_cpu_shares(self, path: str, shares: int) -> None:
-        files.write(self._at("cpu", path) / "cpu.shares", shares)
+        files.write(f"{self._at('cpu', path)}/cpu.shares", shares)
 
     def set_idle(self, path: str) -> bool:
-        directory = self._at("cpu", path)
-        if not (directory / "cpu.idle").exists():
+        file = f"{self._at('cpu', path)}/cpu.idle"
+        if not os.path.exists(file):
             return False
-        files.write(directory / "cpu.idle", 1)
+        files.write(file, 1)
         return True
 
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         directory = self._at("cpu", path)
-        if files.read_int(directory / "cpu.cfs_period_us") != period:
-            files.write(directory / "cpu.cfs_period_us", period)
-        files.write(directory / "cpu.cfs_quota_us", quota)
+        if files.read_int(f"{directory}/cpu.cfs_period_us") != period:
+            files.write(f"{directory}/cpu.cfs_period_us", period)
+        files.write(f"{directory}/cpu.cfs_quota_us", quota)
 
     def set_memory_limit(self, path: str, limit: int) -> None:
         """A limit of memory with swap that is the same, as runtimes set it to give no swap, moves along; the kernel
         wants it at or above the other at any time.
         """
         directory, value = self._at("memory", path), UNLIMITED if limit < 0 else limit
-        order = [directory / "memory.limit_in_bytes"]
+        order = [f"{directory}/memory.limit_in_bytes"]
         before = files.read_int(order[0])
-        swap = directory / "memory.memsw.limit_in_bytes"
-        if before < NO_LIMIT and swap.exists() and files.read_int(swap) == before:
+        swap = f"{directory}/memory.memsw.limit_in_bytes"
+        if before < NO_LIMIT and os.path.exists(swap) and files.read_int(swap) == before:
             order.insert(0 if limit < 0 or limit > before else 1, swap)
         for file in order:
             files.write(file, value)
@@ -119,7 +119,7 @@ class CgroupsV1(Tree):
     def memory_usage(self, path: str) -> int | None:
         if "memory" not in self._mounts:
             return None
-        return files.read_int(self._at("memory", path) / "memory.usage_in_bytes")
+        return files.read_int(f"{self._at('memory', path)}/memory.usage_in_bytes")
 
     def working_set(self, path: str) -> int | None:
         usage = self.memory_usage(path)
@@ -138,11 +138,11 @@ class CgroupsV1(Tree):
         return None
 
     def throttling(self, path: str) -> Throttling | None:
-        return counted(files.read(self._at("cpu", path) / "cpu.stat"))
+        return counted(files.read(f"{self._at('cpu', path)}/cpu.stat"))
 
     def counters(self, path: str) -> Counters:
         unified = self._mounts.get("unified")
-        paths = {"cpu.stat": self._at("cpu", path) / "cpu.stat"}
+        paths = {"cpu.stat": Path(self._at("cpu", path)) / "cpu.stat"}
         if "cpuacct" in self._mounts:
             paths["cpu"] = inside(self._mounts["cpuacct"], path) / "cpuacct.usage"
         if "memory" in self._mounts:
@@ -169,12 +169,12 @@ class CgroupsV1(Tree):
         found = {pod for hierarchy in self._hierarchies for pod in self.pods_below(hierarchy)}
         return tuple(sorted(found, key=lambda pod: pod.path))
 
-    def _at(self, controller: str, path: str) -> Path:
+    def _at(self, controller: str, path: str) -> str:
         mount = self._mounts.get(controller)
         if mount is None:
             raise Unsupported(f"this machine has no {controller} controller")
-        directory = inside(mount, path)
-        if not directory.is_dir():
+        directory = below(mount, path)
+        if not os.path.isdir(directory):
             raise Missing(f"no cgroup {directory}")
         return directory
 
