@@ -54,7 +54,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     capacity: str = ""
 
     def share(self, amount: str, whole: str) -> float | None:
-        """Of `whole`, or None when one of them is not known."""
+        """The share of `whole`, or None when one of them is not known."""
         of = Quantity.parse(whole or "0").nano
         return Quantity.parse(amount).nano / of if amount and of else None
 
@@ -96,7 +96,8 @@ class AllocationFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_allocation(client: Client, namespace: str, by: By, clock: Clock, *, labels: str = "") -> AllocationFacts:
-    """Of a namespace, or of all when it is empty. Raises ApiError for the pods themselves, ConnectionError."""
+    """What pods of a namespace ask for and use, or of all when it is empty. Raises ApiError for the pods themselves,
+    ConnectionError."""
     age = await Reader(client, namespace).age()
     listed = (await client.list(PODS, namespace, labels=labels)).items
     pods = tuple(pod for pod in listed if pod.spec.node_name and not has_ended(pod))
@@ -178,7 +179,7 @@ def _shares(resource: str, pods: Sequence[Pod], facts: AllocationFacts, capacity
 
 
 def _used(pod: Pod, resource: str, facts: AllocationFacts) -> Quantity | None:
-    """Of its containers that run; None when nobody tells of one of them."""
+    """What its running containers use; None when nobody tells of one of them."""
     total = 0
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         if status.state.running is None:

@@ -95,7 +95,7 @@ def export(target: Target, snapshot: Snapshot) -> Export:
 
 
 def with_sizes(exported: Export, wanted: Mapping[str, ResourceRequirements]) -> Export:
-    """With other amounts of CPU and memory for these containers."""
+    """The export with other amounts of CPU and memory for these containers."""
 
     def sized(size: Sized) -> Sized:
         own = wanted.get(size.container)
@@ -129,7 +129,7 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[RunningAmount]:
 
 
 def _own(held: RunningAmount, gift: RoomRecord | None) -> RunningAmount:
-    """With what the pod had before it was shrunk for another one, where that was changed."""
+    """The amount that the pod had before it was shrunk for another one, where that was changed."""
     before = gift.before.get(held.container) if gift else None
     amount = getattr(before, held.side).get(held.resource) if before else None
     return held if amount is None else msgspec.structs.replace(held, desired=str(amount), amount=str(amount))
@@ -220,7 +220,7 @@ def _foreign(names: Sequence[str]) -> Iterator[str]:
 
 
 def document(exported: Export, form: Form) -> dict[str, Any]:
-    """As it is to be written to a file."""
+    """The document that is to be written to a file."""
     if form is Form.HELM:
         return _values(exported)
     target, spec = exported.target, _spec(exported.sizes)
@@ -248,7 +248,7 @@ def totals(exported: Sequence[Export]) -> Iterator[str]:
 
 
 def _requests(exported: Export, resource: str) -> list[Quantity]:
-    """Of one pod: what it asks for as a whole, else what its containers do."""
+    """What a pod asks for as a whole, else what its containers do."""
     asking = [size for size in exported.sizes if resource in size.requests]
     level = [size for size in asking if not size.container]
     return [Quantity.parse(size.requests[resource]) for size in level or asking]

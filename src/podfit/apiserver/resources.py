@@ -131,7 +131,8 @@ class Resources:
         return await self._of_subresource(request, request_info, identity)
 
     async def _of_subresource(self, request: Request, request_info: RequestInfo, identity: Identity) -> Response:
-        """By a handler of its own, or read and written as the object itself is, like `status`."""
+        """By a handler of its own, or read and written as the object itself is, like `status`, and like `resize`, whose
+        rules are in `registry/strategies/pods.py`."""
         match request_info.subresource:
             case "binding":
                 return await bind(self._context, self._chain, request_info, request, identity)

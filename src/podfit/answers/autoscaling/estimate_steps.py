@@ -27,9 +27,8 @@ Explained = Mapping[tuple[str, str], tuple[EstimateStep, ...]]
 def estimate_steps(
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...], vpa: VerticalPodAutoscaler, now: float
 ) -> Explained:
-    """By the recommender's defaults, `now` in seconds since 1970. The last step of each is the target that the VPA has;
-    where it has none, what is kept of it so far. A checkpoint that cannot be read says nothing.
-    """
+    """The steps by the recommender's defaults, `now` in seconds since 1970. The last step of each is the target that
+    the VPA has; where it has none, what is kept of it so far. A checkpoint that cannot be read says nothing."""
     state, found = ClusterState(gates=GATES), dict[tuple[str, str], tuple[EstimateStep, ...]]()
     state.set_vpa(KEY, NOTHING, vpa.spec.resource_policy)
     for checkpoint in checkpoints:

@@ -49,7 +49,7 @@ def _measures(hpa: HorizontalPodAutoscaler, pod: Pod, found: Autoscalers) -> boo
 
 
 def _done(pod: Pod) -> Pod:
-    """As the pod is when its resize is complete."""
+    """The pod once its resize is complete."""
     settled = [condition for condition in pod.status.conditions if condition.type not in CONDITIONS]
     return replace(pod, status=replace(settled_status(pod), conditions=tuple(settled)))
 

@@ -40,7 +40,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name}: {amount} has to be from 0 to {LARGEST}")
 
     def monthly(self, amounts: Mapping[str, str]) -> Decimal:
-        """Of amounts of CPU and memory by resource, in cents."""
+        """The price of amounts of CPU and memory by resource, in cents."""
         costs = (self._hourly(name, Quantity.parse(amount)) for name, amount in amounts.items() if amount)
         return (sum(costs, start=Decimal(0)) * self.hours).quantize(CENT)
 

@@ -83,7 +83,7 @@ class Recommendations(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """Of a container: amounts by resource and bound, steps of the target, and how sure that is."""
+    """What is known of a container: amounts by resource and bound, steps of the target, and how sure that is."""
 
     amounts: Mapping[str, Mapping[str, Quantity]]
     steps: Mapping[str, tuple[EstimationStep, ...]]
@@ -159,7 +159,7 @@ def _estimated(
 
 
 def _add_readings(state: ClusterState, facts: Facts, known: set[WorkloadName]) -> None:
-    """Of workloads that nothing better is known of."""
+    """Adds readings of workloads that nothing better is known of."""
     wanted = {_key(pod) for workload, pods in facts.pods.items() if workload not in known for pod in pods}
     for reading in facts.readings:
         for (namespace, name, container), used in reading.usage.used.items():

@@ -37,7 +37,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of pods that run. `now` in seconds since 1970; `unread` and `notes` are lines for people."""
+    """What is known of pods that run. `now` in seconds since 1970; `unread` and `notes` are lines for people."""
 
     now: float
     pods: Mapping[WorkloadName, tuple[Pod, ...]]
@@ -57,9 +57,8 @@ class UsageWindow(msgspec.Struct, frozen=True):
 
 
 class FactsReader:
-    """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name. `tell` is
-    told when it begins to watch, and how far it is.
-    """
+    """Reads the facts of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and
+    name. `tell` is told when it begins to watch, and how far it is."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ async def read_views(
     *,
     places_first: bool = False,
 ) -> dict[str, View]:
-    """By the name of a VPA; `vpas` and `pods` are all of the namespace that matter. `places_first`: the cluster
+    """Views by the name of a VPA; `vpas` and `pods` are all of the namespace that matter. `places_first`: the cluster
     autoscaler makes places."""
     pods = concerned(pods)
     targets = await reader.targets(pods, (vpa.spec.target_ref for vpa in vpas))
@@ -64,7 +64,7 @@ class NextPass(msgspec.Struct, frozen=True):
 
 
 def next_pass(view: View, settings: UpdateSettings) -> NextPass:
-    """As if the API refused nothing."""
+    """What the next pass does if the API refuses nothing."""
     actions, told = run(view, settings), list[str]()
     try:
         action = next(actions)

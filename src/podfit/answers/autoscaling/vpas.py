@@ -42,7 +42,7 @@ class Vpas(msgspec.Struct, frozen=True):
 
 
 async def read_vpas(client: Client, namespace: str, pods: Sequence[Pod]) -> Vpas:
-    """Of these pods, which are of a namespace, or of all."""
+    """The VPAs of these pods, which are of a namespace, or of all."""
     try:
         vpas = (await client.list(VPAS, namespace)).items
     except ApiError as error:
@@ -60,7 +60,7 @@ async def read_vpas(client: Client, namespace: str, pods: Sequence[Pod]) -> Vpas
 async def controlled(
     reader: WorkloadReader, vpas: Sequence[VerticalPodAutoscaler], pods: Iterable[Pod], unread: Callable[[str], None]
 ) -> dict[str, VerticalPodAutoscaler]:
-    """By the UID of a pod the VPA that controls it. Controllers are read of those pods only that a VPA selects."""
+    """The VPA that controls a pod, by the pod's UID. Controllers are read of those pods only that a VPA selects."""
     targets = await reader.targets((), (vpa.spec.target_ref for vpa in vpas))
     selectors = [await selector_of(targets, reader, vpa, unread) for vpa in vpas]
     known = [selector for selector in selectors if selector is not None]
@@ -73,7 +73,8 @@ async def controlled(
 async def selector_of(
     targets: Targets, reader: WorkloadReader, vpa: VerticalPodAutoscaler, unread: Callable[[str], None]
 ) -> Selector | None:
-    """Of the pods of its target, as its recommender has it; None when there is none, and `unread` was told why."""
+    """The selector of the pods of its target, as its recommender has it; None when there is none, and `unread` was told
+    why."""
     target = vpa.spec.target_ref
     try:
         return await targets.selector(vpa.metadata.namespace, target)

@@ -65,7 +65,7 @@ async def _webhooks(client: Client, kind: Resource[Any]) -> list[tuple[str, Vali
 
 
 async def _policies(client: Client) -> list[tuple[str, ValidatingWebhook]] | str:
-    """As webhooks of their name, since their rules are of the same form."""
+    """Policies as webhooks of their name, since their rules are of the same form."""
     try:
         listed = codec.decode(await client.request("GET", _POLICIES_PATH), _Policies)
     except ApiError as error:

@@ -159,7 +159,7 @@ def ran_out_of_memory(status: ContainerStatus) -> bool:
 
 
 def _last(status: ContainerStatus) -> str:
-    """Of one that has run: how it ended."""
+    """How one that has run ended."""
     ended = status.last_state.terminated
     if ended is None:
         return ""

@@ -48,12 +48,12 @@ from podfit.decide.placement.volumes import ClaimLookup, claims_of
 from podfit.decide.workload.kinds import selection
 
 
-class WorkloadSelectors(msgspec.Struct, frozen=True):
+class ReadSelectors(msgspec.Struct, frozen=True):
     services: tuple[Service, ...] = ()
     owners: Mapping[ObjectIdentity, tuple[Requirement, ...]] = msgspec.field(default_factory=dict)
 
     def default_spread(self, pod: Pod) -> DefaultSpread | None:
-        """By upstream's defaults; a profile of the cluster's scheduler may have others."""
+        """The spread by upstream's defaults; a profile of the cluster's scheduler may have others."""
         namespace, owner = pod.metadata.namespace, owner_of(pod)
         selecting = [
             service.spec.selector
@@ -64,11 +64,11 @@ class WorkloadSelectors(msgspec.Struct, frozen=True):
         return default_spread(pod, SYSTEM_DEFAULTING, selecting, controlling)
 
 
-async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str]) -> WorkloadSelectors:
-    """Of these pods. What may not be read is named in `unread`, and taken for absent."""
+async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str]) -> ReadSelectors:
+    """The selectors of these pods. What may not be read is named in `unread`, and taken for absent."""
     spread = [pod for pod in pods if not pod.spec.topology_spread_constraints]
     if not spread:
-        return WorkloadSelectors()
+        return ReadSelectors()
     kinds = {owner.kind for pod in spread if (owner := owner_of(pod)) is not None}
 
     async def listed(kind: Resource[T], *, wanted: bool = True) -> tuple[T, ...]:
@@ -88,7 +88,7 @@ async def read_selectors(client: Client, pods: Sequence[Pod], unread: list[str])
     )
     known: list[ReplicaSet | StatefulSet | ReplicationController] = [*sets, *stateful, *controllers]
     owners = {identity_of(owner): selection(owner.spec.selector) or () for owner in known}
-    return WorkloadSelectors(services, owners)
+    return ReadSelectors(services, owners)
 
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class SchedulingState(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[StorageClass, ...] = ()
     volumes: tuple[PersistentVolume, ...] | None = None
     budgets: tuple[Budget, ...] = ()
-    selectors: WorkloadSelectors = WorkloadSelectors()
+    selectors: ReadSelectors = ReadSelectors()
 
     def with_pod(self, pod: Pod) -> "SchedulingState":
         """One pod replaced, as after a resize of it."""

@@ -36,7 +36,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """As they are typed."""
+        """The words as they are typed."""
         if self.targets:
             return tuple(map(str, self.targets))
         kind = (self.kind.shown,) if self.kind is not None else ()

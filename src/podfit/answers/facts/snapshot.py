@@ -277,7 +277,7 @@ class Reader:
             return ()
 
     async def _budgets(self, pods: Iterable[Pod], victims: Iterable[Pod]) -> Budgets:
-        """Of pods that a resize may restart, and of those that may be evicted."""
+        """The budgets of pods that a resize may restart, and of those that may be evicted."""
         return await read_budgets(self._client, {pod.metadata.namespace for pod in (*pods, *victims)})
 
     async def _autoscalers(self, pods: tuple[Pod, ...]) -> Autoscalers:

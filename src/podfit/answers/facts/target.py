@@ -108,7 +108,7 @@ def parse_targets(words: Sequence[str], *allowed: Kind) -> tuple[Target, ...]:
 
 
 def parse_kind(word: str, *allowed: Kind) -> Kind:
-    """Of which all are meant. Raises TargetError."""
+    """The kind of which all are meant. Raises TargetError."""
     typed = word.lower().partition(".")[0]
     for kind in allowed:
         if typed in kind.names:

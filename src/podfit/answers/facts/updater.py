@@ -57,7 +57,7 @@ async def read_updater(client: Client, clock: Clock) -> RunningUpdater:
 
 
 def updater_of(lease: Lease, now: datetime) -> RunningUpdater:
-    """By its Lease, which an updater of another kind holds as well."""
+    """The updater by its Lease, which an updater of another kind holds as well."""
     if not is_renewed(lease, now):
         return RunningUpdater(unknown=NOBODY)
     text = told_by_holder(lease).get(ANNOTATION)

@@ -71,9 +71,9 @@ class UsageReader:
         self._before: dict[str, dict[ContainerKey, _Counter]] = {}
 
     async def read(self, namespace: str, pods: Mapping[PodKey, str], *, rates: bool = True) -> UsageFacts:
-        """Of one namespace, or of all when it is empty. The nodes of `pods` are asked when the metrics API is no help,
-        or has nothing yet of a pod of theirs. Without `rates` only memory is wanted: counters need no second reading.
-        """
+        """The usage of one namespace, or of all when it is empty. The nodes of `pods` are asked when the metrics API is
+        no help, or has nothing yet of a pod of theirs. Without `rates` only memory is wanted: counters need no second
+        reading."""
         where = f"namespaces/{namespace}/pods" if namespace else "pods"
         try:
             body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}")

@@ -97,7 +97,7 @@ def _kind_of(owner: ObjectIdentity) -> WellKnown | None:
 
 
 class WorkloadReader:
-    """Of a namespace. What may not be read is told to `unread`, and taken for absent."""
+    """Reads the workloads of a namespace. What may not be read is told to `unread`, and taken for absent."""
 
     def __init__(self, client: Client, namespace: str, unread: Callable[[str], None]) -> None:
         self._client, self._namespace, self._unread = client, namespace, unread
@@ -107,7 +107,7 @@ class WorkloadReader:
         self._above: dict[ObjectIdentity, ObjectIdentity | None] = {}
 
     async def targets(self, pods: Iterable[Pod], targets: Iterable[CrossVersionObjectReference | None] = ()) -> Targets:
-        """With what controls these pods, up to the topmost, and what these targets of autoscalers name."""
+        """What controls these pods, up to the topmost, and what these targets of autoscalers name."""
         named = ((BY_KIND.get(target.kind), target.name) for target in targets if target)
         wanted = {(known, name) for known, name in named if known is not None} | set(
             _owners(pod.metadata for pod in pods)

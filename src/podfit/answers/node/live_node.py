@@ -67,7 +67,7 @@ class LiveNode:
 
     @property
     def members(self) -> dict[str, NodePod]:
-        """By UID."""
+        """The pods of the node by UID."""
         return {
             uid: NodePod(
                 entry.pod,
@@ -95,7 +95,7 @@ class LiveNode:
         return self._node.happens(on.PodsRemoved((uid,)))
 
     def verdict(self, uid: str) -> Verdict:
-        """Of what the pod desires, beside what the others hold now."""
+        """The verdict on what the pod desires, beside what the others hold now."""
         if uid in self._refused:
             return self._refused[uid]
         return self._beyond_node(self.state.pods[uid].pod) or verdict_of(self.state, uid)
@@ -146,7 +146,7 @@ def live_node(name: str, snapshot: Snapshot) -> LiveNode:
 
 
 def _state(view: NodeView, pods: Iterable[Pod], age: Age) -> NodeState:
-    """As a kubelet's after a restart: allocations by the last status, and conditions as the API remembers them."""
+    """The state of a kubelet after a restart: allocations by the last status, conditions as the API remembers them."""
     pods = tuple(pods)
     by_uid = {pod.metadata.uid: by_status.allocated(pod, view.gates) for pod in pods}
     conditions = Conditions()

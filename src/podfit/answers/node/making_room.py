@@ -51,7 +51,7 @@ class RoomMaker:
         return tuple(self._order)
 
     def _look(self) -> tuple[Looked, ...]:
-        """As things stand by now; nothing where nobody lacks room, or where none is made."""
+        """A look at how things stand by now; nothing where nobody lacks room, or where none is made."""
         model = self._model
         waiting = tuple(member.desired for member in model.queue() if _lacks_room(model, member.desired.metadata.uid))
         if not waiting or not self._room.mode:

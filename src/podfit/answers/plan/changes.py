@@ -61,7 +61,8 @@ def changes(new: Pod, old: Pod) -> Iterator[Change]:
 
 
 def resizing(new: Pod, old: Pod) -> Iterator[ResourceChange]:
-    """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
+    """The sizes that change, with the request beside a limit that does, and the other way round; in the order of
+    `changes`."""
     levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
     before = {container.name: container.resources for container in all_containers(old.spec)}
     levels |= {container.name: (container.resources, before[container.name]) for container in all_containers(new.spec)}

@@ -23,7 +23,7 @@ from podfit.decide.pod.resize_state import DEFERRED, PENDING
 
 
 def place_of_resize(new: Pod, message: str, snapshot: Snapshot) -> str:
-    """Of a pod whose node defers its new size with this `message`; empty where nothing is known to help."""
+    """The place of a pod whose node defers its new size with this `message`; empty where nothing is known to help."""
     outlook, node = _believed(snapshot), snapshot.nodes.get(new.spec.node_name)
     if outlook is None or node is None or not outlook.resizes:
         return ""
@@ -61,7 +61,7 @@ def _told(one: PodOutlook, outlook: Outlook) -> str:
 
 
 def place_of_pod(pod: Pod, snapshot: Snapshot) -> str:
-    """Of a pod that fits on no node that is there; empty where none that is on its way takes it."""
+    """The place of a pod that fits on no node that is there; empty where none that is on its way takes it."""
     outlook = _believed(snapshot)
     if outlook is None:
         return ""

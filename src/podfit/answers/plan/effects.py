@@ -26,7 +26,7 @@ class Restart(msgspec.Struct, frozen=True):
 
 
 class Effects:
-    """Of one pod: `new` as the API would store it, `old` as it is stored now."""
+    """The effects of a resize on one pod: `new` as the API would store it, `old` as it is stored now."""
 
     def __init__(self, new: Pod, old: Pod, snapshot: Snapshot) -> None:
         self._new, self._gates = new, snapshot.age.gates

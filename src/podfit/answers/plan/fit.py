@@ -117,7 +117,7 @@ def _text(steps: int, resource: str) -> str:
 
 
 def _whole_nodes(snapshot: Snapshot, resource: str) -> int:
-    """Of the largest node that is known, in nano units."""
+    """The size of the largest node that is known, in nano units."""
     amounts = (node.status.allocatable.get(resource, ZERO).nano for node in snapshot.nodes.values())
     return max(amounts, default=0)
 

@@ -203,7 +203,7 @@ class _Planner:
         return self.verdicts.of(self._asked[turn.pod.metadata.uid])
 
     def resized(self) -> dict[str, Pod]:
-        """By UID the pods that the API would store anew."""
+        """The pods that the API would store anew, by UID."""
         return {
             uid: checked.outcome.new
             for uid, checked in self._asked.items()

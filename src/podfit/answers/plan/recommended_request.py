@@ -52,7 +52,7 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         raise NoRecommendation(f"no VPA in namespace {namespace} recommends sizes for {about}: see podfit recommend")
 
     def whole(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> ResourceRequirements | None:
-        """Of the pod as a whole; None where the VPA sizes its containers."""
+        """The recommendation for the pod as a whole; None where the VPA sizes its containers."""
         to = recommended_resources(pod, self.vpa, limit_ranges).get(WHOLE)
         if to is None:
             return None
@@ -60,7 +60,7 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         return replace(own, requests={**own.requests, **to.requests}, limits={**own.limits, **to.limits})
 
     def containers(self, pod: Pod, limit_ranges: Sequence[LimitRange]) -> dict[str, ResourceRequirements]:
-        """Of every container of the pod; those without a recommendation keep what they have."""
+        """The recommendations for every container of the pod; those without a recommendation keep what they have."""
         wanted = recommended_resources(pod, self.vpa, limit_ranges)
         found = {}
         for container, *_ in every_container(pod):

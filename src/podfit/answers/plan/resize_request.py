@@ -138,7 +138,7 @@ def meant(container: str, pod: Pod) -> str:
 
 
 def resources_of(name: str, pod: Pod) -> ResourceRequirements:
-    """Of the container of this name, or of the pod as a whole when it is empty."""
+    """The resources of the container of this name, or of the pod as a whole when it is empty."""
     if not name:
         return pod.spec.resources or NOTHING
     return next(container.resources for container in all_containers(pod.spec) if container.name == name)
@@ -198,7 +198,8 @@ def _added(has: ResourceRequirements, wanted: ResourceRequirements) -> ResourceR
 
 
 def _kept(has: ResourceRequirements, before: ResourceRequirements) -> ResourceRequirements:
-    """As far as it is possible to go back: a request that a limit which stays does not allow stays, too."""
+    """The earlier size as far as it is possible to go back: a request that a limit which stays does not allow stays,
+    too."""
     merged = _added(has, before)
     requests, limits = dict(merged.requests), merged.limits
     for name in (CPU, MEMORY):
@@ -236,7 +237,7 @@ def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Po
 
 
 def _ratios(request: ResizeRequest, pod: Pod, *, level: bool = False) -> dict[str, Quantity | None]:
-    """By resource, what limit / request must not exceed by rounding. A template is of no namespace yet."""
+    """What limit / request must not exceed by rounding, by resource. A template is of no namespace yet."""
     namespace = pod.metadata.namespace
     ranges = [
         limit_range

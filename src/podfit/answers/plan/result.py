@@ -78,7 +78,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Sum(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Of all pods together: what they have now, what is asked for, and what they would have with what fits now."""
+    """The sum of all pods: what they have now, what is asked for, and what they would have with what fits now."""
 
     resource: str
     side: str

@@ -102,7 +102,7 @@ class _Facts(msgspec.Struct, frozen=True):
 
 
 async def plan_rollouts(client: Client, documents: Iterable[Any], namespace: str, clock: Clock) -> list[RolloutPlan]:
-    """Of the workloads that are there and whose template would be another one. Raises ConnectionError."""
+    """The rollouts of workloads that are there and whose template would be another one. Raises ConnectionError."""
     found = []
     for document in documents:
         kind = KINDS.get(str(document.get("kind"))) if isinstance(document, dict) else None
@@ -231,7 +231,7 @@ def _held(owner: Rolled) -> str:
 
 
 def _free(owner: Rolled) -> Any:
-    """As it is without podfit's hold."""
+    """The workload without podfit's hold."""
     return owner if isinstance(owner, Deployment) or not standing.is_mine(owner) else standing.unheld(owner)
 
 

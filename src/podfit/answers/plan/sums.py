@@ -16,7 +16,7 @@ _SIDES: tuple[tuple[str, Callable[..., ResourceList]], ...] = (("requests", pod_
 
 
 def sums(requests: Sequence[PodRequest], plan: Plan, gates: FeatureGates) -> tuple[Sum, ...]:
-    """Of CPU and memory; a side that no pod has is left out. A pod without a limit counts for none."""
+    """Sums of CPU and memory; a side that no pod has is left out. A pod without a limit counts for none."""
     good = {(pod.namespace, pod.pod) for pod in plan.pods if pod.good}
     turns = [(wanted.pod, _asked(wanted), _name(wanted.pod) in good) for wanted in requests]
     return tuple(_sums(turns, gates))
@@ -38,7 +38,7 @@ def _total(every: Sequence[ResourceList], resource: str) -> Quantity:
 
 
 def _asked(wanted: PodRequest) -> Pod:
-    """As `plan_requests` takes it: one that has nothing to go back to stays."""
+    """The pod as `plan_requests` takes it: one that has nothing to go back to stays."""
     try:
         return apply(wanted.asked, wanted.pod)
     except NothingRecorded:

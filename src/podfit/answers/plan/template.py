@@ -69,8 +69,8 @@ TYPES = {known.kind: known.type for known in kinds.WORKLOADS}
 
 
 class WorkloadTemplate(msgspec.Struct, frozen=True):
-    """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read. `alike` are the
-    names of those that have its template to the letter: a newer server may know more of it than podfit's types.
+    """A workload as the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read. `alike`
+    are the names of those that have its template to the letter: a newer server may know more of it than podfit's types.
     """
 
     target: Target

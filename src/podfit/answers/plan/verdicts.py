@@ -110,9 +110,8 @@ class Verdicts(msgspec.Struct, frozen=True):
         return replace(planned, verdict=PROTECTED, text=text, protected=text) if text else planned
 
     def _not_known(self, planned: PodPlan, model: LiveNode | None, uid: str) -> PodPlan:
-        """Of a node that may not be read, or of which the other pods may not: what it can never do is known all the
-        same, as far as the node itself was read.
-        """
+        """The plan on a node that may not be read, or of which the other pods may not: what it can never do is known
+        all the same, as far as the node itself was read."""
         alone = decided(planned, model, uid) if model else planned
         if alone.verdict == INFEASIBLE:
             return alone
@@ -120,7 +119,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         return replace(planned, verdict=NOT_KNOWN, text=why)
 
     def _decided(self, planned: PodPlan, model: LiveNode, uid: str) -> PodPlan:
-        """With what others give or give up for it."""
+        """The node's verdict, with what others give or give up for it."""
         planned, made = decided(planned, model, uid), self.makers[planned.node].made.get(uid)
         if made is None:
             return planned
@@ -154,7 +153,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         return replace(planned, verdict=IN_PROGRESS, text="the kubelet has not seen this generation yet")
 
     def _placed(self, planned: PodPlan, new: Pod) -> PodPlan:
-        """Of a pod without a node, as the scheduler decides."""
+        """The plan of a pod without a node, as the scheduler decides."""
         cluster = self.snapshot.cluster
         if text := foretold(new):
             return replace(planned, verdict=INFEASIBLE, text=text)
@@ -186,7 +185,7 @@ def over(pod: Pod) -> str:
 
 
 def decided(planned: PodPlan, model: LiveNode, uid: str) -> PodPlan:
-    """With the verdict of the node."""
+    """The plan of a pod with the verdict of the node."""
     verdict = model.verdict(uid)
     if isinstance(verdict, Infeasible):
         return replace(planned, verdict=INFEASIBLE, text=verdict.message)

@@ -105,7 +105,7 @@ async def _pods(client: Client, namespace: str, selector: str, unread: list[str]
 async def _room(
     client: Client, autoscaler: HorizontalPodAutoscaler, pods: Sequence[Pod], unread: list[str]
 ) -> dict[str, dict[str, int]]:
-    """By how much pods could grow where they are; asked for only where they may."""
+    """How much pods could grow where they are; asked for only where they may."""
     names = {pod.spec.node_name for pod in pods if pod.spec.node_name}
     if not is_vertical_first(autoscaler) or not names:
         return {}

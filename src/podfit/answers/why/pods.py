@@ -165,7 +165,7 @@ def _room_for(pod: Pod, node: str, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _eviction(name: str, snapshot: Snapshot) -> str:
-    """Of a pod that would be evicted to make room, and of the budget that does not let it go."""
+    """A line on a pod that would be evicted to make room, and on the budget that does not let it go."""
     victim = next(pod for pod in snapshot.neighbours if f"{pod.metadata.namespace}/{pod.metadata.name}" == name)
     if snapshot.budgets.problem:
         return f"{name} is evicted, unless a disruption budget protects it: {snapshot.budgets.problem}"

@@ -43,7 +43,7 @@ class _ControllerSpec(msgspec.Struct, frozen=True):
 
 
 class Controller(msgspec.Struct, frozen=True):
-    """As far as it matters: how many pods it asks for, and what it makes them of."""
+    """A controller as far as it matters: how many pods it asks for, and what it makes them of."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: _ControllerSpec = _ControllerSpec()
@@ -159,7 +159,7 @@ class RemovableWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
 
 
 def why_removable(facts: RemovalFacts, now: datetime) -> RemovableWhy:
-    """With something missing the answer is that it is not known, beside what keeps the node as far as was read."""
+    """Where something is missing, the answer is that it is not known, beside what keeps the node as far as was read."""
     found = _removal(facts, now)
     verdict = NOT_KNOWN if facts.missing else NOT_REMOVABLE if found.obstacles else REMOVABLE
     share = found.share

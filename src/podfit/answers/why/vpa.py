@@ -271,7 +271,8 @@ def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -
 
 
 def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
-    """By what the node has granted: an updater that resizes has written its target into the spec at once."""
+    """Where the pod stands by what the node has granted: an updater that resizes has written its target into the spec
+    at once."""
     spec, told = granted(pod, facts.age).spec, told_to(facts.vpa, pod).status.recommendation
     own = [(container.name, container.resources) for container in all_containers(spec)]
     for name, resources in (*own, (WHOLE, spec.resources or ResourceRequirements())):

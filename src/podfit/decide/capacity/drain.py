@@ -173,7 +173,8 @@ def _safe_to_evict(pod: Pod, context: DrainContext) -> Drainability | None:
 
 
 def _terminal(pod: Pod, context: DrainContext) -> Drainability | None:
-    """A pod that has ended, and is not to run again."""
+    """A pod that has ended, and is not to run again. Upstream's autoscaler, unlike `phase.has_ended`, counts one that
+    ended well as running where its containers always start again."""
     phase, policy = pod.status.phase, pod.spec.restart_policy
     ended = phase == FAILED or (phase == SUCCEEDED and policy in ("Never", "OnFailure"))
     return Drainability(Outcome.DRAIN_OK) if ended else None

@@ -30,7 +30,7 @@ def size_hash(container: Container) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As Go writes whole seconds: 10s, 1m20s, 5m0s."""
+    """The time as Go writes whole seconds: 10s, 1m20s, 5m0s."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 

@@ -108,7 +108,7 @@ class StopSandboxes(msgspec.Struct, frozen=True):
 
 
 class RemoveSandboxes(msgspec.Struct, frozen=True):
-    """With all their containers."""
+    """Remove them with all their containers."""
 
     ids: tuple[str, ...]
 
@@ -188,7 +188,7 @@ class ForgetFiles(msgspec.Struct, frozen=True):
 
 
 class DeleteObject(msgspec.Struct, frozen=True):
-    """With grace 0 and its uid: the API was waiting for this."""
+    """Delete it with grace 0 and its uid: the API was waiting for this."""
 
 
 Outside = Interrupt | TakeTurn | WriteStatus

@@ -155,7 +155,7 @@ class PodFacts(msgspec.Struct, frozen=True):
 
     @property
     def running_ids(self) -> dict[str, str]:
-        """By name."""
+        """Ids of the running containers by name."""
         return {container.name: container.id for container in reversed(self.running)}
 
     @property

@@ -148,7 +148,7 @@ class PodLife(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.waiting) or self.failure is not None or self.has_ended
 
     def in_turn(self, **fields: Any) -> "PodLife":
-        """With these fields of the turn."""
+        """The life with these fields of the turn."""
         return replace(self, turn=replace(self.turn, **fields))
 
 

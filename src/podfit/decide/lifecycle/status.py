@@ -62,7 +62,7 @@ def generate(facts: StatusInput, *, freed: bool = False) -> PodStatus:
 
 
 def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
-    """Of a pod that this node did not admit."""
+    """The status of a pod that this node did not admit."""
     return PodStatus(
         observed_generation=pod.metadata.generation,
         phase=FAILED,
@@ -174,7 +174,7 @@ def _ended_well(status: ContainerStatus) -> bool:
 
 
 def _exit_code(status: ContainerStatus) -> int:
-    """Of its last end."""
+    """The exit code of its last end."""
     over = status.state.terminated or status.last_state.terminated
     return over.exit_code if over is not None else 0
 

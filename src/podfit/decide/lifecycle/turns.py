@@ -50,7 +50,7 @@ def _resize_at_once(life: PodLife, known: on.AtRest) -> Step:
 
 
 def resize(life: PodLife) -> Step:
-    """Of a round, or of a pod at rest."""
+    """Begins the resize of a round, or of a pod at rest."""
     pod, facts, todo = life.turn.pod or life.pod, life.turn.facts, life.turn.todo
     stops, running = stop_some(pod, todo.kill).groups[0], [*facts.running]
     anew = (Kill(container, f"Container {container.name} resize requires restart") for container in running)

@@ -86,7 +86,7 @@ def _known(text: str) -> Mapping[str, BurstRange]:
 
 
 def ranges_of(pod: Pod) -> Mapping[str, BurstRange]:
-    """By container; none where the annotation is missing or cannot be read."""
+    """The ranges by container; none where the annotation is missing or cannot be read."""
     text = pod.metadata.annotations.get(CEILING)
     return _known(text) if text is not None else {}
 

@@ -27,7 +27,7 @@ def every_container(pod: Pod) -> tuple[Container, ...]:
 
 
 def field_path(pod: Pod, name: str) -> str:
-    """Of a container by name, such as `spec.containers{web}`; empty when the pod has none of that name."""
+    """The path of a container by name, such as `spec.containers{web}`; empty when the pod has none of that name."""
     kinds = (
         ("containers", pod.spec.containers),
         ("initContainers", pod.spec.init_containers),

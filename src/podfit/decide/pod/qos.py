@@ -18,7 +18,7 @@ _COUNTED = (CPU, MEMORY)
 
 
 def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
-    """Of the spec alone; only CPU and memory above zero count.
+    """The class by the spec alone; only CPU and memory above zero count.
 
     With `spec.resources` the containers do not matter (R-059). Otherwise a pod is Guaranteed when every container has
     both limits and the sums of requests and limits agree.

@@ -100,7 +100,8 @@ class ResizeState(msgspec.Struct, frozen=True):
 
     @classmethod
     def told(cls, conditions: Iterable[PodCondition], pod: Pod) -> "ResizeState":
-        """Of these conditions instead of the pod's own. The first of each type counts, and only with status True."""
+        """What these conditions stand for instead of the pod's own. The first of each type counts, and only with status
+        True."""
         pending = progress = None
         for condition in conditions:
             kind = condition.type
@@ -122,12 +123,12 @@ class ResizeState(msgspec.Struct, frozen=True):
 
     @property
     def stage(self) -> ResizeStage:
-        """Of what is desired now. What waits speaks before what is under way."""
+        """The stage of what is desired now. What waits speaks before what is under way."""
         return ResizeStage.PROPOSED if self.overtaken else self.last_stage
 
     @property
     def last_stage(self) -> ResizeStage:
-        """Of what the node last judged, whichever generation that was: upstream's reading."""
+        """The stage of what the node last judged, whichever generation that was: upstream's reading."""
         if self.pending is not None:
             return {DEFERRED: ResizeStage.DEFERRED, INFEASIBLE: ResizeStage.INFEASIBLE}.get(
                 self.pending.reason, ResizeStage.UNKNOWN
@@ -150,7 +151,7 @@ class ResizeState(msgspec.Struct, frozen=True):
 
     @property
     def generation(self) -> int:
-        """Of the spec that the node judged; 0 when it did not say."""
+        """The generation of the spec that the node judged; 0 when it did not say."""
         return self.condition.observed_generation if self.condition else 0
 
     @property

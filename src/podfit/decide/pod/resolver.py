@@ -113,7 +113,7 @@ def _within_limits(wanted: Resolver) -> tuple[Resolver, list[Warned]]:
 
 
 def parse(text: str) -> Resolver:
-    """Of `search` the last line counts, as to the C library."""
+    """Reads a resolv.conf. The last `search` line counts, as to the C library."""
     servers, searches, options = list[str](), tuple[str, ...](), list[str]()
     for line in text.splitlines():
         match line.split():

@@ -22,7 +22,7 @@ def of_api_server(url: str) -> Mapping[str, str]:
 
 
 def of_services(services: Iterable[Service]) -> Mapping[str, str]:
-    """Of those that have an address. The service `kubernetes` is told by `of_api_server`."""
+    """The variables of services that have an address. The service `kubernetes` is told by `of_api_server`."""
     variables: dict[str, str] = {}
     for service in services:
         meta, spec = service.metadata, service.spec

@@ -26,7 +26,7 @@ def is_spare(pod: Pod) -> bool:
 
 
 def memory_limit(pod: Pod) -> int:
-    """Of all its containers together, in bytes."""
+    """The limit of all its containers together, in bytes."""
     return pod_requests(pod).get(SPARE_MEMORY, ZERO).value() * MIB
 
 

@@ -3,6 +3,8 @@
 The proportion is taken from where it was said, not from the container's present amounts: those are rounded, and a
 proportion of rounded amounts would drift with every resize. Where a LimitRange bounds the proportion
 (maxLimitRequestRatio), an amount is not rounded up beyond the bound.
+
+A VPA's limits are not these but those of `decide.autoscaling.limit_ranges`, in upstream's integers and with its notes.
 """
 
 from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ class Triggers(msgspec.Struct, frozen=True):
 
 
 def triggers(text: str) -> Triggers:
-    """Of `restart,oom,unready` and `throttled>10%`. Raises ValueError."""
+    """Reads `restart,oom,unready` and `throttled>10%`. Raises ValueError."""
     told = Triggers()
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, beyond, share = word.partition(">")

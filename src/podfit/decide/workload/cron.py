@@ -124,7 +124,7 @@ def _rfc1123(at: datetime) -> str:
 
 
 def name_at(cron: CronJob, at: datetime) -> str:
-    """Of the job of a run: the same for whoever makes it."""
+    """The name of the job of a run: the same for whoever makes it."""
     return f"{cron.metadata.name}-{int(at.timestamp()) // 60}"
 
 

@@ -83,7 +83,7 @@ def _order(one: _Facts, other: _Facts, now: datetime) -> int:
 
 
 def _younger(one: _Facts, other: _Facts, since: datetime | None, others: datetime | None, now: datetime) -> int:
-    """By the order of magnitude; among the same, by chance, which the UID stands for."""
+    """Whether it is younger by the order of magnitude; among the same, by chance, which the UID stands for."""
     if since is None or others is None:
         return -1 if since is None else 1
     rank = _magnitude(since, now) - _magnitude(others, now)
@@ -93,6 +93,6 @@ def _younger(one: _Facts, other: _Facts, since: datetime | None, others: datetim
 
 
 def _magnitude(since: datetime, now: datetime) -> int:
-    """Of the time that has passed, counted in nanoseconds, to the base of 2."""
+    """The order of magnitude of the time that has passed, in nanoseconds, to the base of 2."""
     seconds = (now - since).total_seconds()
     return int(math.log2(seconds * 1e9)) if seconds > 0 else -1

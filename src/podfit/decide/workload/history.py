@@ -21,7 +21,8 @@ _PATCH = "$patch"
 
 
 def data_of(template: PodTemplateSpec) -> dict[str, Any]:
-    """With the keys of all objects in order, as Go writes a map: some clients compare bytes, as upstream's own tests.
+    """The data with the keys of all objects in order, as Go writes a map: some clients compare bytes, as upstream's own
+    tests.
 
     Whether a revision is that of a template is asked of the values: what an earlier podfit wrote is in another order.
     """
@@ -40,7 +41,7 @@ def template_in(revision: ControllerRevision) -> PodTemplateSpec:
 
 
 def templates_in(revisions: Iterable[ControllerRevision], label: str = "") -> dict[str, PodTemplateSpec]:
-    """By the name of the revision, or by the value of one of its labels; what is no template is left out."""
+    """Templates by the name of the revision, or by the value of one of its labels; what is no template is left out."""
     found = {}
     for revision in revisions:
         meta = revision.metadata

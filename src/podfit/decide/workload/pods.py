@@ -67,7 +67,7 @@ def from_template(template: PodTemplateSpec, owner: Object) -> Pod:
 
 
 def labelled(template: PodTemplateSpec, labels: Mapping[str, str]) -> PodTemplateSpec:
-    """With these labels beside its own."""
+    """The pod with these labels beside its own."""
     meta = template.metadata
     return replace(template, metadata=replace(meta, labels={**meta.labels, **labels}))
 

@@ -60,7 +60,7 @@ def wanted_replicas(obj: Replicated) -> int:
 
 
 def held(obj: Replicated) -> str:
-    """By which hold of its deployment, as no two have the same text; empty for one that acts by itself."""
+    """The hold of its deployment that holds it, as no two have the same text; empty for one that acts by itself."""
     owner = controller_of(obj.metadata)
     return obj.metadata.annotations.get(HELD, "") if owner is not None and owner.kind == "Deployment" else ""
 

@@ -68,7 +68,7 @@ def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Bound:
 
 
 def bound_claim(claim: PersistentVolumeClaim, volume: PersistentVolume) -> PersistentVolumeClaim:
-    """With the status of one that is bound."""
+    """The claim with the status of one that is bound."""
     status = replace(
         claim.status, phase="Bound", access_modes=volume.spec.access_modes, capacity=dict(volume.spec.capacity)
     )

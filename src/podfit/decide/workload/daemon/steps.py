@@ -22,7 +22,7 @@ BURST = 250
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Of the present template: its hash, and its number among all that there were, if that is known."""
+    """The version of the present template: its hash, and its number among all that there were, if that is known."""
 
     digest: str
     generation: str = ""

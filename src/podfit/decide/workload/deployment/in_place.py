@@ -141,8 +141,8 @@ def with_hold(replica_set: ReplicaSet) -> ReplicaSet:
 
 
 def released(replica_set: ReplicaSet, size: int) -> ReplicaSet:
-    """With this size, and acting by itself. What its annotations tell of the deployment's size stays: whether that
-    has changed meanwhile is looked at next."""
+    """The replica set with this size, and acting by itself. What its annotations tell of the deployment's size stays:
+    whether that has changed meanwhile is looked at next."""
     meta = replica_set.metadata
     annotations = {key: value for key, value in meta.annotations.items() if key != HELD}
     return replace(

@@ -108,7 +108,8 @@ def made(deployment: Deployment) -> ReplicaSet:
 
 
 def annotated(deployment: Deployment, replicas: ReplicaSet, revision: int, *, exists: bool) -> ReplicaSet:
-    """With the deployment's annotations and its own: the revision and those before, and when it is new the sizes."""
+    """The replica set with the deployment's annotations and its own: the revision and those before, and when it is new
+    the sizes."""
     before = replicas.metadata.annotations
     after = {**before, **_copied(deployment.metadata.annotations)}
     last = revision_of(before)
@@ -130,7 +131,7 @@ def sizes(deployment: Deployment) -> dict[str, str]:
 
 
 def sized(deployment: Deployment, replicas: ReplicaSet, size: int) -> ReplicaSet:
-    """With so many pods, and told the deployment's size."""
+    """The replica set with so many pods, and told the deployment's size."""
     changed = _with(replicas, {**replicas.metadata.annotations, **sizes(deployment)})
     return changed if changed.spec.replicas == size else replace(changed, spec=replace(changed.spec, replicas=size))
 
@@ -157,7 +158,7 @@ def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def _history(before: str, last: str) -> str:
-    """With the last revision; the oldest go when it becomes too long."""
+    """The history with the last revision; the oldest go when it becomes too long."""
     numbers = [*filter(None, before.split(",")), last]
     while len(numbers) > 1 and len(",".join(numbers)) > _LONGEST_HISTORY:
         del numbers[0]

@@ -159,7 +159,7 @@ def _with_progress(
 
 
 def _failure(sets: Sets) -> DeploymentCondition | None:
-    """Of the new replica set first."""
+    """The failure of a replica set, of the new one first."""
     for replica_set in filter(None, (sets.new, *sets.old)):
         for condition in replica_set.status.conditions:
             if condition.type == FAILURE:

@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def asked(owner: Mapping[str, str], namespace: Mapping[str, str]) -> Asked | None:
-    """By the annotations of the workload and of its namespace; None when it is to be rolled out as ever."""
+    """What the annotations of the workload and of its namespace ask for; None when it is to be rolled out as ever."""
     if owner.get(ROLLOUT, namespace.get(ROLLOUT)) != IN_PLACE:
         return None
     text = owner.get(DEADLINE, namespace.get(DEADLINE))

@@ -107,7 +107,7 @@ def releasing(owner: Owner, left: str | None = None) -> Patch:
 
 
 def unheld(owner: Labelled) -> Any:
-    """As it is without the hold. Raises ValueError as `hold.strategy_before`."""
+    """The workload without the hold. Raises ValueError as `hold.strategy_before`."""
     return replace(owner, spec=replace(owner.spec, update_strategy=hold.strategy_before(owner)))
 
 

@@ -14,13 +14,13 @@ FAILURES, IGNORED = "batch.kubernetes.io/job-index-failure-count", "batch.kubern
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Of a job, since its last success; remembered by the controller, and forgotten when it starts anew."""
+    """Failures of a job since its last success; remembered by the controller, and forgotten when it starts anew."""
 
     count: int = 0
     last: datetime | None = None
 
     def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod], now: datetime) -> "Failures":
-        """With what ended since."""
+        """The failures with what ended since."""
         if not succeeded and not failed:
             return self
         before = self.count

@@ -67,7 +67,7 @@ def _indexed(seen: JobState) -> JobState:
 
 
 def judged(seen: JobState) -> JobState:
-    """With the condition that says what will become of the job, when it is over."""
+    """The state with the condition that says what will become of the job, when it is over."""
     found = _target(seen)
     return seen if found is None else msgspec.structs.replace(seen, target=found)
 
@@ -97,7 +97,7 @@ def _target(seen: JobState) -> JobCondition | None:
 
 
 def _restarted_too_often(seen: JobState, limit: int) -> bool:
-    """Of pods that restart their containers themselves, the restarts count."""
+    """Whether pods that restart their containers themselves have done so too often."""
     if seen.job.spec.template.spec.restart_policy != "OnFailure":
         return False
     number = sum(restarts(pod) for pod in seen.pods if pod.status.phase in ("Running", "Pending"))

@@ -36,7 +36,7 @@ def _fails_its_index(seen: JobState, pod: Pod) -> bool:
 
 
 def kept(seen: JobState) -> dict[int, Pod]:
-    """By index, the failed pod that is not let go yet."""
+    """The failed pod that is not let go yet, by index."""
     active = {index_of(pod) for pod in seen.active}
     done = seen.succeeded_indexes | seen.failed_indexes
     last: dict[int, Pod] = {}

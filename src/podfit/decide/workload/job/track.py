@@ -88,7 +88,7 @@ def _rank(pod: Pod) -> int:
 
 
 def counted(status: JobStatus, still: Set[str]) -> JobStatus:
-    """With what is noted and freed in the numbers; `still` are UIDs of pods that bear the finalizer."""
+    """The status with what is noted and freed in the numbers; `still` are UIDs of pods that bear the finalizer."""
     noted = status.uncounted_terminated_pods or UncountedTerminatedPods()
     left = UncountedTerminatedPods(
         succeeded=tuple(uid for uid in noted.succeeded if uid in still),
@@ -103,7 +103,7 @@ def counted(status: JobStatus, still: Set[str]) -> JobStatus:
 
 
 def ended(job: Job, seen: JobState, status: JobStatus, *, whole: bool) -> JobStatus:
-    """With the final condition, once every pod is counted and none is left that ends."""
+    """The status with the final condition, once every pod is counted and none is left that ends."""
     noted = status.uncounted_terminated_pods or UncountedTerminatedPods()
     if seen.target is None or not whole or noted.succeeded or noted.failed or status.terminating or status.active:
         return status
@@ -115,9 +115,8 @@ def ended(job: Job, seen: JobState, status: JobStatus, *, whole: bool) -> JobSta
 
 
 def suspended(seen: JobState, status: JobStatus) -> JobStatus:
-    """With the condition that says whether it is, which a job that never was does not have. Its time ends with it, and
-    begins anew after it.
-    """
+    """The status with the condition that says whether it is, which a job that never was does not have. Its time ends
+    with it, and begins anew after it."""
     wanted = bool(seen.job.spec.suspend)
     before = next((condition for condition in status.conditions if condition.type == SUSPENDED), None)
     if (before is None and not wanted) or (before is not None and (before.status == "True") == wanted):

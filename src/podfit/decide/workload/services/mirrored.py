@@ -64,7 +64,7 @@ def passed_over(endpoints: Endpoints) -> int:
 
 
 def _addresses(subset: EndpointSubset) -> Iterator[tuple[EndpointAddress, bool]]:
-    """With whether they are ready, which come first."""
+    """Addresses with whether they are ready; those come first."""
     ready = [(address, True) for address in subset.addresses]
     others = [(address, False) for address in subset.not_ready_addresses]
     yield from [*ready, *others][:MOST]

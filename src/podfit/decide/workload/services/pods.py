@@ -38,7 +38,7 @@ def is_headless(service: Service) -> bool:
 
 
 def families(service: Service) -> tuple[str, ...]:
-    """Of IP addresses, the first being its main one."""
+    """Its families of IP addresses, the first being the main one."""
     if service.spec.ip_families:
         return service.spec.ip_families
     return (IPV6 if ":" in service.spec.cluster_ip else IPV4,)
@@ -73,7 +73,7 @@ def reference_of(pod: Pod) -> ObjectReference:
 
 
 def ports_of(service: Service, pod: Pod) -> tuple[Port, ...]:
-    """Of the service's ports those that the pod has."""
+    """Those of the service's ports that the pod has."""
     found = ((port, number_of(port, pod)) for port in service.spec.ports)
     return tuple(
         Port(port.name, number, port.protocol, port.app_protocol) for port, number in found if number is not None
@@ -81,7 +81,8 @@ def ports_of(service: Service, pod: Pod) -> tuple[Port, ...]:
 
 
 def number_of(port: ServicePort, pod: Pod) -> int | None:
-    """Of the pod's port. A name is that of a port of one of its containers, of the same protocol; of sidecars, too."""
+    """The number of the pod's port. A name is that of a port of one of its containers, of the same protocol; of
+    sidecars, too."""
     if isinstance(port.target_port, int):
         return port.target_port or port.port
     for container in lasting_containers(pod.spec):

@@ -91,7 +91,7 @@ def claims_of(owner: StatefulSet, number: int) -> list[PersistentVolumeClaim]:
 
 
 def relabelled(pod: Pod) -> Pod | None:
-    """With the labels of its name, where somebody took them; None when it has them."""
+    """The pod with the labels of its name, where somebody took them; None when it has them."""
     labels = _labels(pod.metadata.name, ordinal(pod))
     if labels.items() <= pod.metadata.labels.items():
         return None

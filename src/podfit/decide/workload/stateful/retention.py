@@ -53,5 +53,5 @@ def is_stale(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def _name(identity: ObjectIdentity) -> ObjectIdentity:
-    """Of an object and of all that had its name before."""
+    """The name of an object and of all that had it before."""
     return identity._replace(uid="")

@@ -151,7 +151,7 @@ def _living(wanted: Sequence[Pod], ready: Callable[[Pod], bool], in_order: bool)
 def _ending(
     condemned: Sequence[Pod], sick: Pod | None, ready: Callable[[Pod], bool], in_order: bool
 ) -> tuple[list[Action], bool]:
-    """Of those beyond the size: one at a time, unless in parallel; the first unhealthy pod may always go."""
+    """Which of those beyond the size go: one at a time, unless in parallel; the first unhealthy pod may always go."""
     actions: list[Action] = []
     for pod in condemned:
         going = bool(pod.metadata.deletion_timestamp)
