@@ -37,7 +37,8 @@ from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.published import IN_UP
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.access import JANE, grant, rule, send
 from support.background import beside
 

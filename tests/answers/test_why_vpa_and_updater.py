@@ -29,7 +29,8 @@ from podfit.decide.autoscaling.published import IN_UP, LEASE, AdmissionLease
 from podfit.decide.autoscaling.scope import AGGREGATION
 from podfit.decide.autoscaling.slices import RECOMMENDATIONS
 from podfit.decide.autoscaling.update_settings import UpdateSettings
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.vpa_world import NAMESPACE, World, recommending
 
 CONDITIONS: tuple[list[dict[str, str]], ...] = (

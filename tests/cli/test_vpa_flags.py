@@ -11,7 +11,7 @@ from podfit.process.config_file import read
 from podfit.process.vpa.options import UpdaterOptions
 from podfit.process.vpa.recommender import RecommenderOptions
 from podfit.vpa.recommender.settings import RecommenderSettings
-from podfit.vpa.updater.updater import UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
 
 
 def test_without_flags_it_is_as_upstream() -> None:

@@ -15,8 +15,8 @@ from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.recommender.recommender import Recommender
 from podfit.vpa.recommender.settings import RecommenderSettings
+from podfit.vpa.updater.settings import UpdaterSettings as UpdaterSettings
 from podfit.vpa.updater.updater import Updater
-from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 from support.clock import FakeClock
 from support.server import running_server
 

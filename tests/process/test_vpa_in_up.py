@@ -16,7 +16,7 @@ from podfit.client.vpa_kinds import VPAS
 from podfit.decide.autoscaling.published import ANNOTATION, IN_UP, LEASE, published
 from podfit.testing.clock import EPOCH
 from podfit.testing.cluster import Cluster
-from podfit.vpa.updater.updater import UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
 
 NAMESPACE = "default"
 VPA = {

@@ -26,7 +26,8 @@ from podfit.decide.autoscaling.scope import AGGREGATION, POD_POLICY
 from podfit.decide.autoscaling.slices import RECOMMENDATIONS, stored
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL = ("100m", "300Mi")

@@ -19,7 +19,8 @@ from podfit.decide.autoscaling.ceilings import ANNOTATION
 from podfit.decide.autoscaling.conditions import BURST_REFUSED
 from podfit.decide.pod.resize_state import BURST
 from podfit.vpa.updater.burst_poller import samples
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.bursts import ceiling
 from support.vpa_world import NAMESPACE, World, recommending
 

@@ -15,7 +15,8 @@ from podfit.core.quantity import Quantity
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.update_settings import UpdateSettings
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from podfit.vpa.wakes import GATHER, MOST, RATE, Concerned, Wakes
 from support.clock import FakeClock
 from support.vpa_world import NAMESPACE, World, recommending

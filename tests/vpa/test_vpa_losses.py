@@ -22,7 +22,8 @@ from podfit.vpa.admission.controller import AdmissionController, AdmissionSettin
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.recommender.recommender import Recommender
 from podfit.vpa.recommender.settings import RecommenderSettings
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.server import ADMIN
 from support.vpa_world import NAMESPACE, World, recommending
 

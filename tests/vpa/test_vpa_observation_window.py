@@ -16,7 +16,8 @@ from podfit.decide.autoscaling.policies import OBSERVATION_WINDOW, observes, obs
 from podfit.decide.autoscaling.validation import validate
 from podfit.vpa.admission.controller import AdmissionController, AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL = ("100m", "300Mi")

@@ -17,7 +17,8 @@ from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, MEMORY_IN_
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.published import AdmissionLease
 from podfit.decide.autoscaling.update_settings import UpdateSettings
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.vpa_world import NAMESPACE, World, recommending
 
 SMALL, LARGE = ("100m", "300Mi"), ("500m", "600Mi")

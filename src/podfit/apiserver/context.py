@@ -13,10 +13,10 @@ from podfit.api.meta.resource_info import ResourceInfo
 from podfit.api.registry import info_for
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.bounded_checks import BoundedChecks
+from podfit.apiserver.registry.converting_store import in_version
 from podfit.apiserver.registry.list_cache import ListCache
 from podfit.apiserver.registry.pending_allocations import PendingAllocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
-from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.apiserver.request.reinvocations import Reinvocations
 from podfit.apiserver.request.repeated_specs import RepeatedSpecs

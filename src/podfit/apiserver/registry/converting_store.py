@@ -1,8 +1,12 @@
 """A store that converts its values on the way, such as to another version of a kind."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from weakref import WeakSet
 
+from podfit.api.meta import codec
+from podfit.api.meta.resource_info import Conversion, ResourceInfo
+from podfit.store.decoded_cache import Remembered
 from podfit.store.layer import LayerWatch, StoreLayer
 from podfit.store.protocol import About, Companion, Record, Store, Watch
 
@@ -37,3 +41,19 @@ class ConvertingStore(StoreLayer):
 
     def _kept(self, key: str, value: bytes) -> bytes:
         return self._back(value)
+
+
+def in_version(store: Store, info: ResourceInfo, conversion: Conversion, converted: Remembered) -> Store:
+    """The store in which all objects of the kind are of this version."""
+    return ConvertingStore(store, shown=partial(_shown, converted, conversion), kept=partial(_kept, info, conversion))
+
+
+def _shown(converted: Remembered, conversion: Conversion, value: bytes) -> bytes:
+    def convert() -> bytes:
+        return codec.encode(conversion.shown(codec.decode(value, conversion.stored.type)))
+
+    return converted.get((conversion, value), convert)
+
+
+def _kept(info: ResourceInfo, conversion: Conversion, value: bytes) -> bytes:
+    return codec.encode(conversion.kept(codec.decode(value, info.type)))

@@ -33,9 +33,9 @@ from podfit.vpa.admission.controller import AdmissionController
 from podfit.vpa.admission.controller import AdmissionSettings as AdmissionSettings
 from podfit.vpa.admission.registration import Registration, register
 from podfit.vpa.recommender.pod_recommendations import PodRecommendationApi
+from podfit.vpa.updater.settings import UpdaterSettings as UpdaterSettings
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
 from podfit.vpa.updater.updater import Updater
-from podfit.vpa.updater.updater import UpdaterSettings as UpdaterSettings
 
 if TYPE_CHECKING:
     from podfit.vpa.recommender.recommender import Recommender  # loads NumPy

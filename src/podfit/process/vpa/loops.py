@@ -12,8 +12,9 @@ from podfit.vpa.admission.controller import AdmissionController, AdmissionSettin
 from podfit.vpa.admission.webhook import Webhook, WebhookOptions
 from podfit.vpa.certificates import Certificates
 from podfit.vpa.progress import Passes
+from podfit.vpa.updater.settings import UpdaterSettings
 from podfit.vpa.updater.updater import COMPONENT as UPDATER
-from podfit.vpa.updater.updater import Updater, UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 
 
 def updater_loops(

@@ -27,7 +27,7 @@ from podfit.vpa.admission.controller import AdmissionSettings
 from podfit.vpa.admission.registration import Registration
 from podfit.vpa.admission.webhook import Tls, WebhookOptions
 from podfit.vpa.certificates import Certificates, Files, self_made
-from podfit.vpa.updater.updater import UpdaterSettings
+from podfit.vpa.updater.settings import UpdaterSettings
 
 CIPHERS = {
     f"TLS_ECDHE_{signed}_WITH_{name}": f"ECDHE-{signed}-{openssl}"

@@ -12,9 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
@@ -23,14 +21,12 @@ from podfit.client.controlling import Controlling
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.places import makes_places
-from podfit.client.rate_limit import Rate, TokenBucket
 from podfit.client.rest import Client
 from podfit.client.targets import Targets
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
-from podfit.core.options import DURATION, POSITIVE, Option, Part
 from podfit.core.times import format_time
 from podfit.decide.autoscaling import boost, update, wake
 from podfit.decide.autoscaling.actions import (
@@ -43,10 +39,7 @@ from podfit.decide.autoscaling.actions import (
     Tally,
 )
 from podfit.decide.autoscaling.conditions import IN_PLACE_BY_DEFAULT, IN_PLACE_TEXT, burst_refused, with_conditions
-from podfit.decide.autoscaling.flags import IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.policies import in_place_by_default
-from podfit.decide.autoscaling.published import AdmissionLease, Published
-from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned as concerned_pods
 from podfit.decide.autoscaling.view import view_of
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
@@ -58,25 +51,8 @@ from podfit.vpa.updater.burst_poller import BurstPoller
 from podfit.vpa.updater.bursts import BurstLoop
 from podfit.vpa.updater.carry_out import Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
+from podfit.vpa.updater.settings import EvictionRate, UpdaterSettings
 from podfit.vpa.wakes import Concerned, Wakes
-
-
-class EvictionRate:
-    """Without a rate every turn is now."""
-
-    def __init__(self, rate: Rate | None, clock: Clock) -> None:
-        self._bucket, self._clock = TokenBucket(rate, clock) if rate else None, clock
-
-    async def taken(self, until: float) -> bool:
-        """Wait for the next turn; False, at once, when it would come after `until` on the monotonic clock."""
-        if self._bucket is None:
-            return True
-        if self._bucket.next() > until:
-            return False
-        if (pause := self._bucket.take()) > 0:
-            await self._clock.sleep(pause)
-        return True
-
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
@@ -85,35 +61,6 @@ BY_NAMESPACE = "namespace"
 TRIES = 5
 """How often conditions are written that somebody takes away."""
 LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-
-
-class UpdaterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in seconds. Of `namespace`, or of all but the `ignored` ones; `admission` is None for not to look."""
-
-    interval: Annotated[
-        float, Option("From one pass to the next.", flag="updater-interval", unit=DURATION, bound=POSITIVE)
-    ] = 60.0
-    rules: Annotated[UpdateSettings, Part()] = UpdateSettings()
-    poll_bursts: Annotated[
-        float,
-        Option(
-            "From one look at /stats/summary to the next, for bursts on nodes of others (docs/burst.md); 0s: none.",
-            unit=DURATION,
-        ),
-    ] = 0.0
-    eviction_rate: Rate | None = None
-    admission: AdmissionLease | None = AdmissionLease()
-    namespace: VpaNamespace = ""
-    ignored: IgnoredNamespaces = frozenset()
-
-    def published(self) -> Published:
-        return Published(
-            rules=self.rules,
-            interval=self.interval,
-            namespace=self.namespace,
-            ignored=tuple(sorted(self.ignored)),
-            admission=self.admission,
-        )
 
 
 def _concerned(vpa: VerticalPodAutoscaler) -> Concerned:
