@@ -12,13 +12,14 @@ from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.meta.codec import convert
 from podfit.client import kubeconfig_edit
+from podfit.net.addresses import LOOPBACK
 from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
 from podfit.net.wire import Handler
 from podfit.process.access import admin_access
-from podfit.process.certificates import LOOPBACK, serving
+from podfit.process.certificates import serving
 from support.metrics_backend import GROUP, metrics
 from support.server import Server, running_server
 

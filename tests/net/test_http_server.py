@@ -10,9 +10,10 @@ import uvloop
 
 from podfit.core.errors import bad_request, conflict
 from podfit.net import http_accept, http_connection
+from podfit.net.addresses import PortInUse
 from podfit.net.authority import Authority
 from podfit.net.http_intake import MOST_WAITING
-from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
+from podfit.net.http_server import BODY_LIMIT, HttpsServer
 from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response

@@ -10,21 +10,21 @@ import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import msgspec
 import yaml
 
 from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
-from podfit.client.rest import Client
-from podfit.client.transport import Https
 from podfit.core.errors import plainly
 from podfit.net.files import misread, read_given
-from podfit.net.http_client import HttpsClient
 from podfit.net.reachability import DIRECT, ConnectionRoute
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
+
+if TYPE_CHECKING:
+    from podfit.client.rest import Client
 
 Document: TypeAlias = dict[str, Any]
 
@@ -58,8 +58,13 @@ class Access(msgspec.Struct, frozen=True):
     plugin: ExecPlugin | None = None
     reach: ConnectionRoute = DIRECT
 
-    def client(self, *, user_agent: str = "podfit") -> Client:
+    def client(self, *, user_agent: str = "podfit") -> "Client":
         """Raises KubeconfigError when the command that signs in does not."""
+        # A third of what `up --detach` and `down` import, which read and write kubeconfigs and ask nobody.
+        from podfit.client.rest import Client
+        from podfit.client.transport import Https
+        from podfit.net.http_client import HttpsClient
+
         certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
         if self.plugin is not None:

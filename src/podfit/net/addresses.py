@@ -1,13 +1,24 @@
-"""This machine's address, under which others reach it."""
+"""This machine's addresses, under which it and others reach it."""
 
+import errno
 import fcntl
 import socket
 import struct
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+LOOPBACK = "127.0.0.1"
 _SOMEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # kept for documentation: nobody's
 _SIOCGIFADDR = 0x8915
+
+
+class PortInUse(OSError):
+    """Something else listens there already."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(errno.EADDRINUSE, f"port {port} on {host} is in use")
+        self.host = host
+        self.port = port
 
 
 def outward(*, version: int) -> str:

@@ -31,6 +31,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from podfit.core.errors import ApiError, bad_request
+from podfit.net.addresses import PortInUse
 from podfit.net.guard import answer
 from podfit.net.http_accept import BACKLOG, Connections, Listener
 from podfit.net.http_connection import Connection
@@ -47,15 +48,6 @@ BODY_LIMIT = 3 * 1024 * 1024  # bytes, as the API server's own limit
 BODY_SECONDS = 60.0
 COUNTED = 4096  # bytes of a body that is there; below it is no more than what an idle connection has
 OF_READING = 96 * 1024  # bytes beside a body that is being read: what TLS and the parser have of it
-
-
-class PortInUse(OSError):
-    """Something else listens there already."""
-
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(errno.EADDRINUSE, f"port {port} on {host} is in use")
-        self.host = host
-        self.port = port
 
 
 Identify: TypeAlias = Callable[[Request], Awaitable[str]]

@@ -2,11 +2,11 @@
 
 from podfit.apiserver.housekeeping.extension_authentication import FrontProxy, ProxyCertificate
 from podfit.core.clock import Clock
+from podfit.net.addresses import LOOPBACK
 from podfit.net.authority import Authority
 from podfit.net.tls import KeyPair
 from podfit.process.data.data_dir import DataDir
 
-LOOPBACK = "127.0.0.1"
 PROXY = "front-proxy-client"
 HOSTS = (
     LOOPBACK,

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 
 from podfit.core.errors import plainly
 from podfit.core.options import LIST, Option
-from podfit.net.addresses import outward
-from podfit.net.http_server import PortInUse
-from podfit.process.certificates import LOOPBACK
+from podfit.net.addresses import LOOPBACK, PortInUse, outward
 from podfit.process.data.other_clusters import cluster_on
 from podfit.process.errors import MachineError, UsageError
 

@@ -22,6 +22,7 @@ from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
 from podfit.core.errors import plainly
 from podfit.core.randomness import Random
+from podfit.net.addresses import LOOPBACK
 from podfit.net.authority import Authority
 from podfit.net.files import one_at_a_time
 from podfit.net.http_server import HttpsServer
@@ -32,7 +33,7 @@ from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Handler
 from podfit.process.access import CONTEXT, admin_access, publish, write_own
 from podfit.process.apiserver_options import encryption_rules, open_audit
-from podfit.process.certificates import LOOPBACK, front_proxy, serving
+from podfit.process.certificates import front_proxy, serving
 from podfit.process.control.component_health import PORTS, at_ports
 from podfit.process.control.stores import embedded_store, etcd_store
 from podfit.process.data import state as data_state

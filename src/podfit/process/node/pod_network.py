@@ -3,10 +3,10 @@
 import asyncio
 import hashlib
 import logging
+from typing import TYPE_CHECKING
 
 from podfit.api.core.v1.pods.phase import has_ended
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.node.pod_network import gateway
 from podfit.decide.workload.nodes.ipam import NodeRanges
@@ -22,6 +22,9 @@ from podfit.process.errors import MachineError
 from podfit.process.node.backend import NodeBackend
 from podfit.process.node.machine import filter_lacks
 from podfit.process.options import NodeOptions, UpOptions, makes_network
+
+if TYPE_CHECKING:
+    from podfit.client.rest import Client  # not for `down`, which asks nobody
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +95,7 @@ def first_gateway(ranges: NodeRanges) -> str:
     return gateway(ranges.free(()))
 
 
-async def network_lines(client: Client, ranges: NodeRanges, network: PodNetwork) -> list[str]:
+async def network_lines(client: "Client", ranges: NodeRanges, network: PodNetwork) -> list[str]:
     """What `up` says of the pods' network: what it has switched on, and which pods are still on the host's."""
     switched = network.switched
     more = f"; {switched} is on from now, `podfit down` sets it back" if switched else ""
