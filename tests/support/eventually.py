@@ -17,6 +17,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.05
+SHARE, SELDOM_SECONDS = 2.0, 0.5
+"""Between two looks passes so many times what one takes, and no more than this for it: a look is often a process of its
+own, and a wait with one behind the other would take a core from what is waited for."""
 PATIENCE = float(os.environ.get("PODFIT_TESTS_PATIENCE", "1"))
 """So many times as long as it says a wait goes on before it is given up. It asserts that something comes to be and not
 how soon: `make test`, which fills the machine, has 4."""
@@ -33,15 +36,18 @@ def eventually(
     told: Callable[[], str] = str,
     every: float = LOOK_SECONDS,
 ) -> T:
-    """What `look` sees, as soon as that holds; None never does. It looks every so many seconds. After `within` seconds
-    it fails, and says what never came to be, what was last seen and what `told` has to tell."""
+    """What `look` sees, as soon as that holds; None never does. It looks every so many seconds, or more seldom: between
+    two looks passes twice what one takes. After `within` seconds it fails, and says what never came to be, what was
+    last seen and what `told` has to tell."""
     deadline = _Deadline(within, what, told)
     while True:
+        began = time.monotonic()
         seen = look()
+        took = time.monotonic() - began
         if seen is not None and holds(seen):
             return seen
         deadline.check(seen)
-        time.sleep(every)
+        time.sleep(max(every, min(SHARE * took, SELDOM_SECONDS)))
 
 
 async def eventually_async(
@@ -56,11 +62,13 @@ async def eventually_async(
     """`eventually`, for what is asked in the event loop and goes on in it meanwhile."""
     deadline = _Deadline(within, what, told)
     while True:
+        began = time.monotonic()
         seen = await look()
+        took = time.monotonic() - began
         if seen is not None and holds(seen):
             return seen
         deadline.check(seen)
-        await asyncio.sleep(every)
+        await asyncio.sleep(max(every, min(SHARE * took, SELDOM_SECONDS)))
 
 
 class Steady:

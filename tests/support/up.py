@@ -6,11 +6,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
+from http.client import HTTPSConnection
 from pathlib import Path
+from ssl import SSLContext
 from typing import IO, Any
+from urllib.parse import urlsplit
 
+from podfit.client.kubeconfig import Access, load
+from podfit.net.tls import client_context
 from support.eventually import PATIENCE, eventually
 
 PODFIT = str(Path(sys.executable).with_name("podfit"))
@@ -137,7 +143,30 @@ class Up:
 
     def pod_when(self, name: str, holds: "Any", what: str, *, seconds: float = 30) -> dict[str, Any]:
         """The pod once it looks like this. A test beside a running cluster has no clock to move, so it looks again."""
-        return eventually(lambda: self.get("pod", name), holds, within=seconds, what=f"{name} {what}", told=self.log)
+        path = f"/api/v1/namespaces/default/pods/{name}"
+        return eventually(lambda: self.asked(path), holds, within=seconds, what=f"{name} {what}", told=self.log)
+
+    def asked(self, path: str) -> dict[str, Any]:
+        """What the API server answers to a GET, as kubectl shows it: for what is asked many times, where a kubectl each
+        time would take most of a core."""
+        access, tls = _access(self.kubeconfig, self.kubeconfig.stat().st_mtime_ns)
+        server, token = urlsplit(access.server), access.read_token()
+        assert server.hostname
+        with closing(HTTPSConnection(server.hostname, server.port, context=tls, timeout=60 * PATIENCE)) as connection:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            document: dict[str, Any] = json.loads(answer.read())
+        assert answer.status == 200, document
+        document["metadata"].pop("managedFields", None)
+        return document
+
+
+@lru_cache
+def _access(kubeconfig: Path, _written: int) -> tuple[Access, SSLContext]:
+    access = load([kubeconfig])
+    return access, client_context(
+        authorities=access.authorities, certificate=access.certificate, key=access.key, verify=access.verify
+    )
 
 
 def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
