@@ -19,7 +19,7 @@ from podfit.decide.workload.stale_disruptions import stale_in
 from podfit.testing.cluster import Cluster
 
 SPEC = {"containers": [{"name": "c", "image": "busybox:1.36"}]}
-WEB = {
+WEB: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "ReplicaSet",
     "metadata": {"name": "web"},
@@ -84,10 +84,14 @@ def test_the_numbers_of_a_budget(cluster: Cluster, spec: dict[str, Any], found: 
 
 
 def test_an_eviction_takes_the_allowance_until_its_pod_was_replaced(cluster: Cluster) -> None:
-    cluster.apply(WEB, budget(minAvailable=2))
-    cluster.clock.advance(5)
+    probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 20}  # without one the next pod is ready at once
+    container = {"name": "c", "image": "busybox:1.36", "readinessProbe": probe}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+    cluster.apply({**WEB, "spec": {**WEB["spec"], "template": template}}, budget(minAvailable=2))
+    cluster.clock.advance(60)
     first, second, _ = pods(cluster)
     evict(cluster, first)
+    cluster.settle()
     with pytest.raises(ApiError) as refused:
         evict(cluster, second)
     assert refused.value.code == 429
