@@ -1,6 +1,6 @@
 """Prometheus' text format: labels that were read once in an answer are not read again, and nobody can tell."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podfit.net.exposition import Sample, samples
@@ -20,6 +20,8 @@ def shown(found: Sample) -> str:
 
 
 @given(st.lists(LINES, max_size=3))
+@example(["cpu{} 1", "cpu } 1"])
+@example(["cpu{} 1", "cpu {} 1"])
 def test_lines_say_together_what_each_says_alone(lines: list[str]) -> None:
     lines = [line.replace("\n", "") for line in lines] * 2
     alone = [shown(sample) for line in lines for sample in samples(line, NAMES)]

@@ -48,8 +48,8 @@ def _read_again(line: str, known: dict[str, Mapping[str, str]]) -> list[Sample]:
     """Several families tell of the same container, with the same labels, which take longest to read: `known` are those
     that were read, by their text."""
     head, _, numbers = line.rpartition("} ")
-    name, _, text = head.partition("{")
-    if not head or _EXEMPLAR in line:
+    name, brace, text = head.partition("{")
+    if not brace or " " in name or _EXEMPLAR in line:
         return _read(line)
     if (labels := known.get(text)) is not None and len(parts := numbers.split()) in (1, 2):
         try:
