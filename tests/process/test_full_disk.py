@@ -94,9 +94,10 @@ def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
             await client.close()
 
     made = asyncio.run(fill_it())
+    port = int(up.state()["server"].rpartition(":")[2])  # the user's kubeconfig on this disk tells of it
     kill(up)
     fill(up.root)
-    up.start(node="none")
+    up.start(node="none", port=port)
 
     async def free_it() -> None:
         client = load([up.kubeconfig]).client()
