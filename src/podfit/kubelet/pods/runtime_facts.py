@@ -72,7 +72,10 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None, *,
 async def _of_another_size(runtime: Runtime, before: PodFacts) -> PodFacts | None:
     """Asks about the running containers alone. None when one of them does not run any more."""
     ids = [container.id for container in before.running]
-    statuses = await asyncio.gather(*(_container_status(runtime, container_id) for container_id in ids))
+    if len(ids) == 1:  # without a task of its own it is asked a turn of the loop sooner
+        statuses = [await _container_status(runtime, ids[0])]
+    else:
+        statuses = await asyncio.gather(*(_container_status(runtime, container_id) for container_id in ids))
     now = {status.id: status for status in statuses if status is not None and status.state is ContainerState.RUNNING}
     if now.keys() != set(ids):
         return None
