@@ -16,7 +16,7 @@ from podfit.answers.autoscaling.recommended_facts import FactsReader, UsageWindo
 from podfit.answers.facts.target import WORKLOADS, Kind
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
 from podfit.api.meta import codec
-from podfit.cli.recommend import total_saved
+from podfit.cli.questions.recommend import total_saved
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.flags import EstimatorFlags

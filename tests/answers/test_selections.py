@@ -19,7 +19,7 @@ from podfit.answers.plan.resize_request import ResizeRequest
 from podfit.answers.plan.result import DEFERRED, FITS
 from podfit.answers.plan.several_targets import plan_selection
 from podfit.cli.app import run
-from podfit.cli.resize_options import request_of_several
+from podfit.cli.questions.resize_options import request_of_several
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
 from podfit.core.quantity import ZERO, Quantity

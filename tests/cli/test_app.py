@@ -68,7 +68,7 @@ def test_status_without_a_cluster_is_exit_1(tmp_path, capsys: pytest.CaptureFixt
 
 def test_questions_load_nothing_that_they_do_not_need() -> None:
     """The table of all kinds takes longer to import than a question to ask (bench/commands.py)."""
-    verbs = "podfit.cli.why, podfit.cli.plan, podfit.cli.top, podfit.cli.resize"
+    verbs = "podfit.cli.questions.why, podfit.cli.questions.plan, podfit.cli.questions.top, podfit.cli.questions.resize"
     heavy = {"cryptography", "podfit.api.registry", "rich", "uvloop"}
     code = f"import sys, {verbs}\nprint(*sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from podfit.cli.app import run
-from podfit.cli.history import sparkline
+from podfit.cli.questions.history import sparkline
 from podfit.vpa.history.own.journal import JournalWriter
 from podfit.vpa.history.own.records import ContainerRecord, UsageRecord
 from support.own_history import HOUR, compacted, directory, write_journal
@@ -140,7 +140,7 @@ def test_without_a_history_it_says_where_one_is_kept(
 def test_without_the_extra_it_says_how_to_install_it(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podfit.cli.history.find_spec", lambda name: None)
+    monkeypatch.setattr("podfit.cli.questions.history.find_spec", lambda name: None)
     for words in (("pod/web",), ("query", "select 1")):
         code, _, err = said(capsys, *words, "--data", str(data))
         assert (code, "pip install 'podfit[history]'" in err) == (3, True)

@@ -8,7 +8,7 @@ import pytest
 
 from answers.conversation import Conversation, pod
 from cli.test_questions import ask, of_a_deployment
-from podfit.cli.manifests import MOST
+from podfit.cli.questions.manifests import MOST
 
 MANIFEST = msgspec.json.encode({"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": pod(cpu="1")}})
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(

@@ -9,7 +9,7 @@ from answers.workshop import APPS, SIZES, Workshop, template
 from cli.test_questions import ask
 from podfit.actions.resize_pods import Options, Outcome
 from podfit.answers.plan.result import FITS, Plan, PodPlan
-from podfit.cli.resize import Done, summary
+from podfit.cli.questions.resize import Done, summary
 
 CPU = ["deployment/web", "--cpu", "700m", "--also-template"]
 

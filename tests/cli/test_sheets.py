@@ -9,7 +9,7 @@ import pytest
 from answers.test_recommend import shop
 from cli.test_questions import ask
 from podfit.answers.autoscaling.prices import PriceError, prices_of
-from podfit.cli.sheets import csv_sheet, markdown_sheet
+from podfit.cli.questions.sheets import csv_sheet, markdown_sheet
 
 SHORT = ("recommend", "--for", "0.1s", "--interval", "0.1s")
 PRICES = "{cpu: 0.1, memory: 0.01, currency: EUR, hours: 100}"

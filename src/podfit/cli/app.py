@@ -20,40 +20,55 @@ HELP = """Kubernetes in-place pod vertical scaling: running pods get more or les
 Exit codes: 0 done, 1 refused, 2 usage, 3 this machine lacks something, 4 the API answered with an error."""
 
 VERBS = {
-    "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
-    "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
-    "controllers": ("podfit.cli.control:controllers", "Run the controllers of an API server that runs alone."),
-    "scheduler": ("podfit.cli.control:scheduler", "Run the scheduler of an API server that runs alone."),
-    "dns": ("podfit.cli.dns:dns", "Answer names of Services and pods, and ask this machine's resolvers for others."),
-    "proxy": ("podfit.cli.proxy:proxy", "Lead packets for Services to their endpoints on this machine."),
+    "up": ("podfit.cli.processes.up:up", "Start API server, scheduler and node in one process."),
+    "apiserver": (
+        "podfit.cli.processes.apiserver:apiserver",
+        "Serve the API alone, also on an etcd that several share.",
+    ),
+    "controllers": (
+        "podfit.cli.processes.control:controllers",
+        "Run the controllers of an API server that runs alone.",
+    ),
+    "scheduler": ("podfit.cli.processes.control:scheduler", "Run the scheduler of an API server that runs alone."),
+    "dns": (
+        "podfit.cli.processes.dns:dns",
+        "Answer names of Services and pods, and ask this machine's resolvers for others.",
+    ),
+    "proxy": ("podfit.cli.processes.proxy:proxy", "Lead packets for Services to their endpoints on this machine."),
     "metrics-server": (
-        "podfit.cli.metrics_server:metrics_server",
+        "podfit.cli.processes.metrics_server:metrics_server",
         "Serve metrics.k8s.io, for kubectl top (any cluster).",
     ),
     "cluster-autoscaler": (
-        "podfit.cli.cluster_autoscaler:cluster_autoscaler",
+        "podfit.cli.processes.cluster_autoscaler:cluster_autoscaler",
         "Add nodes that pods and resizes wait for, remove those that nobody needs (any cluster).",
     ),
-    "kubelet": ("podfit.cli.kubelet:kubelet", "Run this machine as a node of an API server somewhere else."),
+    "kubelet": ("podfit.cli.processes.kubelet:kubelet", "Run this machine as a node of an API server somewhere else."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),
     "restore": ("podfit.cli.backup:restore", "Put a backup into a data directory."),
     "doctor": ("podfit.cli.doctor:doctor", "Say what this machine can run, and what mends what it lacks."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
-    "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
-    "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
-    "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
-    "top": ("podfit.cli.top:top", "Show usage beside limits, requests and recommendations (any cluster)."),
-    "history": ("podfit.cli.history:program", "Show what containers used, their resizes and OOMs; ask it in SQL."),
+    "plan": ("podfit.cli.questions.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
+    "resize": ("podfit.cli.questions.resize:resize", "Resize running pods in place, planned first (any cluster)."),
+    "why": ("podfit.cli.questions.why:why", "Say why a resize waits, and until when (any cluster)."),
+    "top": ("podfit.cli.questions.top:top", "Show usage beside limits, requests and recommendations (any cluster)."),
+    "history": (
+        "podfit.cli.questions.history:program",
+        "Show what containers used, their resizes and OOMs; ask it in SQL.",
+    ),
     "allocation": (
-        "podfit.cli.allocation:allocation",
+        "podfit.cli.questions.allocation:allocation",
         "Sum requests, usage and recommendations by node, namespace or workload (any cluster).",
     ),
     "recommend": (
-        "podfit.cli.recommend:recommend_sizes",
+        "podfit.cli.questions.recommend:recommend_sizes",
         "Say which sizes would be right, why, and what they save (any cluster).",
     ),
-    "export": ("podfit.cli.export:export_sizes", "Write what runs for the next deploy, or find drift (any cluster)."),
+    "export": (
+        "podfit.cli.questions.export:export_sizes",
+        "Write what runs for the next deploy, or find drift (any cluster).",
+    ),
     "completion": ("podfit.cli.completion:completion", "Print a script that completes command lines."),
     "version": ("podfit.cli.version:version", "Show which podfit this is."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
@@ -77,15 +92,15 @@ GROUPS = {
         VPA_HELP,
         {
             "recommender": (
-                "podfit.cli.vpa_recommender:recommender",
+                "podfit.cli.processes.vpa_recommender:recommender",
                 "Write recommended sizes into the status of VPAs (any cluster).",
             ),
             "updater": (
-                "podfit.cli.vpa_updater:updater",
+                "podfit.cli.processes.vpa_updater:updater",
                 "Resize or evict pods that differ from what is recommended (any cluster).",
             ),
             "admission-controller": (
-                "podfit.cli.vpa_admission:admission_controller",
+                "podfit.cli.processes.vpa_admission:admission_controller",
                 "Give new pods what is recommended (any cluster).",
             ),
         },

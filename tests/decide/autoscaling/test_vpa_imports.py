@@ -12,8 +12,8 @@ LIGHT = "import sys, {modules}; sys.exit('numpy' in sys.modules)"
     "modules",
     [
         "podfit.cli.app",
-        "podfit.cli.plan",
-        "podfit.cli.up",
+        "podfit.cli.questions.plan",
+        "podfit.cli.processes.up",
         "podfit.process.up",
         "podfit.answers.why.vpa",
         "podfit.decide.autoscaling.validation",

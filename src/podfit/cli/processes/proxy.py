@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from podfit.cli import logs, render
-from podfit.cli.control import run_process
 from podfit.cli.flags import Given, takes
+from podfit.cli.processes.control import run_process
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity

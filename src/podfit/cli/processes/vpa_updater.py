@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from podfit.cli.control import run_process
 from podfit.cli.flags import Given, takes
 from podfit.cli.logs import LogOptions
+from podfit.cli.processes.control import run_process
 from podfit.decide.autoscaling.published import LEASE
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock

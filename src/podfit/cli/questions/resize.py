@@ -40,9 +40,9 @@ from podfit.cli.cluster_questions import (
     commands,
 )
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan import documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several
-from podfit.cli.plan_text import column, show
-from podfit.cli.resize_options import (
+from podfit.cli.questions.plan import documents_alone, no_pods, no_pods_of_several, nothing_runs, read_several
+from podfit.cli.questions.plan_text import column, show
+from podfit.cli.questions.resize_options import (
     AlsoTemplate,
     Canary,
     ContainerName,

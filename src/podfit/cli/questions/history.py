@@ -20,7 +20,7 @@ from podfit.cli import exits, render
 from podfit.cli.app import VERBS
 from podfit.cli.cluster_questions import Name
 from podfit.cli.examples import epilogue
-from podfit.cli.sheets import csv_sheet
+from podfit.cli.questions.sheets import csv_sheet
 from podfit.core.durations import parse_duration
 from podfit.decide.machine import HISTORY
 from podfit.net.system import SystemClock

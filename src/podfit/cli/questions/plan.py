@@ -29,13 +29,13 @@ from podfit.cli.cluster_questions import (
     asked,
     commands,
 )
-from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan_burst import plan_burst
-from podfit.cli.plan_fit import plan_fit
-from podfit.cli.plan_hpa import plan_average_value
-from podfit.cli.plan_text import show, show_rollout
-from podfit.cli.resize_options import (
+from podfit.cli.questions.manifests import display_name, documents_of
+from podfit.cli.questions.plan_burst import plan_burst
+from podfit.cli.questions.plan_fit import plan_fit
+from podfit.cli.questions.plan_hpa import plan_average_value
+from podfit.cli.questions.plan_text import show, show_rollout
+from podfit.cli.questions.resize_options import (
     AlsoTemplate,
     ContainerName,
     Cpu,

@@ -29,8 +29,8 @@ from podfit.cli.cluster_questions import (
     asked,
     commands,
 )
-from podfit.cli.manifests import display_name, spec_in
 from podfit.cli.output import NarrowOutputOption, Output
+from podfit.cli.questions.manifests import display_name, spec_in
 from podfit.client.rest import Client
 
 

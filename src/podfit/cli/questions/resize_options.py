@@ -12,7 +12,7 @@ from podfit.answers.plan.amounts import OptionError, RequestError, parse_amount
 from podfit.answers.plan.resize_request import ResizeRequest, from_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
-from podfit.cli.manifests import Manifest, display_name, documents_of
+from podfit.cli.questions.manifests import Manifest, display_name, documents_of
 from podfit.core.durations import parse_duration
 from podfit.decide.workload.canary import triggers
 

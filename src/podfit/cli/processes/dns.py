@@ -4,8 +4,8 @@ import socket
 from collections.abc import Iterator
 
 from podfit.cli import logs, render
-from podfit.cli.control import run_process
 from podfit.cli.flags import Given, takes
+from podfit.cli.processes.control import run_process
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock, SystemRandom
 from podfit.net.wire import Identity

@@ -28,9 +28,9 @@ from podfit.cli.cluster_questions import (
     snapshot,
 )
 from podfit.cli.output import Output
-from podfit.cli.why_hpa import why_of_an_hpa
-from podfit.cli.why_node_group import why_of_a_node_group
-from podfit.cli.why_vpa import why_of_a_vpa
+from podfit.cli.questions.why_hpa import why_of_an_hpa
+from podfit.cli.questions.why_node_group import why_of_a_node_group
+from podfit.cli.questions.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 

@@ -27,10 +27,10 @@ from podfit.cli.cluster_questions import (
     narrowed,
 )
 from podfit.cli.flags import Given, takes
-from podfit.cli.history import DirectoryOption, readable_history
-from podfit.cli.manifests import display_name, documents_of
 from podfit.cli.output import Output, SheetOption, SheetOutput
-from podfit.cli.sheets import csv_sheet, markdown_sheet
+from podfit.cli.questions.history import DirectoryOption, readable_history
+from podfit.cli.questions.manifests import display_name, documents_of
+from podfit.cli.questions.sheets import csv_sheet, markdown_sheet
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.durations import parse_duration

@@ -1,0 +1,1 @@
+"""The verbs that ask a cluster and resize: `plan`, `resize`, `why`, `top`, `recommend`, `export`, `history`, ..."""
