@@ -137,7 +137,9 @@ async def fulfilled(seed: int, directory: Path) -> str:
 def controllers(seed: int, node: Node, server: Server) -> Iterator[Coroutine[Any, Any, None]]:
     """A scheduler, and on half of the clusters one that makes room, some of them by evicting."""
     recorder = EventRecorder(server.client, component=NAME, clock=node.clock)
-    yield Scheduler(server.client, profiles=[Profile(recorder)], clock=node.clock, gates=server.context.gates).run()
+    informers, gates = Informers(server.client, node.clock), server.context.gates
+    yield informers.run()
+    yield Scheduler(server.client, informers, profiles=[Profile(recorder)], clock=node.clock, gates=gates).run()
     mode = ("", "shrink", "", "preempt")[seed % 4]
     if mode:
         client = server.as_identity(controller(EVICTING_ACCOUNT if mode == "preempt" else ACCOUNT))

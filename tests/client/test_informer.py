@@ -16,10 +16,11 @@ from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
-from podfit.client.informer import BUSY_SECONDS, Informer
+from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.client.watch_events import BUSY_SECONDS
 from podfit.core.backoff import Backoff
 from podfit.core.loop_slices import OBJECTS
 from podfit.net.system import SeededRandom

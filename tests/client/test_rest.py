@@ -11,8 +11,9 @@ from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
-from podfit.client.rest import EVENTS, MERGE_PATCH, Client, Unreadable, WatchEvent, event_of
+from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.transport import Https, Local, Transport
+from podfit.client.watch_events import EVENTS, Unreadable, WatchEvent, event_of
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
 from podfit.net.http_client import HttpsClient

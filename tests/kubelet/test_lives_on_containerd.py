@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
@@ -58,8 +59,9 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     )
     async with running_server(tmp_path, clock=clock, certificate=True) as served:
         recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
-        scheduler = Scheduler(served.client, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
-        parts = [asyncio.create_task(coroutine) for coroutine in (recorder.run(), scheduler.run())]
+        informers = Informers(served.client, clock)
+        scheduler = Scheduler(served.client, informers, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
+        parts = [asyncio.create_task(work) for work in (recorder.run(), informers.run(), scheduler.run())]
         kubelet = Kubelet(
             client=Client(Local(served.api.handler, NODE)),
             runtime=runtime,

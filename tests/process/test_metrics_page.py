@@ -6,6 +6,7 @@ from pathlib import Path
 from kubelet.harness import Node
 from podfit.api.core.v1.nodes.types import Node as Kind
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.core.features import FeatureGates
 from podfit.metrics.scraper import ScrapeSettings
 from podfit.metrics.server import MetricsServer
@@ -43,7 +44,8 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
     node, clock = Node(tmp_path / "node"), FakeClock()
     async with running_server(tmp_path) as server:
         recorder = EventRecorder(server.client, component=NAME, clock=clock)
-        scheduler = Scheduler(server.client, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
+        informers = Informers(server.client, clock)
+        scheduler = Scheduler(server.client, informers, profiles=[Profile(recorder)], clock=clock, gates=FeatureGates())
         recommender = Recommender(server.client, clock=clock, settings=RecommenderSettings())
         updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
         admission = AdmissionController(server.client, clock=clock, settings=AdmissionSettings())

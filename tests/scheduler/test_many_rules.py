@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podfit.api.core.v1.pods.types import Pod
+from podfit.client.informers import Informers
 from podfit.core.features import DEFAULT_GATES
 from podfit.decide.placement import rules
 from podfit.decide.placement.place import Placed, Unschedulable
@@ -83,7 +84,9 @@ class Nobody:
 async def test_an_attempt_of_many_rules_holds_nobody_up() -> None:
     """200 nodes and 200 terms took a second in one turn; a plain pod waits as little beside pods of many rules."""
     nobody: Any = Nobody()
-    scheduler = Scheduler(nobody, profiles=(Profile(nobody, NAME),), clock=FakeClock(), gates=DEFAULT_GATES)
+    clock = FakeClock()
+    informers = Informers(nobody, clock)
+    scheduler = Scheduler(nobody, informers, profiles=(Profile(nobody, NAME),), clock=clock, gates=DEFAULT_GATES)
     nodes = [f"n{number}" for number in range(200)]
     for name in nodes:
         scheduler._cache.set_node(a_node(name).node)

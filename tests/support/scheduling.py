@@ -11,6 +11,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.core.features import FeatureGates
 from podfit.decide.placement.default_spread import SYSTEM_DEFAULTING, SpreadDefaulting
 from podfit.decide.placement.fit_score import LEAST_ALLOCATED, FitScoring
@@ -139,7 +140,8 @@ async def running_scheduler(
             Profile(recorders[name], name, weights, fit.get(name, LEAST_ALLOCATED), spread.get(name, SYSTEM_DEFAULTING))
             for name, weights in profiles.items()
         ]
-        scheduler = Scheduler(client, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)
-        runs = [scheduler.run(), *(recorder.run() for recorder in recorders.values())]
+        informers = Informers(client, clock)
+        scheduler = Scheduler(client, informers, profiles=given, clock=clock, gates=FeatureGates(), metrics=metrics)
+        runs = [informers.run(), scheduler.run(), *(recorder.run() for recorder in recorders.values())]
         async with beside(*runs):
             yield World(server, clock, metrics, next(iter(recorders.values())))

@@ -7,14 +7,14 @@
        │
        └─ ended or cut: watch again from the last version seen, with growing delays while it fails
 
-The copy is changed before the handlers are called, and they are called synchronously, in order, by the task that reads
-the watch: nothing polls and no other task is woken between an event's arrival and its handler.
+The copy is changed before the handlers are called, and they are called synchronously, in order, by whoever brings the
+event: in the turn of the event loop after what was read from a socket, or, where the API server is in this process, was
+committed. Nothing polls and no task is woken between an event's arrival and its handler.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Mapping, ValuesView
-from contextlib import aclosing
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.resource import Kind, identify, resource_of, uid_of, version_of
 from podfit.client.rest import Client
+from podfit.client.watch_events import BUSY_SECONDS, EventSink, WatchEvent
 from podfit.core.backoff import Backoff
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -102,8 +103,6 @@ LONGEST_DELAY = 30.0
 PAGE_SIZE = 500
 WATCH_SECONDS = 480  # the server ends the watch after this long; a new one then goes to whoever is alive
 NEAR_WATCH_SECONDS = 3600  # there is nobody else, so it does without bookmarks, and may have to list once an hour
-BUSY_SECONDS = 0.005
-"""Of handlers; then others of this process have their turn before the next event."""
 GONE = 410
 _LASTING = ("labels", "annotations", "owner_references")  # of a pod's metadata
 
@@ -145,6 +144,7 @@ class Informer(Generic[T]):
         self._handlers: list[_Handlers[T]] = []
         self._backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY, client.random)
         self._version = ""
+        self._quiet = True  # the watch that runs has said nothing yet
         self.synced = asyncio.Event()
 
     def add_handler(
@@ -246,36 +246,36 @@ class Informer(Generic[T]):
 
     async def _watch(self) -> Exception | None:
         """Follow until the server ends the watch. One that ends at once, without having said anything, is a failure."""
-        began, quiet, near = self._clock.monotonic(), True, self._client.near
-        events = self._client.watch(
-            self._resource,
-            self._namespace,
-            resource_version=self._version,
-            labels=self._labels,
-            fields=self._fields,
-            timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS,
-            bookmarks=not near,
-        )
-        busy = 0.0
-        async with aclosing(events):
-            async for event in events:
-                if quiet:
-                    quiet = False
-                    self._backoff.reset()
-                self._version = version_of(event.object)
-                started = self._clock.monotonic()
-                if event.type == "DELETED":
-                    self._deleted(event.object)
-                elif event.type != "BOOKMARK":
-                    self._changed(event.object)
-                busy += self._clock.monotonic() - started
-                if busy > BUSY_SECONDS:
-                    busy = 0.0
-                    await asyncio.sleep(0)
-        if quiet and self._clock.monotonic() - began < LONGEST_DELAY:
+        began, near = self._clock.monotonic(), self._client.near
+        self._quiet = True
+        sink = EventSink(self._resource.type, self._tell, self._clock)
+        try:
+            await self._client.follow(
+                self._resource,
+                sink,
+                self._namespace,
+                resource_version=self._version,
+                labels=self._labels,
+                fields=self._fields,
+                timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS,
+                bookmarks=not near,
+            )
+        finally:
+            sink.close()
+        if self._quiet and self._clock.monotonic() - began < LONGEST_DELAY:
             return ConnectionError("the watch ended at once")
         self._backoff.reset()
         return None
+
+    def _tell(self, event: WatchEvent[T]) -> None:
+        if self._quiet:
+            self._quiet = False
+            self._backoff.reset()
+        self._version = version_of(event.object)
+        if event.type == "DELETED":
+            self._deleted(event.object)
+        elif event.type != "BOOKMARK":
+            self._changed(event.object)
 
     def _changed(self, obj: T) -> None:
         key = identify(obj)

@@ -11,10 +11,10 @@ what can go wrong
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from copy import copy
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -27,60 +27,21 @@ from podfit.api.policy.v1.types import Eviction
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
-from podfit.core.bounded_cache import cached_within
+from podfit.client.watch_events import WatchEvent, decoded, event_of, lines_of, object_of
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.loop_slices import OBJECTS
 from podfit.core.randomness import Random
+from podfit.net.streams import close, write_to
 from podfit.net.system import SystemRandom
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Request, Response, Sink
 
 T = TypeVar("T")
-EVENTS = 2**20
-"""Bytes of lines of watches whose events are kept for others who watch the same."""
-
-
-class Unreadable(ConnectionError):
-    """An answer that is not what the API promises."""
 
 
 class Listed(Struct):
     items: tuple[msgspec.Raw, ...] = ()
     metadata: ListMeta = ListMeta()
-
-
-class Event(Struct):
-    type: str
-    object: msgspec.Raw
-
-
-def object_of(data: bytes, kind: type[T]) -> T:
-    """An answer and an event that tell the same are one object, however many are told."""
-    return decoded(data.removesuffix(b"\n"), kind, codec.decode_shared)
-
-
-def decoded(data: bytes | msgspec.Raw, kind: type[T], decode: Callable[[bytes, type[T]], T] = codec.decode) -> T:
-    try:
-        return decode(bytes(data), kind)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
-
-
-def event_of(line: bytes, kind: type[T]) -> "WatchEvent[T]":
-    """All who watch the same in this process are told one event. Raises ApiError for an event ERROR."""
-    read = _events if len(line) <= codec.LARGE else _event
-    event: WatchEvent[T] = read(line, cast(Hashable, kind))
-    return event
-
-
-def _event(line: bytes, kind: Any) -> Any:
-    event = decoded(line, Event)
-    if event.type == "ERROR":
-        raise ApiError.from_status(decoded(event.object, dict))
-    return WatchEvent(event.type, object_of(bytes(event.object), kind))
-
-
-_events = cached_within(EVENTS)(_event)
 
 
 def refusal(code: int, body: bytes) -> ApiError:
@@ -89,25 +50,6 @@ def refusal(code: int, body: bytes) -> ApiError:
     except msgspec.DecodeError:
         return ApiError(code, "", body[:500].decode(errors="replace").strip() or f"HTTP status {code}")
     return ApiError.from_status(status, code=code)
-
-
-async def lines_of(response: Response) -> AsyncGenerator[bytes, None]:
-    """The lines of a streamed answer, which may be cut anywhere."""
-    if isinstance(response.body, bytes):
-        for line in response.body.splitlines():
-            yield line
-        return
-    rest = b""
-    try:
-        async for chunk in response.body:
-            *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-            for line in lines:
-                if line:
-                    yield line
-    finally:
-        close = getattr(response.body, "aclose", None)
-        if close is not None:
-            await close()
 
 
 JSON_PATCH = "application/json-patch+json"
@@ -123,13 +65,6 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     resource_version: str
     continue_: str = ""
     remaining: int | None = None
-
-
-class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
-    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK; of a bookmark's object only the resource version counts."""
-
-    type: str
-    object: T
 
 
 class Client:
@@ -308,18 +243,35 @@ class Client:
         Raises ApiError 410 when that version is too old to continue from.
         """
         resource = resource_of(kind)
-        query = _query(
-            watch=True,
-            allowWatchBookmarks=bookmarks,
-            resourceVersion=resource_version,
-            labelSelector=labels,
-            fieldSelector=fields,
-            timeoutSeconds=timeout,
-        )
+        query = _watching(resource_version, labels, fields, timeout, bookmarks=bookmarks)
         response = await self.send("GET", resource.info.path(namespace), query=query)
         async with aclosing(lines_of(response)) as lines:
             async for line in lines:
                 yield event_of(line, resource.type)
+
+    async def follow(
+        self,
+        kind: Kind[T],
+        sink: Sink,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        labels: str = "",
+        fields: str = "",
+        timeout: int = 0,
+        bookmarks: bool = True,
+    ) -> None:
+        """The same, its lines written to `sink`, until all are taken; by a server of this process as it commits."""
+        query = _watching(resource_version, labels, fields, timeout, bookmarks=bookmarks)
+        body = (await self.send("GET", resource_of(kind).info.path(namespace), query=query)).body
+        if isinstance(body, bytes):
+            sink.write(body + b"\n")
+        else:
+            try:
+                await write_to(body, sink)
+            finally:
+                await close(body)
+        await sink.drained()
 
     async def request(
         self,
@@ -357,3 +309,14 @@ def _query(**parameters: str | int | bool) -> dict[str, str]:
     if parameters.get("dryRun"):
         parameters["dryRun"] = "All"
     return {name: "true" if value is True else str(value) for name, value in parameters.items() if value}
+
+
+def _watching(resource_version: str, labels: str, fields: str, timeout: int, *, bookmarks: bool) -> dict[str, str]:
+    return _query(
+        watch=True,
+        allowWatchBookmarks=bookmarks,
+        resourceVersion=resource_version,
+        labelSelector=labels,
+        fieldSelector=fields,
+        timeoutSeconds=timeout,
+    )

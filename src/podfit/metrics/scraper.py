@@ -12,12 +12,12 @@ from math import isfinite
 import msgspec
 
 from podfit.api.core.v1.nodes.types import Node
-from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.metrics.points import Batch, PodKey, Point, Points
+from podfit.metrics.running_pods import Pods
 from podfit.net.exposition import Sample, pieces, samples
 from podfit.net.metrics import Metrics
 
@@ -117,7 +117,7 @@ class Scraper:
     def __init__(
         self,
         nodes: Informer[Node],
-        pods: Informer[Pod],
+        pods: Pods,
         ask: Ask,
         points: Points,
         *,

@@ -6,14 +6,16 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.metrics.points import Points
+from podfit.metrics.running_pods import RUNNING, Pods, RunningPods
 from podfit.metrics.scraper import Ask, Scraper, ScrapeSettings
 from podfit.metrics.serving import MetricsApi
 from podfit.net.metrics import Metrics
 
-RUNNING = "status.phase=Running"
+SELECTED = f"status.phase={RUNNING}"
 
 
 def placed(pod: Pod) -> Pod:
@@ -26,24 +28,36 @@ def placed(pod: Pod) -> Pod:
 
 
 class MetricsServer:
-    """`nodes` selects by labels whom it asks."""
+    """`nodes` selects by labels whom it asks. `informers` are shared with others, who run them; without them it follows
+    no more of pods than it needs."""
 
     def __init__(
-        self, client: Client, ask: Ask, *, clock: Clock, settings: ScrapeSettings, metrics: Metrics, nodes: str = ""
+        self,
+        client: Client,
+        ask: Ask,
+        *,
+        clock: Clock,
+        settings: ScrapeSettings,
+        metrics: Metrics,
+        nodes: str = "",
+        informers: Informers | None = None,
     ) -> None:
         self._nodes = Informer(client, Node, clock=clock, labels=nodes)
-        self._pods = Informer(client, Pod, clock=clock, fields=RUNNING, keep=placed)
-        self._points = Points(settings.interval)
-        self._scraper = Scraper(
-            self._nodes, self._pods, ask, self._points, clock=clock, settings=settings, metrics=metrics
+        self._own = informers is None
+        self._pods = (
+            Informer(client, Pod, clock=clock, fields=SELECTED, keep=placed) if informers is None else informers.of(Pod)
         )
-        self.api = MetricsApi(self._points, self._pods, self._nodes, clock=clock)
+        pods: Pods = self._pods if self._own else RunningPods(self._pods)
+        self._points = Points(settings.interval)
+        self._scraper = Scraper(self._nodes, pods, ask, self._points, clock=clock, settings=settings, metrics=metrics)
+        self.api = MetricsApi(self._points, pods, self._nodes, clock=clock)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._nodes.run())
-            group.create_task(self._pods.run())
+            if self._own:
+                group.create_task(self._pods.run())
             group.create_task(self._scraper.run())
 
     @property

@@ -26,6 +26,7 @@ from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import SelectorError
 from podfit.core.times import format_time
 from podfit.metrics.points import Points, Usage
+from podfit.metrics.running_pods import Pods
 from podfit.net.loop_turns import in_turns
 from podfit.net.wire import Request, Response
 
@@ -99,7 +100,7 @@ Measured = PodMetrics | NodeMetrics
 
 
 class MetricsApi:
-    def __init__(self, points: Points, pods: Informer[Pod], nodes: Informer[Node], *, clock: Clock) -> None:
+    def __init__(self, points: Points, pods: Pods, nodes: Informer[Node], *, clock: Clock) -> None:
         self._points, self._pods, self._nodes, self._clock = points, pods, nodes, clock
 
     async def __call__(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Identity
 from podfit.process.control.apiserver import ApiServerComponent, LocalServices
 from podfit.process.control.component_health import CONTROLLERS, SCHEDULER, OwnComponents
-from podfit.process.control.controllers import controller_loops, default_account, local_storage
+from podfit.process.control.controllers import controller_loops, default_account, informers_of, local_storage
 from podfit.process.control.metrics_server import local_metrics
 from podfit.process.control.scheduler import scheduler_loops
 from podfit.process.identities import ADMIN, controller
@@ -59,6 +59,7 @@ class ControlInUp:
             cluster_cidr=str(ranges.cluster) if ranges is not None else options.controllers.cluster_cidr,
         )
         usages = PodUsages(self._client(controller(HORIZONTAL)), clock)
+        informers = informers_of(self._client, clock)
         control = controller_loops(
             self._client,
             controllers,
@@ -68,14 +69,17 @@ class ControlInUp:
             served=self._served,
             metrics=api.metrics,
             usages=usages,
+            informers=informers,
         )
-        scheduling = scheduler_loops(self._client, options.scheduler, options.gates, clock, api.metrics)
+        scheduling = scheduler_loops(
+            self._client, options.scheduler, options.gates, clock, api.metrics, informers=informers
+        )
         components.runs(CONTROLLERS, map(running.run, control))
         components.runs(SCHEDULER, map(running.run, scheduling))
         for loop in await local_storage(self._client, clock, options.data.volumes, nodes):
             running.run(loop)
         if options.metrics_server:
-            metrics = await local_metrics(api, self._services, self._client, clock, len(nodes))
+            metrics = await local_metrics(api, self._services, self._client, clock, len(nodes), informers)
             running.run(metrics, name="metrics server")
         else:
             await api.ask_backends()

@@ -15,7 +15,7 @@ from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.api.storage.v1.types import StorageClass
-from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -48,13 +48,15 @@ class Scheduler:
     def __init__(
         self,
         client: Client,
+        informers: Informers,
         *,
         profiles: Sequence[Profile],
         clock: Clock,
         gates: FeatureGates,
         metrics: Metrics | None = None,
     ) -> None:
-        """Pods that name one of `profiles` are its own; at least one, each of another name."""
+        """Pods that name one of `profiles` are its own; at least one, each of another name. Who shares `informers` with
+        it runs them."""
         self._clock = clock
         self._gates = gates
         self._cache = ClusterCache(gates)
@@ -62,10 +64,8 @@ class Scheduler:
         self._profiles = Profiles(profiles, client, self._cache, clock)
         self._evicting: set[Key] = set()
         self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
-        self._pods = Informer(client, Pod, clock=clock)
-        self._nodes = Informer(client, Node, clock=clock)
-        self._namespaces = Informer(client, Namespace, clock=clock)
-        self._budgets = Informer(client, PodDisruptionBudget, clock=clock)
+        self._pods, self._nodes = informers.of(Pod), informers.of(Node)
+        self._namespaces, self._budgets = informers.of(Namespace), informers.of(PodDisruptionBudget)
         follow = self._follow = Follower(self._cache, self._queue, gates, self._profiles.names)
         self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
         self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
@@ -73,17 +73,16 @@ class Scheduler:
             add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted
         )
         self._budgets.add_handler(add=follow.budget_set, update=follow.budget_updated, delete=follow.budget_deleted)
-        self._volume_claims = Informer(client, PersistentVolumeClaim, clock=clock)
-        self._classes = Informer(client, StorageClass, clock=clock)
+        self._volume_claims, self._classes = informers.of(PersistentVolumeClaim), informers.of(StorageClass)
         self._volume_claims.add_handler(
             add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed
         )
-        self._volumes = Informer(client, PersistentVolume, clock=clock)
+        self._volumes = informers.of(PersistentVolume)
         for storage in (self._classes, self._volumes):
             storage.add_handler(
                 add=lambda _: follow.volumes_changed(), update=lambda _old, _new: follow.volumes_changed()
             )
-        self._selectors = WorkloadSelectors(client, clock)
+        self._selectors = WorkloadSelectors(informers)
         self._binder = VolumeBinder(client, self._volume_claims, clock)
         self._volume_claims.add_handler(
             add=lambda _: self._binder.changed(),
@@ -112,8 +111,6 @@ class Scheduler:
                 self._nodes,
                 self._pods,
             )
-            for informer in informers:
-                group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             group.create_task(self._sweep())
             while True:

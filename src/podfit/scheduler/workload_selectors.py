@@ -12,8 +12,7 @@ from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.owners import ObjectIdentity, identity_of
 from podfit.client.informer import Informer
-from podfit.client.rest import Client
-from podfit.core.clock import Clock
+from podfit.client.informers import Informers
 from podfit.core.selectors import Requirement
 from podfit.decide.placement.default_spread import DefaultSpread, SpreadDefaulting, default_spread, owner_of, selects
 from podfit.decide.workload.kinds import selection
@@ -24,16 +23,16 @@ Followed = Informer[Service] | Informer[ReplicaSet] | Informer[StatefulSet] | In
 
 
 class WorkloadSelectors:
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, informers: Informers) -> None:
         self._services: dict[_Label, dict[str, Mapping[str, str]]] = {}
         self._owners: dict[ObjectIdentity, tuple[Requirement, ...]] = {}
-        services = Informer(client, Service, clock=clock)
+        services = informers.of(Service)
         services.add_handler(add=self.service_set, update=self.service_updated, delete=self.service_deleted)
-        sets = Informer(client, ReplicaSet, clock=clock)
+        sets = informers.of(ReplicaSet)
         sets.add_handler(add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted)
-        stateful = Informer(client, StatefulSet, clock=clock)
+        stateful = informers.of(StatefulSet)
         stateful.add_handler(add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted)
-        controllers = Informer(client, ReplicationController, clock=clock)
+        controllers = informers.of(ReplicationController)
         controllers.add_handler(
             add=self.owner_set, update=lambda _, new: self.owner_set(new), delete=self.owner_deleted
         )

@@ -67,12 +67,12 @@ class HubWatch:
         return bool(self._history_until) and not self._closed
 
     def take(self) -> Sequence[Change] | None:
+        if self._waiting and not self.behind:
+            return self._take()
         if self._lost:
             raise self._lost
         if self.behind:
             return None
-        if self._waiting:
-            return self._take()
         if self._closed:
             raise StopAsyncIteration
         return None

@@ -19,6 +19,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add
 from podfit.decide.placement.default_spread import DefaultSpread
 from podfit.decide.pod.requests import pod_requests
+from podfit.decide.pod.resize_state import ResizeState
 
 MOST_QUESTIONS = 16
 """Counts of its pods that a node remembers."""
@@ -88,7 +89,8 @@ class Resident(msgspec.Struct, frozen=True):
     ) -> "Resident":
         """A placed pod counts with its status considered, one that waits by its spec alone."""
         requests = pod_requests(pod, gates=gates, use_status=placed)
-        says_all = not (placed and _has_status(pod)) and _names_all(pod)
+        refused = placed and _has_status(pod) and ResizeState.of(pod).infeasible
+        says_all = not refused and _names_all(pod)
         assumed = requests if says_all else pod_requests(pod, gates=gates, use_status=placed, missing=ASSUMED)
         weight = (assumed.get("cpu", ZERO).milli(), assumed.get("memory", ZERO).value())
         return Resident(pod, requests, weight, host_ports(pod), default_spread)

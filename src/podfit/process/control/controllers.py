@@ -53,16 +53,18 @@ def controller_loops(
     served: Callable[[], Awaitable[frozenset[str]]],
     metrics: Metrics,
     usages: PodUsages | None = None,
+    informers: Informers | None = None,
 ) -> Iterator[Loop]:
     """Those that `options` want, each as itself. `authority` signs certificates; `served` tells what the API
-    server is called in its certificate. `usages`: what others of the process read as well."""
+    server is called in its certificate. `usages`, `informers`: what others of the process read as well; the informers
+    are run here."""
     accounts: list[str] = []
 
     def noted(identity: Identity) -> Client:
         accounts.append(account_of(identity))
         return client_of(identity)
 
-    informers = Informers(client_of(Identity(MANAGER)), clock)
+    informers = informers or informers_of(client_of, clock)
     namespaces = NamespaceController(noted(controller("namespace-controller")), informers=informers, clock=clock)
     quotas = QuotaController(
         noted(controller("resourcequota-controller")), informers=informers, clock=clock, gates=gates
@@ -95,6 +97,11 @@ def controller_loops(
         yield from _room(noted, informers, options.make_room, gates, clock)
     yield informers.run()
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
+
+
+def informers_of(client_of: ClientOf, clock: Clock) -> Informers:
+    """What the controllers follow of the cluster."""
+    return Informers(client_of(Identity(MANAGER)), clock)
 
 
 def rollouts_in_place(client_of: ClientOf, clock: Clock) -> Iterator[Loop]:

@@ -5,6 +5,7 @@ import logging
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import NodeConnection
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.core.backoff import delay_after
 from podfit.core.clock import Clock
@@ -30,15 +31,22 @@ ANSWER_SECONDS = 10.0
 
 
 async def local_metrics(
-    api: ApiServerComponent, services: LocalServices, client_of: ClientOf, clock: Clock, nodes: int
+    api: ApiServerComponent,
+    services: LocalServices,
+    client_of: ClientOf,
+    clock: Clock,
+    nodes: int,
+    informers: Informers,
 ) -> Loop:
-    """metrics.k8s.io, registered and answered from now on; with what pods and nodes use once the loop runs."""
+    """metrics.k8s.io, registered and answered from now on; with what pods and nodes use once the loop runs. `informers`
+    are those that others of the process run."""
     server = MetricsServer(
         client_of(IDENTITY),
         asking(api.nodes, IDENTITY),
         clock=clock,
         settings=ScrapeSettings(interval=interval(nodes)),
         metrics=api.metrics,
+        informers=informers,
     )
     services.offer(NAMESPACE, NAME, server.api)
     there = await registered(client_of(ADMIN))

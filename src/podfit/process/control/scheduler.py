@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 
 from podfit.client.event_series import SeriesRecorder
+from podfit.client.informers import Informers
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
@@ -15,9 +16,19 @@ from podfit.scheduler.scheduler import Profile, Scheduler
 
 
 def scheduler_loops(
-    client_of: ClientOf, options: SchedulerOptions, gates: FeatureGates, clock: Clock, metrics: Metrics
+    client_of: ClientOf,
+    options: SchedulerOptions,
+    gates: FeatureGates,
+    clock: Clock,
+    metrics: Metrics,
+    *,
+    informers: Informers | None = None,
 ) -> Iterator[Loop]:
+    """`informers`: those that others of the process run."""
     client = client_of(Identity(SCHEDULER))
+    if informers is None:
+        informers = Informers(client, clock)
+        yield informers.run()
     profiles = tuple(
         Profile(
             SeriesRecorder(client, component=profile.name, clock=clock, host=socket.gethostname()),
@@ -30,4 +41,4 @@ def scheduler_loops(
     )
     for profile in profiles:
         yield profile.recorder.run()
-    yield Scheduler(client, profiles=profiles, clock=clock, gates=gates, metrics=metrics).run()
+    yield Scheduler(client, informers, profiles=profiles, clock=clock, gates=gates, metrics=metrics).run()

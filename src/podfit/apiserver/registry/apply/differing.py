@@ -103,9 +103,9 @@ def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, 
     if isinstance(before, Struct) and isinstance(after, Struct) and struct_of(part.schema) is not None:
         return _changes(before, after)
     if part.keys and before is not None and after is not None:
-        known, there = _by_name(part, before), _by_name(part, after)
+        known, there, name_of = _told_apart(part, before, after)
         if len(known) == len(before) and len(there) == len(after):
-            return _item_changes(part, known, there)
+            return _item_changes(part, known, there, name_of)
     if part.plain_map:
         return _entry_changes(before, after)
     one, other = codec.document_of(before), codec.document_of(after)
@@ -125,21 +125,32 @@ def _entry_changes(before: Document, after: Document) -> tuple[Tree | None, Gone
     return tree or None, {f"f:{name}": None for name in before if name not in after}
 
 
-def _by_name(part: _Part, items: Items) -> Document:
-    """The items by what tells them apart; fewer than there are where some are not told apart."""
-    return {_item_name(part, item): item for item in items}
+def _told_apart(part: _Part, before: Items, after: Items) -> tuple[Document, Document, Callable[[str], str]]:
+    """The items by what tells them apart, fewer than there are where some are not told apart; and the name of one. A
+    text that is the only key does it by itself: of the names only those are made that are asked for."""
+    if len(part.keys) == 1:
+        one, other = list(map(part.keys_of, before)), list(map(part.keys_of, after))
+        if all(one) and all(other) and {*map(type, one), *map(type, other)} <= {str}:
+            assert part.schema is not None
+            [key] = part.schema.listing.keys
+            known, there = dict(zip(one, before, strict=True)), dict(zip(other, after, strict=True))
+            return known, there, lambda text: name_by_key(text, key)
+    return {_item_name(part, item): item for item in before}, {_item_name(part, item): item for item in after}, str
 
 
-def _item_changes(part: _Part, before: Document, after: Document) -> tuple[Tree | None, Gone]:
+def _item_changes(
+    part: _Part, before: Document, after: Document, name_of: Callable[[str], str]
+) -> tuple[Tree | None, Gone]:
     """Of lists whose items are told apart by their keys."""
     tree: Tree = {}
-    went: Gone = {name: None for name in before if name not in after}
+    went: Gone = {name_of(key): None for key in before if key not in after}
     assert part.schema is not None
     whole = struct_of(part.schema.item) is None
-    for name, other in after.items():
-        mine = before.get(name)
+    for key, other in after.items():
+        mine = before.get(key)
         if mine is other or (mine == other and not (part.amounts and written_otherwise(mine, other))):
             continue
+        name = name_of(key)
         if mine is None:
             changed: Tree | None = _added(other, part.schema.item)
         elif whole:
@@ -155,10 +166,7 @@ def _item_changes(part: _Part, before: Document, after: Document) -> tuple[Tree 
 
 def _item_name(part: _Part, item: Any) -> str:
     assert part.schema is not None
-    names = part.schema.listing.keys
-    if len(names) == 1 and type(key := part.keys_of(item)) is str and key:
-        return name_by_key(key, names[0])
-    named = zip(names, part.keys, strict=True)
+    named = zip(part.schema.listing.keys, part.keys, strict=True)
     keys = {name: value for name, key in named if (value := getattr(item, key))}  # an empty one is not written
     return item_name(keys, part.schema)
 
