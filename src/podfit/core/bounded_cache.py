@@ -14,6 +14,7 @@ Ts = TypeVarTuple("Ts")
 Text = TypeVar("Text", str, bytes)
 ENTRY = 200
 """Bytes that an entry takes besides what is in it."""
+_TEXTS = (str, bytes)
 KEPT_PATTERNS = 32 * 2**20
 """Bytes of compiled patterns: `weight_of_pattern`."""
 
@@ -22,7 +23,7 @@ def length(*arguments: object) -> int:
     """Letters or bytes of the arguments that are texts; nested tuples are looked into."""
     size = 0
     for argument in arguments:
-        if isinstance(argument, str | bytes):
+        if isinstance(argument, _TEXTS):
             size += len(argument)
         elif isinstance(argument, tuple):
             size += length(*argument)

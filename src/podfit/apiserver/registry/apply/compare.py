@@ -130,7 +130,9 @@ def existing(tree: Tree, document: object, shape: Shape) -> Tree:
 def surviving(tree: Tree, went: Gone) -> Tree:
     """The part of the set that did not go."""
     kept: Tree = {}
-    for name, inner in below(tree):
+    for name, inner in tree.items():
+        if name == SELF:
+            continue
         if name not in went:
             kept[name] = inner
         elif (within := went[name]) is not None:

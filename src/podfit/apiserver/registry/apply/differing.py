@@ -77,7 +77,7 @@ def _changes(old: Struct, new: Struct) -> tuple[Tree | None, Gone]:
         if before == after and not (part.amounts and written_otherwise(before, after)):
             continue
         name = f"f:{part.name}"
-        if not part.writes(after):
+        if after is part.unwritten or not part.writes(after):
             if part.writes(before):
                 went[name] = None
             continue

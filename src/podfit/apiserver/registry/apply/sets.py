@@ -37,11 +37,12 @@ def below(tree: Tree) -> Iterable[tuple[str, Tree]]:
 def union(one: Tree, other: Tree) -> Tree:
     merged = dict(one)
     for name, inner in other.items():
-        if name not in merged:
+        mine = merged.get(name)
+        if mine is None:
             merged[name] = inner
-        elif inner or merged[name]:
-            mine = merged[name]
-            both = union(dict(below(mine)), dict(below(inner)))
+        elif inner or mine:
+            both = union(mine, inner)
+            both.pop(SELF, None)
             merged[name] = node(is_member(mine) or is_member(inner), both) or {}
     return merged
 
@@ -53,7 +54,9 @@ def union_of(trees: Iterable[Tree]) -> Tree:
 def without(tree: Tree, taken: Tree) -> Tree:
     """The members of `tree` that are not members of `taken`."""
     kept: Tree = {}
-    for name, inner in below(tree):
+    for name, inner in tree.items():
+        if name == SELF:
+            continue
         loss = taken.get(name)
         if loss is None:
             kept[name] = inner

@@ -6,7 +6,7 @@ from typing import Any
 from podfit.core import go_print
 from podfit.core.errors import bad_request
 
-_NESTED = (dict, list)
+_NESTED = frozenset((dict, list))
 
 
 def key_of(item: object, merge_key: str) -> Any:
@@ -24,7 +24,7 @@ def key_of(item: object, merge_key: str) -> Any:
 def keys_of(items: list[Any], merge_key: str) -> list[Any]:
     """As `key_of` for each of them; quick where every item has a plain one."""
     keys = [item.get(merge_key, items) if isinstance(item, dict) else items for item in items] if merge_key else items
-    if [key for key in keys if isinstance(key, _NESTED)]:
+    if not _NESTED.isdisjoint(map(type, keys)):
         return [key_of(item, merge_key) for item in items]
     return keys
 
@@ -47,8 +47,11 @@ def ordered(items: list[Any], order: list[Any], live: list[Any], merge_key: str)
     """The items that are named in their order; each other one before the first of those that came after it in the live
     list."""
     keys, named = keys_of(items, merge_key), keys_of(order, merge_key)
-    if keys == named or keys == list(dict.fromkeys(named)):
+    if not named or keys == named or keys == list(dict.fromkeys(named)):
         return items
+    known = dict(zip(keys, items, strict=True))
+    if len(known) == len(keys) and known.keys() <= set(named):
+        return [known[key] for key in dict.fromkeys(named) if key in known]
     wanted, before = places_of(named), places_of(keys_of(live, merge_key))
     placed = sorted(
         ((wanted[key], before.get(key, -1), item) for key, item in zip(keys, items, strict=True) if key in wanted),

@@ -33,12 +33,17 @@ def validate_status_update(new: Pod, old: Pod) -> list[FieldError]:
         errors.append(forbidden("status.nodeName", "may not be changed directly"))
     errors += _nominated(new, old) + _generation(new.status.observed_generation, "status.observedGeneration")
     errors += immutable(new.status.qos_class, old.status.qos_class, "status.qosClass")
-    for attribute, name in _STATUSES:
+    told = [
+        (attribute, name)
+        for attribute, name in _STATUSES
+        if getattr(new.status, attribute) or getattr(old.status, attribute)
+    ]
+    for attribute, name in told:
         errors += _transitions(new, old, attribute, f"status.{name}")
     errors += _claims(new) + _addresses(new, old)
-    for attribute, name in _STATUSES:
+    for attribute, name in told:
         errors += _users(getattr(new.status, attribute), new.spec, f"status.{name}")
-    for attribute, name in _STATUSES:
+    for attribute, name in told:
         errors += _devices(new, attribute, f"status.{name}")
     return errors
 
