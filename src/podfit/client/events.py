@@ -93,6 +93,9 @@ class EventRecorder:
             batch += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
             self._say_not_queued()
             by_object = _by_object(batch)
+            if len(by_object) == 1:
+                await self._tell_about(by_object)
+                continue
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(AT_ONCE, len(by_object))):
                     group.create_task(self._tell_about(by_object))

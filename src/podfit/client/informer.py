@@ -72,10 +72,12 @@ class Cache(Generic[T]):
         old = self._objects.get(key)
         self._objects[key] = obj
         for name, function in self._functions.items():
-            index, values = self._indexes[name], dict.fromkeys(function(obj))
-            if old is not None:
-                for gone in [value for value in function(old) if value not in values]:
-                    self._unindex(index, gone, key)
+            index, values = self._indexes[name], tuple(function(obj))
+            before = () if old is None else tuple(function(old))
+            if before != values:
+                for gone in before:
+                    if gone not in values:
+                        self._unindex(index, gone, key)
             for value in values:
                 index.setdefault(value, {})[key] = obj
         return old

@@ -116,7 +116,12 @@ def _names(change: Change) -> tuple[str]:
 @lru_cache(maxsize=1)
 def _nodes_by(info: ResourceInfo) -> Callable[[Change], set[str]]:
     """The node of a pod, or nothing, before a change and after it."""
-    return lambda change: {_node(info, record) for record in (change.previous, change.record) if record is not None}
+
+    def nodes(change: Change) -> set[str]:
+        now, previous = _node(info, change.record), change.previous
+        return {now} if previous is None else {now, _node(info, previous)}
+
+    return nodes
 
 
 def _node(info: ResourceInfo, record: Record) -> str:

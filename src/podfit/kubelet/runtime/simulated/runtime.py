@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from podfit.core.clock import Clock
 from podfit.decide.lifecycle.facts import (
@@ -209,7 +209,7 @@ class SimulatedRuntime(SimulatedState):
         """As in the CRI, what is zero or empty stays as it is."""
         await self._may("update_container_resources")
         status = self._status(container_id)
-        changed = {field.name: value for field in fields(LinuxResources) if (value := getattr(resources, field.name))}
+        changed = {name: value for name in LinuxResources.__struct_fields__ if (value := getattr(resources, name))}
         if status.state is ContainerState.RUNNING:
             self._apply(container_id, resources)
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
