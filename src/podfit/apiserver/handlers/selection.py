@@ -73,7 +73,7 @@ class Selection(msgspec.Struct, frozen=True):
         return _selection(info, labels, fields or FieldSelector((("metadata.name", name, True),)))
 
     def __bool__(self) -> bool:
-        return bool(self.labels) or bool(self.fields)
+        return bool(self.terms) or bool(self.labels)
 
     @property
     def about(self) -> About | None:

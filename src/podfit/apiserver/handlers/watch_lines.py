@@ -57,9 +57,12 @@ class WatchLines:
 
     def changes(self, batch: Iterable[Change]) -> Iterator[bytes]:
         """A line for each, empty where it does not concern the watcher."""
-        for change in batch:
-            kind = self._kind(change)
-            yield self._line(kind, change.record) if kind else b""
+        return map(self.line, batch)
+
+    def line(self, change: Change) -> bytes:
+        """Empty where it does not concern the watcher."""
+        kind = self._kind(change)
+        return self._line(kind, change.record) if kind else b""
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         meta: Document = {"resourceVersion": str(revision)}
