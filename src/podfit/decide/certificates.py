@@ -121,7 +121,7 @@ def _serving_names(asked: RequestedNames) -> str:
 
 
 def recognized(request: CertificateSigningRequest, asked: RequestedNames) -> tuple[Recognized, ...]:
-    """As what the request may be approved by itself, the narrowest first."""
+    """What the request may be approved as by itself, the narrowest first."""
     spec = request.spec
     if spec.signer_name != NODE_CLIENT or objection(NODE_CLIENT, asked, spec.usages):
         return ()
@@ -188,7 +188,7 @@ def asked_by(
 
 
 def unchanged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
-    """Of the object itself only metadata changes."""
+    """The request as it was, with new metadata: a write of the object itself changes nothing else."""
     return replace(new, spec=old.spec, status=old.status)
 
 

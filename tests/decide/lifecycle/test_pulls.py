@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.lifecycle.pulls import Effect, Event, ImagePulls, Looked, PullEnded, Tell, Wanted, step
+from podfit.decide.lifecycle.pulls import Effect, Event, ImageLooked, ImagePulls, PullEnded, Tell, Wanted, step
 
 TRACES = {
     "it is there": """
@@ -21,7 +21,7 @@ TRACES = {
     """,
     "it is no image": """
         0 want Upper:1                      InspectFailed, Failed; refuse InvalidImageName 10
-        0 want app:1                        look app:1
+        0 want app:1                        lookforimage app:1
     """,
     "each failure waits longer, and a success forgets": """
         0 look app:1 - -                    Pulling; pull app:1
@@ -54,7 +54,7 @@ def _event(words: list[str]) -> Event:
         case ["want", image]:
             return Wanted(image)
         case ["look", image, policy, present]:
-            return Looked(image, policy, present)
+            return ImageLooked(image, policy, present)
         case ["failed", image, error]:
             return PullEnded(image, error)
         case ["ended", image, pulled]:
@@ -89,6 +89,6 @@ def test_what_is_said_is_upstreams() -> None:
         'Failed to pull image "app:1": no such host',
         "Error: ErrImagePull",
     ]
-    *_, refusal = step(failed, Looked("app:1", "", ""), now=1)[1]
+    *_, refusal = step(failed, ImageLooked("app:1", "", ""), now=1)[1]
     assert not isinstance(refusal, Tell)
     assert 'Back-off pulling image "app:1": ErrImagePull: no such host' in str(refusal)

@@ -31,7 +31,7 @@ class Buckets(msgspec.Struct, frozen=True):
         return 0.0 if index == 0 else self.first * (math.pow(self.ratio, index) - 1) / (self.ratio - 1)
 
     def index(self, value: float) -> int:
-        """Of the bucket that a value falls into; the last one holds all that is larger."""
+        """The index of the bucket that a value falls into; the last one holds all that is larger."""
         if value < self.first:
             return 0
         return min(self.count - 1, int(math.log(value * (self.ratio - 1) / self.first + 1) / math.log(self.ratio)))
@@ -70,7 +70,7 @@ def lowest(buckets: Buckets) -> tuple[float, ...]:
 
 
 def _first_of(buckets: Buckets, index: int) -> float:
-    """By bisection: doubles above zero are ordered as their bits are."""
+    """The first value of a bucket, found by bisection: doubles above zero are ordered as their bits are."""
     below, above = _bits(buckets.start(index) * (1 - 1e-9)), _bits(buckets.start(index) * (1 + 1e-9))
     while above - below > 1:
         middle = (below + above) // 2

@@ -15,9 +15,8 @@ def size_of(amounts: ResourceList) -> Size:
 
 
 def bounds_of(own: ResourceRequirements, allowed: BurstRange, *, guaranteed: bool) -> Bounds:
-    """Of a container that has `own` resources now. A limit never comes below its request, which stays in a pod that is
-    not Guaranteed.
-    """
+    """The bounds of a container that has `own` resources now. A limit never comes below its request, which stays in a
+    pod that is not Guaranteed."""
     floor = dict(allowed.floor)
     for name, least in own.requests.items() if not guaranteed else ():
         if name in floor:

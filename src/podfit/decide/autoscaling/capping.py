@@ -28,12 +28,12 @@ MIN_ALLOWED, MAX_ALLOWED = "minAllowed", "maxAllowed"
 
 
 def at_least(amounts: ResourceList, least: ResourceList) -> ResourceList:
-    """Of the resources in `amounts`, each raised to its bound."""
+    """The resources in `amounts`, each raised to its bound."""
     return {name: max(amount, least.get(name, amount)) for name, amount in amounts.items()}
 
 
 def at_most(amounts: ResourceList, most: ResourceList) -> ResourceList:
-    """Of the resources in `amounts`, each lowered to its bound; a bound of zero is none."""
+    """The resources in `amounts`, each lowered to its bound; a bound of zero is none."""
     return {name: min(amount, most[name]) if most.get(name) else amount for name, amount in amounts.items()}
 
 

@@ -55,7 +55,8 @@ def burst_write(pod: Pod, vpa: VerticalPodAutoscaler | None) -> BurstWrite | Non
 
 
 def wanted_ranges(pod: Pod, vpa: VerticalPodAutoscaler) -> dict[str, BurstRange]:
-    """By container. What it was sized to before it burst remains the floor; a size outside of its range is another."""
+    """The ranges by container. What it was sized to before it burst remains the floor; a size outside of its range is
+    another."""
     before = ranges_of(pod)
     return {
         container.name: ranged

@@ -169,7 +169,7 @@ def slice_named(checkpoint: VerticalPodAutoscalerCheckpoint) -> tuple[str, str]:
 
 
 def restore_slice(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus, now: float) -> None:
-    """As `restore`."""
+    """Does for a slice what `restore` does."""
     form = next(form for form, version in OF_SLICES.items() if version == status.version)
     restore(aggregates, row, replace(status, version=form), now)
 

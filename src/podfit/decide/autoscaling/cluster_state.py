@@ -42,7 +42,8 @@ AT_ONCE = 1024
 
 
 class ClusterState:
-    """With `upstream_compatible` a policy's percentiles do not count, nor does its minimum lower the pod's."""
+    """All that is recommended from. With `upstream_compatible` a policy's percentiles do not count, nor does its
+    minimum lower the pod's."""
 
     def __init__(
         self, flags: RecommenderFlags = DEFAULT_FLAGS, gates: Gates = NO_GATES, *, upstream_compatible: bool = False
@@ -205,7 +206,7 @@ class ClusterState:
             self._link_anew(self._pods_of(before.union(vpa.groups)), now, lambda: self.own.set_vpa(key, rules, policy))
 
     def remove_vpa(self, key: VpaKey) -> None:
-        """With what was restored for it. KeyError when it is not there."""
+        """Removes it with what was restored for it. KeyError when it is not there."""
         groups, sliced = set(self._vpas[key].groups), self.own.rules(key).any
         rows = [row for slots in self._forget(key).values() for row in slots]
         self.model.aggregates.free(np.array(rows, dtype=np.intp))
@@ -282,7 +283,8 @@ class ClusterState:
             yield part, estimate(known, self.flags.estimator)
 
     def recommend(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, RecommendedPodResources]:
-        """Of these VPAs, with their annotations; one without containers has an empty recommendation."""
+        """The recommendations of these VPAs, with their annotations; one without containers has an empty
+        recommendation."""
         return {key: checked.recommendation for key, checked in self.found(annotations).items()}
 
     def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Estimated]:
@@ -320,7 +322,7 @@ class ClusterState:
         }
 
     def confidence(self, key: VpaKey) -> dict[str, float]:
-        """By container, how sure the estimates of a VPA are: 1 after a day of samples each minute."""
+        """How sure, by container, the estimates of a VPA are: 1 after a day of samples each minute."""
         members, interval = self.members([key]), self.flags.estimator.cpu.confidence_interval
         return {
             members.names[part.start + place][1]: sure

@@ -18,7 +18,8 @@ from podfit.decide.autoscaling.policies import observes, observing_text
 def with_condition(
     status: VerticalPodAutoscalerStatus, name: str, reason: str, message: str, now: str
 ) -> VerticalPodAutoscalerStatus:
-    """With a condition that is true, or without it when there is no message. Its time stays as long as it is true."""
+    """The status with a condition that is true, or without it when there is no message. Its time stays as long as it is
+    true."""
     kept = [condition for condition in status.conditions if condition.type != name]
     before = next((condition for condition in status.conditions if condition.type == name), None)
     if message:
@@ -64,7 +65,8 @@ NAMED = 5
 def said_while_observing(
     status: VerticalPodAutoscalerStatus, vpa: VerticalPodAutoscaler, now: datetime
 ) -> VerticalPodAutoscalerStatus:
-    """With a condition that says until when pods are left as they are, and new ones made as they are written."""
+    """The status with a condition that says until when pods are left as they are, and new ones made as they are
+    written."""
     text = observing_text(vpa) if observes(vpa, now) else ""
     return with_condition(status, OBSERVING, WINDOW, text[:1].upper() + text[1:], format_time(now))
 
@@ -72,13 +74,13 @@ def said_while_observing(
 def said_of_slices(
     status: VerticalPodAutoscalerStatus, sized: int, more: int, now: datetime
 ) -> VerticalPodAutoscalerStatus:
-    """With a condition while there are more slices than have sizes of their own."""
+    """The status with a condition while there are more slices than have sizes of their own."""
     text = f"{sized} of {sized + more} slices have sizes of their own; pods of the others have those of all pods."
     return with_condition(status, AGGREGATED, MANY, text if more else "", format_time(now))
 
 
 def too_few(live: Mapping[ObjectIdentity, int], minimum: int) -> str:
-    """Of workloads and how many pods each has."""
+    """The message about workloads and how many pods each has."""
     found = _some([f"{owner.kind} {owner.name} has {number}" for owner, number in sorted(live.items(), key=_by_name)])
     return (
         f"Fewer pods than minReplicas, {minimum}: {found}. None is evicted, or resized where that restarts a container."
@@ -86,7 +88,7 @@ def too_few(live: Mapping[ObjectIdentity, int], minimum: int) -> str:
 
 
 def memory_in_use(pods: Sequence[str]) -> str:
-    """Of pods by name."""
+    """The message about pods by name."""
     return (
         f"Memory limits of {_some(pods)} stay: more is used than they are to be. The node tries again; pods are not "
         "evicted for it, since they would start with that limit."
@@ -111,7 +113,8 @@ def _some(every: Sequence[str]) -> str:
 def with_conditions(
     status: VerticalPodAutoscalerStatus, wanted: Mapping[str, str], now: str
 ) -> VerticalPodAutoscalerStatus:
-    """With those in `wanted`, by type their message, and without those that have passed. What is said already stays."""
+    """The status with those in `wanted`, by type their message, and without those that have passed. What is said
+    already stays."""
     for name in (*PASSING, *wanted):
         status = with_condition(status, name, REASONS[name], wanted.get(name, ""), now)
     return status

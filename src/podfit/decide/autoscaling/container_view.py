@@ -15,7 +15,7 @@ from podfit.core.resources import CPU
 
 
 def resources_of(pod: Pod, container: Container) -> ResourceRequirements:
-    """Of the container's status where it says them."""
+    """The resources in the container's status where it says them."""
     for status in statuses_of(pod):
         if status.name == container.name and status.resources is not None:
             return status.resources
@@ -62,7 +62,7 @@ def sized(pod: Pod, names: Among[str]) -> Iterator[Scaled]:
 
 
 def statuses_of(pod: Pod) -> Iterator[ContainerStatus]:
-    """Of all its containers."""
+    """The statuses of all its containers."""
     yield from pod.status.container_statuses
     yield from pod.status.init_container_statuses
 

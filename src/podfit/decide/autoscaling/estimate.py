@@ -62,7 +62,8 @@ class BoundSteps(msgspec.Struct, frozen=True):
 
 
 class Estimates(msgspec.Struct, frozen=True):
-    """By bound. `confidence_*` is how much is known, 1 after a day of minutes; `minimum_*` the least that each gets."""
+    """Estimates by bound. `confidence_*` is how much is known, 1 after a day of minutes; `minimum_*` the least that
+    each gets."""
 
     flags: EstimatorFlags
     cpu: dict[Bound, BoundSteps]
@@ -106,7 +107,7 @@ def confidence(known: Merged, interval: float) -> Floats:
 
 
 def _shares(flags: ResourceFlags, own: Floats) -> tuple[Floats, Floats, Floats]:
-    """Of BOUNDS; `own` are those of targets, NaN for the flag's. Bounds are around their target."""
+    """The shares of BOUNDS; `own` are those of targets, NaN for the flag's. Bounds are around their target."""
     return np.where(np.isnan(own), flags.target, own), np.fmin(flags.lower, own), np.fmax(flags.upper, own)
 
 
@@ -129,7 +130,7 @@ def _chain(bound: Bound, share: Floats, base: Floats, margin: float, known: Floa
 
 
 def multiplier(bound: Bound, known: Floats) -> Floats:
-    """By what confidence moves a bound: 0 and infinity when nothing is known."""
+    """The factor by which confidence moves a bound: 0 and infinity when nothing is known."""
     with np.errstate(divide="ignore"):
         factor, power = (0.001, -2.0) if bound == "lower" else (1.0, 1.0)
         found: Floats = np.power(1 + factor / known, power)

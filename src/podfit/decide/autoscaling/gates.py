@@ -19,7 +19,7 @@ class Gates(
 
     @staticmethod
     def of(named: Mapping[str, bool]) -> "Gates":
-        """By upstream's names. ValueError for one that there is not."""
+        """The gates by upstream's names. ValueError for one that there is not."""
         known = {field.encode_name: field.name for field in msgspec.structs.fields(Gates)}
         for name in named:
             if name not in known:

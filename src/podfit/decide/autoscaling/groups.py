@@ -53,7 +53,8 @@ def groups(
     tolerance: float,
     in_place_below_minimum: bool,
 ) -> dict[ObjectIdentity, Group]:
-    """By owner. `configured` has what controllers want: 0 leaves a group out; of one not named it is what lives.
+    """The groups by owner. `configured` has what controllers want: 0 leaves a group out; of one not named it is what
+    lives.
 
     Groups below `min_replicas` are left out too, unless a pod of it is boosted, or, with `in_place_below_minimum`, for
     what disturbs nobody.

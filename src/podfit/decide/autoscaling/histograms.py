@@ -53,7 +53,7 @@ class HistogramBank:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays; parts that were never written take no memory of the machine."""
+        """The bytes of all arrays; parts that were never written take no memory of the machine."""
         return sum(array.nbytes for array in (self.weights, self.total, self.reference, self.least, self.most))
 
     def extend(self, rows: int) -> None:
@@ -175,7 +175,8 @@ class HistogramBank:
         self._tighten(np.array([row]))
 
     def _index(self, values: Floats) -> Rows:
-        """By the formula, which the borders put right: a search among them for each value takes five times as long."""
+        """The index by the formula, which the borders put right: a search among them for each value takes five times as
+        long."""
         buckets, last = self.buckets, len(self._columns) - 1
         found = np.log(np.maximum(values, 0.0) * ((buckets.ratio - 1) / buckets.first) + 1) / math.log(buckets.ratio)
         columns = np.minimum(found, last).astype(np.intp)
@@ -184,7 +185,7 @@ class HistogramBank:
         return np.minimum(columns, last)
 
     def _factors(self, rows: Rows, times: Floats) -> Floats:
-        """By how much samples of these times count, after moving references that are too old for them."""
+        """How much samples of these times count, after moving references that are too old for them."""
         old = times > self.reference[rows] + LONGEST_DECAY * self.half_life
         if old.any():
             moved, first = np.unique(rows[old], return_index=True)

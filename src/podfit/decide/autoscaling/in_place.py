@@ -143,7 +143,7 @@ def decide(
 
 
 def _undisturbed(pod: Pod, group: Group, *, skip_disruption_budget: bool) -> Judgement:
-    """Of a pod whose resize is over, or that has none."""
+    """The decision on a pod whose resize is over, or that has none."""
     if skip_disruption_budget and restarts_nothing(pod):
         return Judgement(Decision.APPROVED)
     if group.below_minimum and not skip_disruption_budget and not restarts_nothing(pod):

@@ -53,7 +53,7 @@ class _Bound(NamedTuple):
 
 
 def told(name: str, known: KnownUsage, workload: str) -> ContainerRecommendation:
-    """As the recommender's API says it; `workload` as `cronjob/report`."""
+    """What the recommender's API says; `workload` as `cronjob/report`."""
     reason = f"90 % of {known.samples} samples of {known.pods} pods of {workload}"
     sure = Quantity.of_milli(round(1000 * known.confidence))
     return ContainerRecommendation(
@@ -85,7 +85,7 @@ def initial_requests(
     vpa: VerticalPodAutoscaler | None = None,
     sized: Iterable[str] = (),
 ) -> dict[str, Initial]:
-    """By container. `vpa` controls the pod and gives sizes to the containers `sized`."""
+    """The requests by container. `vpa` controls the pod and gives sizes to the containers `sized`."""
     if not wants_initial(pod):
         return {}
     by_name, given = {container.name: container for container in known}, frozenset(sized)

@@ -124,7 +124,7 @@ class _Living(NamedTuple):
 
 
 class SavedPlace(msgspec.Struct, frozen=True, array_like=True):
-    """Of a place its samples by bucket, how many pods gave them, and when the last one was taken."""
+    """The samples of a place by bucket, how many pods gave them, and when the last one was taken."""
 
     place: Place
     cpu: dict[int, int]

@@ -152,7 +152,7 @@ def _scaled(
 
 
 def _scale(total: int, limits: int, least: int, most: int) -> tuple[int, int, bool] | None:
-    """By which fraction to multiply, and whether to round up; None leaves all as it is."""
+    """The fraction by which to multiply, and whether to round up; None leaves all as it is."""
     if least <= limits and least <= total and (not most or most >= limits):
         return None
     if least > total and limits:
@@ -168,7 +168,7 @@ def _times(name: str, amount: Quantity, factor: int, divisor: int, up: bool) -> 
 
 
 def _ordered(resources: RecommendedContainerResources) -> RecommendedContainerResources:
-    """With bounds that are around the target."""
+    """The recommendation with bounds that are around the target."""
     target = resources.target
     return replace(
         resources,

@@ -119,7 +119,7 @@ class Model:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """The bytes of all arrays."""
         tables = (self.aggregates, self.containers)
         arrays = [var for table in tables for var in vars(table).values() if isinstance(var, np.ndarray)]
         own: int = sum(array.nbytes for array in arrays)

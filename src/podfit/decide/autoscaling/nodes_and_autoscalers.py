@@ -88,7 +88,7 @@ def beside_autoscalers(
 def held_resources(
     autoscalers: Iterable[HorizontalPodAutoscaler],
 ) -> dict[tuple[str, str, str], dict[str, tuple[str, ...]]]:
-    """By namespace, kind and name of a target, and by resource, the HPAs that scale it on its share of the request."""
+    """The HPAs, by namespace, kind and name of a target and by resource, that scale it on its share of the request."""
     found: dict[tuple[str, str, str], dict[str, tuple[str, ...]]] = {}
     for autoscaler in autoscalers:
         scaled = found.setdefault(_target_of(autoscaler), {})
@@ -100,14 +100,14 @@ def held_resources(
 def kept_points(
     autoscalers: Iterable[HorizontalPodAutoscaler],
 ) -> dict[tuple[str, str, str], dict[str, tuple[int, int]]]:
-    """By namespace, kind and name of a target, and by resource, the bounds within which all HPAs keep their point."""
+    """The bounds, by namespace, kind and name of a target and by resource, within which all HPAs keep their point."""
     return {target: bounds for target, its in _by_target(autoscalers).items() if (bounds := request_bounds(its))}
 
 
 def asked_sizes(
     autoscalers: Iterable[HorizontalPodAutoscaler],
 ) -> dict[tuple[str, str, str], dict[str, tuple[int, str]]]:
-    """By namespace, kind and name of a target, and by resource, the size that an HPA asks for, and which one does."""
+    """The size, by namespace, kind and name of a target and by resource, that an HPA asks for, and which one does."""
     return {target: sizes for target, its in _by_target(autoscalers).items() if (sizes := asked(its))}
 
 
@@ -212,7 +212,7 @@ def _since(status: VerticalPodAutoscalerStatus, name: str, now: str) -> float:
 def _steady(
     one: RecommendedContainerResources, before: RecommendedContainerResources | None, resources: Iterable[str]
 ) -> RecommendedContainerResources:
-    """With the targets of before, or none where there were none; the bounds reach as far as those."""
+    """One with the targets of before, or none where there were none; the bounds reach as far as those."""
     target, lower, upper = dict(one.target), dict(one.lower_bound), dict(one.upper_bound)
     for name in resources:
         old = before.target.get(name) if before is not None else None
@@ -293,7 +293,8 @@ def _named(names: tuple[str, ...]) -> str:
 
 
 def capped_to_nodes(status: VerticalPodAutoscalerStatus, most: ResourceList, now: str) -> VerticalPodAutoscalerStatus:
-    """With a condition that says what a larger node would be recommended for; `most` is what the largest one has."""
+    """The status with a condition that says what a larger node would be recommended for; `most` is what the largest one
+    has."""
     found = status.recommendation.container_recommendations if status.recommendation else ()
     short = [
         f"{name} of {recommended.container_name}: {wanted} would be recommended, the largest node has {most[name]}"

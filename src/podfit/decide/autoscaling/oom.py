@@ -53,7 +53,7 @@ def _killed_between(was: ContainerStatus, now: ContainerStatus) -> ContainerStat
 
 
 def _told(pod: Pod, name: str, end: ContainerStateTerminated) -> Iterator[OutOfMemory]:
-    """With the request that the container had; nothing when the spec does not have it, or the time is not known."""
+    """An OOM with the request that the container had; none when the spec does not have it, or no time is known."""
     own = next((scaled.own for scaled in every_container(pod) if scaled.container.name == name), None)
     if own is None or end.finished_at is None:
         return

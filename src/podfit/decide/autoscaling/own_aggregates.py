@@ -211,7 +211,7 @@ class OwnAggregates:
         return self._vpas[key].policy
 
     def members(self, key: VpaKey, only: Collection[str] | None = None) -> AggregateRows:
-        """Of all its slices, or of these; named by VPA and slice."""
+        """The members of all its slices, or of these; named by VPA and slice."""
         own = self._vpas.get(key)
         if own is None:
             return AggregateRows()
@@ -229,7 +229,7 @@ class OwnAggregates:
     # ------------------------------------------------------------ checkpoints
 
     def to_save(self, key: VpaKey) -> AggregateRows:
-        """Of the slices whose turn it is; at most MOST_SAVED are ever saved."""
+        """What is saved of the slices whose turn it is; at most MOST_SAVED are ever saved."""
         own = self._vpas.get(key)
         if own is None:
             return AggregateRows()

@@ -48,7 +48,7 @@ class Resources(msgspec.Struct, frozen=True):
 def recommended_resources(
     pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Iterable[LimitRange]
 ) -> Mapping[str, Resources]:
-    """By container, or of WHOLE; those without a recommendation are left out."""
+    """The resources by container, or of WHOLE; those without a recommendation are left out."""
     vpa = told_to(vpa, pod)
     limit_ranges, policy = tuple(limit_ranges), vpa.spec.resource_policy
     annotations = vpa.metadata.annotations
@@ -159,7 +159,7 @@ def _with_boost(resources: Resources, boosted: boost.Boosted) -> Resources:
 
 
 def resource_patches(path: str, own: ResourceRequirements, wanted: Resources) -> Iterator[Operation]:
-    """Of the container whose resources, `own`, stand at `path`."""
+    """The patches of the container whose resources, `own`, stand at `path`."""
     if not own.requests and not own.limits:
         yield _add(path, {})
     for kind, has, amounts in (("requests", own.requests, wanted.requests), ("limits", own.limits, wanted.limits)):

@@ -84,7 +84,7 @@ def update_mode(vpa: VerticalPodAutoscaler) -> str:
 
 
 def stored_mode(vpa: VerticalPodAutoscaler) -> str:
-    """As it is written, in metrics."""
+    """The mode as it is written, in metrics."""
     return (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
 
 
@@ -179,7 +179,7 @@ def scaled_limits(
 
 
 def controlled_values(annotations: Mapping[str, str]) -> Mapping[tuple[str, str], str] | None:
-    """By container (or *) and resource, as CONTROLLED_VALUES says it; None for what cannot be read.
+    """The values by container (or *) and resource, as CONTROLLED_VALUES says them; None for what cannot be read.
 
     `memory=RequestsOnly, app:cpu=RequestsAndLimits`
     """

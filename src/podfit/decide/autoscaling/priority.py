@@ -80,7 +80,7 @@ class Priority(msgspec.Struct, frozen=True, kw_only=True):
 def priority(
     pod: Pod, vpa: VerticalPodAutoscaler, recommendation: RecommendedPodResources | None, gates: Gates, by: Thresholds
 ) -> Priority:
-    """Of a pod with the recommendation that was processed for it."""
+    """The priority of a pod with the recommendation that was processed for it."""
     outside = up = False
     wanted, asked = dict[str, int](), dict[str, int]()
     for own, resources in _seen(pod, recommendation):

@@ -21,7 +21,7 @@ IN_UP = UpdateSettings(gates=Gates(cpu_startup_boost=True, in_place=True, per_vp
 
 
 class AdmissionLease(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an admission controller; `timeout` in seconds: it counts for so long after it was made or renewed."""
+    """An admission controller's Lease; `timeout` in seconds: it counts for so long after it was made or renewed."""
 
     name: Annotated[
         str, Option("By which it sees an admission controller.", flag="admission-controller-status-lease-name")

@@ -36,7 +36,7 @@ class Numbers(msgspec.Struct, frozen=True):
 def recommendation(
     every: list[Numbers], policy: PodResourcePolicy | None, flags: RenderFlags, annotations: Mapping[str, str]
 ) -> RecommendedPodResources:
-    """Of one VPA, sorted by container; `annotations` are the VPA's."""
+    """The recommendation of one VPA, sorted by container; `annotations` are the VPA's."""
     found = RecommendedPodResources(
         container_recommendations=tuple(
             _rendered(numbers, controlled_resources(policy_of(policy, numbers.container)), flags)
@@ -73,6 +73,6 @@ def _multiple(amount: int, of: int) -> int:
 
 
 def humanized(amount: int) -> Quantity:
-    """With two decimals of the largest unit that it reaches, so that it may become smaller."""
+    """The amount with two decimals of the largest unit that it reaches, so that it may become smaller."""
     unit, size = next(((unit, size) for unit, size in _UNITS if amount >= size), ("", 1))
     return Quantity.parse(f"{amount / size:.2f}{unit}" if unit else str(amount))

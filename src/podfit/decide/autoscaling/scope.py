@@ -152,6 +152,6 @@ NO_RULES = Rules()
 
 
 def resource_policy(vpa: VerticalPodAutoscaler) -> PodResourcePolicy | None:
-    """Of its containers, or of the pod as a whole where a VPA sizes that: never of both (AEP 9988)."""
+    """The policy of its containers, or of the pod as a whole where a VPA sizes that: never of both (AEP 9988)."""
     whole = whole_policy(vpa.metadata.annotations)
     return vpa.spec.resource_policy if whole is None else PodResourcePolicy(container_policies=(whole,))

@@ -63,7 +63,7 @@ class _Kept(Struct):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """By slice; `more` is how many have no sizes of their own."""
+    """What is stored by slice; `more` is how many have no sizes of their own."""
 
     slices: Slices = msgspec.field(default_factory=dict)
     more: int = 0
@@ -118,9 +118,8 @@ def _recommended(containers: Mapping[str, Amounts]) -> RecommendedPodResources:
 def with_slices(
     status: VerticalPodAutoscalerStatus, vpa: VerticalPodAutoscaler, wanted: Stored, now: datetime
 ) -> VerticalPodAutoscalerStatus:
-    """With what is recommended by slice, and a condition while some slices have no sizes of their own; `vpa` has the
-    status of before.
-    """
+    """The status with what is recommended by slice, and a condition while some slices have no sizes of their own; `vpa`
+    has the status of before."""
     kept, more = _text(vpa, wanted)
     status = with_condition(status, RECOMMENDATIONS, REASON, kept, format_time(now))
     return said_of_slices(status, len(wanted.names) + wanted.more - more, more, now)
@@ -155,7 +154,7 @@ def _of(one: RecommendedContainerResources) -> Iterator[tuple[str, tuple[Quantit
 
 
 def _settled(before: RecommendedPodResources | None, after: RecommendedPodResources) -> RecommendedPodResources:
-    """With the bounds of before where target and bounds are near."""
+    """The recommendation with the bounds of before where target and bounds are near."""
     earlier = {one.container_name: one for one in before.container_recommendations} if before is not None else {}
     return RecommendedPodResources(
         container_recommendations=tuple(

@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 
 class Known:
-    """Of a group: the rows of its containers, and how many of its pods live."""
+    """What is known of a group: the rows of its containers, and how many of its pods live."""
 
     __slots__ = ("living", "rows")
 

@@ -54,7 +54,7 @@ def view_of(
 
 
 def since_conditions(pods: Iterable[Pod], now: datetime) -> dict[str, datetime]:
-    """By UID since when pods are resizing as their conditions tell. An updater counts from when it first saw it."""
+    """Since when pods, by UID, are resizing as their conditions tell. An updater counts from when it first saw it."""
     return {pod.metadata.uid: _since(pod, now) for pod in pods if ResizeState.of(pod).stage is not ResizeStage.NONE}
 
 

@@ -23,7 +23,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failed(before: Backoff | None, at: float, settings: BackoffSettings, code: str, text: str) -> Backoff:
-    """As it is after one more failure."""
+    """The back-off after one more failure."""
     duration = settings.first
     if before is not None and at - before.failed_at < settings.reset:
         doubled = min(2 * before.duration, settings.longest)

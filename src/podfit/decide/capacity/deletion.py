@@ -44,7 +44,7 @@ class LookForPods(msgspec.Struct, frozen=True):
 
 
 class DeleteMachine(msgspec.Struct, frozen=True):
-    """By the provider; the Node goes too."""
+    """The provider deletes it; the Node goes too."""
 
 
 Action: TypeAlias = Taint | Wait | EvictPod | LookForPods | DeleteMachine | Say

@@ -109,7 +109,7 @@ def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def node_views(look: Look, nodes: Iterable[Node], settings: ScaleUpSettings, *, sizes: Sizes) -> list[NodeInfo]:
-    """With the pods that count. `sizes`: what pods will ask for, where that is more than now."""
+    """Nodes with the pods that count. `sizes`: what pods will ask for, where that is more than now."""
     on_node = by_node(pod for pod in look.pods if _counts(pod, settings))
     nominated: dict[str, list[Resident]] = {}
     for pod in look.pods:

@@ -85,7 +85,7 @@ def drainability(pod: Pod, context: DrainContext) -> Drainability:
 
 
 def is_daemon_set_pod(pod: Pod) -> bool:
-    """By its controller, of whatever API group, or because it says so."""
+    """Whether it is one by its controller, of whatever API group, or because it says so."""
     owner = controller_of(pod.metadata)
     return (owner is not None and owner.kind == "DaemonSet") or pod.metadata.annotations.get(DAEMON_SET_POD) == "true"
 
@@ -292,7 +292,8 @@ class BudgetCheck(msgspec.Struct, frozen=True):
 
 
 def check_budgets(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> BudgetCheck:
-    """Of a node's pods together, whatever their rules say: safe-to-evict does not make the API grant an eviction."""
+    """The budgets' verdict on a node's pods together, whatever their rules say: safe-to-evict does not make the API
+    grant an eviction."""
     over: Pod | None = None
     for budget in budgets:
         allowed = budget.status.disruptions_allowed

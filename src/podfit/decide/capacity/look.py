@@ -104,11 +104,11 @@ class Removing(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """By group: `requests`, `backoffs`, `wrong_sizes`, `removed` (when a node of it went last), `steady` (until when it
-    keeps its nodes, since one that went was missed). By Node: `unneeded` (since when), `kept`, `removing`. `moves` are
-    pods that were evicted for a waiting resize, `unwilling` those that the API refused to shrink for one, as they were
-    then; `failed` are instances whose error was told; `said` is the last text about an object by UID and reason.
-    """
+    """What is remembered, by group: `requests`, `backoffs`, `wrong_sizes`, `removed` (when a node of it went last),
+    `steady` (until when it keeps its nodes, since one that went was missed). By Node: `unneeded` (since when), `kept`,
+    `removing`. `moves` are pods that were evicted for a waiting resize, `unwilling` those that the API refused to
+    shrink for one, as they were then; `failed` are instances whose error was told; `said` is the last text about an
+    object by UID and reason."""
 
     requests: Mapping[str, Request] = msgspec.field(default_factory=dict)
     backoffs: Mapping[str, Backoff] = msgspec.field(default_factory=dict)

@@ -77,7 +77,7 @@ class ComingNode(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     free: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def view(self) -> NodeInfo:
-        """As the scheduler's filters look at it. Raises ValueError for an amount that is none."""
+        """The node as the scheduler's filters look at it. Raises ValueError for an amount that is none."""
         free = {name: Quantity.parse(amount) for name, amount in self.free.items()}
         meta = ObjectMeta(name=self.name, labels=dict(self.labels))
         status = NodeStatus(allocatable=free, capacity=free)

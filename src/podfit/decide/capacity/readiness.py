@@ -59,8 +59,8 @@ def state_of(node: Node, now: datetime, *, startup_time: float, has_instance: bo
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a group, or of the cluster. `unregistered` are instances without a Node, `long_unregistered` those of them
-    that should have one by now."""
+    """The nodes of a group, or of the cluster. `unregistered` are instances without a Node, `long_unregistered` those
+    of them that should have one by now."""
 
     registered: int = 0
     ready: int = 0
@@ -91,7 +91,7 @@ def counted(states: Iterable[NodeReadiness], unregistered: int = 0, long_unregis
 
 
 def total(counts: Mapping[str, Counts], others: Counts) -> Counts:
-    """Of all groups and of nodes without one."""
+    """The counts of all groups and of nodes without one."""
     result = others
     for count in counts.values():
         result = result.plus(count)

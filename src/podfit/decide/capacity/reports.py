@@ -191,5 +191,5 @@ class _Telling:
 
 
 def _group_of(place: str) -> str:
-    """Of a node that has yet to come, by the name that it has till then."""
+    """The group of a node that has yet to come, by the name that it has till then."""
     return place.partition(UPCOMING)[0].removeprefix(TEMPLATE)

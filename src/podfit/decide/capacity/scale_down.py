@@ -161,7 +161,7 @@ class _Search:
         return self._left <= 0
 
     def judge(self, node: Node) -> Removal:
-        """With pods that other candidates have left to it."""
+        """The judgement on a node with pods that other candidates have left to it."""
         pods = [resident.pod for resident in self._views[node.metadata.name].residents]
         around = Surroundings(
             views=tuple(self._views.values()),
@@ -216,7 +216,7 @@ class Going(msgspec.Struct, frozen=True):
 def who_goes(
     candidates: Sequence[Candidate], state: State, counts: ClusterCounts, at: float, settings: AutoscalerSettings
 ) -> Going:
-    """Of nodes that could go, empty ones first, within what may be removed at once."""
+    """Those of the nodes that could go, empty ones first, within what may be removed at once."""
     down, now, waiting, due = settings.scale_down, list[Candidate](), dict[str, Kept](), dict[str, float]()
     sizes = {group.group.id: group.group.target for group in counts.groups}
     for removing in state.removing.values():

@@ -205,7 +205,7 @@ class DrainSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AutoscalerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one cluster autoscaler."""
+    """The settings of one cluster autoscaler."""
 
     interval: Annotated[
         float, Option("From one look to the next.", flag="scan-interval", unit=DURATION, bound=POSITIVE)

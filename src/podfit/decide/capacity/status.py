@@ -50,7 +50,7 @@ class _BackoffInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Of a scale-up or a scale-down; `candidates` of the latter."""
+    """A scale-up or a scale-down; `candidates` are of the latter."""
 
     status: str
     candidates: int | None = None
@@ -81,7 +81,7 @@ class AutoscalerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class GroupFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one group, for its status."""
+    """What its status says of one group."""
 
     group: NodeGroup
     counts: Counts

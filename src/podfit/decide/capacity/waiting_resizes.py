@@ -141,7 +141,7 @@ class _Turns:
         return one.since + timedelta(seconds=self.settings.scale_up.resize_delay)
 
     def _later(self, young: Sequence[Waiting]) -> "_Turns":
-        """As it will be when they count, if nothing else changes; what comes of it is told and not done."""
+        """The turns when these count, if nothing else changes; what comes of it is told and not done."""
         at = max(map(self._begins, young))
         moment = Moment(at, self.moment.at + (at - self.moment.now).total_seconds())
         later = _Turns(self.look, moment, self.settings, self.cluster.copy(), self.context, self.state)
@@ -289,7 +289,7 @@ class _Turns:
         return {name: {**made.get(name, {}), **recommended.get(name, {})} for name in made.keys() | recommended.keys()}
 
     def _successor(self, mover: Pod, one: Waiting) -> Pod:
-        """As the mover will wait for a node: at what it has or asks for, and at what is recommended."""
+        """The pod as the mover will wait for a node: at what it has or asks for, and at what is recommended."""
         grown = with_sizes(mover, self._made(mover))
         meta = replace(mover.metadata, uid=f"{mover.metadata.uid}-moved")
         priority = one.pod.spec.priority if mover is not one.pod else mover.spec.priority

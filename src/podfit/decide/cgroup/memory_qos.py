@@ -46,7 +46,7 @@ class MemoryQoS(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def kept(self, qos: str, request: int) -> "Kept":
-        """Of a container's request, or of a pod's."""
+        """What is kept of a container's request, or of a pod's."""
         if not self.reserve:
             return Kept()
         return Kept(min=request if qos == "Guaranteed" else 0, low=request if qos == "Burstable" else 0)

@@ -51,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, order=True):
     ttl: int = TTL
 
     def __str__(self) -> str:
-        """As in a zone file."""
+        """The record as in a zone file."""
         numbers = " ".join(map(str, self.numbers))
         match self.type:
             case RecordType.SOA:

@@ -67,7 +67,7 @@ def is_answer(reply: Reply, number: int, asked: Question) -> bool:
 
 
 def believed(asked: Question, reply: Reply) -> Believed:
-    """Of an answer to it."""
+    """What is believed of an answer to it."""
     if reply.code not in (NO_ERROR, NAME_ERROR):
         return Believed(reply.code)
     records = _chain(asked, reply.answer)

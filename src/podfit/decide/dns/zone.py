@@ -112,7 +112,7 @@ class Zone:
                     del self._above[parent]
 
     def _parents(self, name: str) -> Iterator[str]:
-        """Of a name of the zone, those between it and the zone."""
+        """The names between a name of the zone and the zone."""
         while name.endswith(f".{self.domain}"):
             name = name.partition(".")[2]
             yield name

@@ -1,7 +1,7 @@
 """Images of one pod's containers: whether one is there, is pulled, or has to be waited for.
 
-    Wanted ──▶ Look ──▶ Looked ──▶ Use   it is there, and its policy takes what is there
-                               ──▶ Pull ──▶ PullEnded ──▶ Use, Refuse
+    Wanted ──▶ LookForImage ──▶ ImageLooked ──▶ Use   it is there, and its policy takes what is there
+                                            ──▶ Pull ──▶ PullEnded ──▶ Use, Refuse
            ──▶ Refuse                    no image reference; never to be pulled, or pulled in vain a moment ago
 
 what goes wrong       state of the container        event
@@ -45,7 +45,7 @@ class Wanted(msgspec.Struct, frozen=True):
     image: str
 
 
-class Looked(msgspec.Struct, frozen=True):
+class ImageLooked(msgspec.Struct, frozen=True):
     """`policy` as in the container's spec; `present` is the image's id, empty when the node does not have it."""
 
     image: str
@@ -74,8 +74,8 @@ class Tell(msgspec.Struct, frozen=True):
     message: str
 
 
-class Look(msgspec.Struct, frozen=True):
-    """Ask the runtime whether it is there, then send `Looked`."""
+class LookForImage(msgspec.Struct, frozen=True):
+    """Ask the runtime whether it is there, then send `ImageLooked`."""
 
     image: str
 
@@ -100,8 +100,8 @@ class Refuse(msgspec.Struct, frozen=True):
     retry: float = RETRY_SECONDS
 
 
-Event = Wanted | Looked | PullEnded
-Effect = Tell | Look | Pull | Use | Refuse
+Event = Wanted | ImageLooked | PullEnded
+Effect = Tell | LookForImage | Pull | Use | Refuse
 Step = tuple[ImagePulls, tuple[Effect, ...]]
 
 
@@ -111,8 +111,8 @@ def step(pulls: ImagePulls, event: Event, *, now: float) -> Step:
         case Wanted(image=image):
             why = problem(image)
             refused = (Tell("Warning", "InspectFailed", why), *_refused("InvalidImageName", why))
-            return pulls, refused if why else (Look(image),)
-        case Looked():
+            return pulls, refused if why else (LookForImage(image),)
+        case ImageLooked():
             return pulls, _looked(pulls, event, now)
         case PullEnded(error=""):
             failures = {image: failure for image, failure in pulls.failures.items() if image != event.image}
@@ -125,7 +125,7 @@ def step(pulls: ImagePulls, event: Event, *, now: float) -> Step:
             return ImagePulls({**pulls.failures, image: failure}), (told, *waits)
 
 
-def _looked(pulls: ImagePulls, event: Looked, now: float) -> tuple[Effect, ...]:
+def _looked(pulls: ImagePulls, event: ImageLooked, now: float) -> tuple[Effect, ...]:
     image, policy = event.image, pull_policy(event.image, event.policy)
     if event.present and policy != "Always":
         text = f'Container image "{image}" already present on machine and can be accessed by the pod'

@@ -47,7 +47,7 @@ class Present(msgspec.Struct, frozen=True):
 
 
 def concerned(resource: str, group: str, subresource: str, new: Any, old: Any | None) -> Evaluator | None:
-    """By which rules a write is charged; None where it can use up nothing. `old` is None when it is a creation."""
+    """The rules by which a write is charged; None where it can use up nothing. `old` is None when it is a creation."""
     if old is None:
         return None if subresource else evaluator(resource, group)
     if group:

@@ -171,7 +171,7 @@ def assign(pod: Pod, state: CpuState, gates: FeatureGates) -> CpuState | TooFew:
 
 
 def _take(topology: Topology, reusable: Cpus, free: Cpus, count: int) -> Cpus | None:
-    """Of what is left behind first, of the rest of `free` what is still needed."""
+    """CPUs of what is left behind first, and of the rest of `free` what is still needed."""
     if count <= len(reusable):
         return take(topology, reusable, count)
     rest = take(topology, free - reusable, count - len(reusable))

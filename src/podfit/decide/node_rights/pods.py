@@ -55,7 +55,7 @@ def mirror_refusal(spec: PodSpec) -> str:
 
 
 def updated(operation: str, node: str) -> Verdict:
-    """Of a pod itself a kubelet changes nothing."""
+    """Refuses: a kubelet changes nothing of a pod itself."""
     return NotPermitted(f'unexpected operation "{operation}", node "{node}" can only create and delete mirror pods')
 
 

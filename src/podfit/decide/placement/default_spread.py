@@ -24,7 +24,8 @@ SPREADING_OWNERS = (("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("", "Repli
 
 
 class SpreadDefaulting(msgspec.Struct, frozen=True):
-    """Of a profile. `of_system`: a node that lacks the label of one constraint is still scored by the others."""
+    """The defaulting of a profile. `of_system`: a node that lacks the label of one constraint is still scored by the
+    others."""
 
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_CONSTRAINTS
     of_system: bool = True

@@ -45,7 +45,7 @@ class Budget(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, budget: PodDisruptionBudget) -> "Budget":
-        """As its controller has counted last."""
+        """The budget as its controller has counted last."""
         status, wanted = budget.status, requirements(budget.spec.selector)
         return cls(
             budget.metadata.namespace,

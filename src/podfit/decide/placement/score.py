@@ -72,7 +72,7 @@ def image_scores(pod: Pod, fitting: Sequence[NodeInfo], views: Sequence[NodeInfo
 
 
 def image_names(pod: Pod) -> tuple[str, ...]:
-    """Of each container, with a tag."""
+    """The image of each container, with a tag."""
     return tuple(_normalized(container.image) for container in all_containers(pod.spec))
 
 

@@ -40,7 +40,8 @@ class SoftConstraints(msgspec.Struct, frozen=True):
         return None if self.whole and None in domains else domains
 
     def weights(self, domains: Collection[Domains], nodes: int) -> tuple[float, ...]:
-        """Of each constraint, by how many domains it has; `domains` and `nodes` of those that fit and are scored."""
+        """The weight of each constraint, by how many domains it has; `domains` and `nodes` of those that fit and are
+        scored."""
         return tuple(
             math.log((nodes if _is_node(given) else len({values[index] or "" for values in domains})) + 2)
             for index, given in enumerate(self.constraints)

@@ -178,7 +178,7 @@ class StaleFlow(msgspec.Struct, frozen=True, order=True):
 
 
 def stale_flows(before: Mapping[str, ServiceBackends], after: Mapping[str, ServiceBackends]) -> list[StaleFlow]:
-    """By name, Services as they were and as they are now."""
+    """Flows that lead to who answers no more; Services by name, as they were and as they are now."""
     stale = set[StaleFlow]()
     now = {(name, port.name, port.port): port for name, service in after.items() for port in service.ports}
     then = {(name, port.name, port.port): port for name, service in before.items() for port in service.ports}

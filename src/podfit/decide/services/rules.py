@@ -30,7 +30,8 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """Of a table: chains and sets by name, elements of maps by the map and their key; in sets their value is empty."""
+    """The parts of a table: chains and sets by name, elements of maps by the map and their key; in sets their value is
+    empty."""
 
     chains: Mapping[str, Chain] = {}
     sets: Mapping[str, str] = {}

@@ -53,7 +53,7 @@ def difference(table: str, before: Parts, after: Parts) -> str:
 
 
 def merged(parts: Iterable[Parts]) -> Parts:
-    """Of several owners; what two of them have is the later one's."""
+    """The parts of several owners; what two of them have is the later one's."""
     chains, sets, elements = dict[str, Chain](), dict[str, str](), dict[tuple[str, str], str]()
     for part in parts:
         chains |= part.chains

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
 from podfit.decide.lifecycle import pulls
-from podfit.decide.lifecycle.pulls import ImagePulls, Looked, PullEnded, Refuse, Use, Wanted
+from podfit.decide.lifecycle.pulls import ImageLooked, ImagePulls, PullEnded, Refuse, Use, Wanted
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.labels import PodRef
@@ -53,9 +53,11 @@ class Puller:
                         return image
                     case Refuse():
                         raise ImageRefused(effect)
-                    case pulls.Look(image):
+                    case pulls.LookForImage(image):
                         present = await self._images.image_status(image)
-                        event = Looked(image, container.image_pull_policy, present.id if present is not None else "")
+                        event = ImageLooked(
+                            image, container.image_pull_policy, present.id if present is not None else ""
+                        )
                     case pulls.Pull(image):
                         event = await self._ended(image, find)
 

@@ -50,7 +50,7 @@ def sized_first(autoscaler: HorizontalPodAutoscaler) -> tuple[str, ...]:
 
 
 def asks(autoscaler: HorizontalPodAutoscaler) -> dict[str, Ask]:
-    """By resource; nothing where nobody wrote them, or they cannot be read."""
+    """What it asks for, by resource; nothing where nobody wrote it, or it cannot be read."""
     text = autoscaler.metadata.annotations.get(ASKED, "")
     if len(text) > _MOST_BYTES:
         return {}
@@ -68,7 +68,7 @@ def encoded(sizes: Mapping[str, Ask]) -> str:
 
 
 def asked(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, tuple[int, str]]:
-    """By resource, the size that these HPAs, which have one target, ask for, and which of them does. Only of resources
+    """The size, by resource, that these HPAs, which have one target, ask for, and which of them does. Only of resources
     that all of them which scale on it size first, and that podfit's controller acts on: upstream's writes no
     generation."""
     found: dict[str, tuple[int, str]] = {}

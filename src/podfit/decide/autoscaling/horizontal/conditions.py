@@ -17,7 +17,7 @@ MOST_NAMED = 3
 def with_condition(
     status: HorizontalPodAutoscalerStatus, type_: str, value: str, reason: str, message: str, now: float
 ) -> HorizontalPodAutoscalerStatus:
-    """With a condition of that type; its time moves only when its status does."""
+    """The status with a condition of that type; its time moves only when its status does."""
     before = next((kept for kept in status.conditions if kept.type == type_), None)
     since = before.last_transition_time if before is not None and before.status == value else stamp(now)
     new = HorizontalPodAutoscalerCondition(

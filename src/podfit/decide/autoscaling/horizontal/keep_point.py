@@ -89,7 +89,7 @@ def _percent(metric: MetricSpec) -> int:
 
 
 def request_bounds(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[str, tuple[int, int]]:
-    """By resource, what a pod may request (thousandths) so that every one of these, which have one target, keeps its
+    """What, by resource, a pod may request (thousandths) so that every one of these, which have one target, keeps its
     point. Only of resources that all of them keep that scale on it; those that upstream's controller acts on keep none.
     """
     bounds: dict[str, tuple[int, int]] = {}

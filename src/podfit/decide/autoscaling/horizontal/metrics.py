@@ -89,7 +89,7 @@ def compute(spec: MetricSpec, target: Target, reading: Reading, namespace: str) 
 
 
 def selector_text(selector: LabelSelector | None) -> str:
-    """As Go prints it."""
+    """The selector as Go prints it."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted(selector.match_labels.items()))

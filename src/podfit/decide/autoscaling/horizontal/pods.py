@@ -115,8 +115,8 @@ def _request(pod: Pod, resource: str, container: str, gates: FeatureGates) -> in
 
 
 def as_granted(pod: Pod) -> Pod:
-    """With the requests that its containers have, where the node tells them: a resize that is deferred, infeasible or
-    not yet done is no reason to add or remove pods."""
+    """The pod with the requests that its containers have, where the node tells them: a resize that is deferred,
+    infeasible or not yet done is no reason to add or remove pods."""
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
 
     def granted(container: Container) -> Container:

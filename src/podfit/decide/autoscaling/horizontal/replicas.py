@@ -44,7 +44,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True):
-    """Of a target that follows the request: what it was, in percent, and what usage is to it."""
+    """A target that follows the request: what it was, in percent, and what usage is to it."""
 
     percent: float
     ratio: float
@@ -101,13 +101,13 @@ def by_utilization(target: Target, samples: Samples, resource: str, percent: int
 
 
 def by_average(target: Target, samples: Samples, amount: int, resource: str = "") -> Proposal:
-    """Of a resource, or of a metric of pods. Raises Unmeasured."""
+    """Replicas by a resource, or by a metric of pods. Raises Unmeasured."""
     groups, counted = _counted(target, samples, resource)
     return _proposed(target, groups, counted, lambda counted: _average(counted, amount), lambda _: amount)
 
 
 def by_value(target: Target, usage: int, amount: int) -> Proposal:
-    """Of an object or an external metric as a whole. Raises Unmeasured."""
+    """Replicas by an object or an external metric as a whole. Raises Unmeasured."""
     ratio = usage / amount
     if target.current == 0:
         return Proposal(_whole(ratio), usage)
@@ -117,8 +117,8 @@ def by_value(target: Target, usage: int, amount: int) -> Proposal:
 
 
 def by_share(target: Target, usage: int, amount: int) -> Proposal:
-    """Of an object or an external metric for each replica. Without any replica there is no share, and what is told of
-    it is what upstream makes of a division by zero."""
+    """Replicas by an object or an external metric for each replica. Without any replica there is no share, and what is
+    told of it is what upstream makes of a division by zero."""
     if target.reported == 0:
         return Proposal(_whole(usage / amount), NO_SHARE)
     share = math.ceil(usage / target.reported)

@@ -26,7 +26,7 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class PodUsage(msgspec.Struct, frozen=True):
-    """Of metrics.k8s.io; `window` as Go writes a duration."""
+    """The usage of a pod in metrics.k8s.io; `window` as Go writes a duration."""
 
     metadata: Named = Named()
     timestamp: Time | None = None
@@ -35,7 +35,7 @@ class PodUsage(msgspec.Struct, frozen=True):
 
 
 class MetricValue(msgspec.Struct, frozen=True, rename="camel"):
-    """Of custom.metrics.k8s.io; one without an amount cannot be read."""
+    """A value of custom.metrics.k8s.io; one without an amount cannot be read."""
 
     value: Quantity
     described_object: Named = Named()
@@ -66,7 +66,7 @@ def _measured(pods: Iterable[PodUsage], resource: str, container: str) -> Iterat
 
 
 def of_pods(values: Iterable[MetricValue]) -> Reading:
-    """Of a metric that pods are described by."""
+    """Samples of a metric that pods are described by."""
     samples: Samples = {
         value.described_object.name: Sample(
             value.value.milli(),
@@ -101,7 +101,7 @@ def _seconds(time: str | None) -> float:
 
 
 def go_seconds(text: str) -> float:
-    """Of `15s`, `1m0.5s`; ValueError for what is no duration."""
+    """Seconds of `15s`, `1m0.5s`; ValueError for what is no duration."""
     seconds, digits, unit = 0.0, "", ""
     for letter in f"{text}0" if text else "":
         if unit and (letter.isdigit() or letter == "."):

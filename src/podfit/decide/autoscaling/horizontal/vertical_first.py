@@ -199,8 +199,8 @@ class _Growing:
         return -(-used * 100 // self.percent)
 
     def _needs(self, sizes: Sizes) -> list[Need]:
-        """Of the window in which replicas do not go, without those that a later one exceeds; what there is when an
-        autoscaler is seen first, so that a new controller shrinks nothing at once."""
+        """The needs in the window in which replicas do not go, without those that a later one exceeds; what there is
+        when an autoscaler is seen first, so that a new controller shrinks nothing at once."""
         oldest = self.now - down_window(self.view.autoscaler.spec, self.view.settings)
         new, known = self._need, [need for need in self.memory.needs if need.resource == self.resource]
         known = known or [Need(self.resource, self.now, (sizes.sized + sizes.fixed) * self._count)]
