@@ -20,7 +20,7 @@ class _Target(NamedTuple):
 
 
 class Controlling:
-    """Of some VPAs, for one look at pods: owners and selectors are asked for once."""
+    """What controls pods, of some VPAs, for one look at pods: owners and selectors are asked for once."""
 
     def __init__(self, targets: Targets, vpas: Iterable[VerticalPodAutoscaler]) -> None:
         self._targets = targets

@@ -64,7 +64,8 @@ class DelegatedAccess:
         self._under_way = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def identify(self, request: Request) -> Identity | None:
-        """By bearer token or verified certificate; None for everybody else. A token that cannot be checked is none."""
+        """Who asks by bearer token or verified certificate; None for everybody else. A token that cannot be checked is
+        none."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and token:
@@ -114,7 +115,7 @@ class DelegatedAccess:
 
 
 def authenticated(who: Identity) -> Identity:
-    """With the group of everybody but the anonymous, as upstream's authenticators."""
+    """The identity with the group of everybody but the anonymous, as upstream's authenticators."""
     if who.user == ANONYMOUS or AUTHENTICATED in who.groups or UNAUTHENTICATED in who.groups:
         return who
     return Identity(who.user, (*who.groups, AUTHENTICATED), who.uid, who.extra)

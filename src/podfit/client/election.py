@@ -186,7 +186,7 @@ class Election:
         return metadata if annotations == metadata.annotations else replace(metadata, annotations=annotations)
 
     def _is_held(self, spec: LeaseSpec) -> bool:
-        """By another who is still there."""
+        """Whether another holds it who is still there."""
         if spec.holder_identity in ("", self._identity):
             return False
         duration = spec.lease_duration_seconds or self._pace.duration

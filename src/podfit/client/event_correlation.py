@@ -55,7 +55,7 @@ class Counted(msgspec.Struct):
 
 
 class _Messages(msgspec.Struct):
-    """Of one reason about one object, by their hashes."""
+    """The messages of one reason about one object, by their hashes."""
 
     last: float
     seen: set[int]
@@ -82,7 +82,7 @@ class _Latest(Generic[K, V]):
 
 
 class Correlator:
-    """Of one component. Moments are seconds of a monotonic clock."""
+    """The correlator of one component. Moments are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._similar: _Latest[Key, _Messages] = _Latest()

@@ -183,7 +183,7 @@ class EventRecorder:
         return True
 
     def _timed(self, event: Event, note: EventDraft, when: str, counted: Counted) -> Event:
-        """With who says it and when."""
+        """The event with who says it and when."""
         return replace(
             event,
             count=counted.count,

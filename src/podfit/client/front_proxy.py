@@ -46,7 +46,7 @@ async def believed(client: Client) -> FrontProxyConfig:
 
 
 class FrontProxyAccess:
-    """By the front proxy's headers, else as `DelegatedAccess` does."""
+    """Says who asks by the front proxy's headers, else as `DelegatedAccess` does."""
 
     def __init__(self, told: FrontProxyConfig, others: DelegatedAccess) -> None:
         self._told, self._others = told, others

@@ -179,7 +179,7 @@ class Informer(Generic[T]):
 
     @property
     def count(self) -> int:
-        """Of the objects that are known."""
+        """The number of objects that are known."""
         return len(self._cache.values())
 
     def list(self, namespace: str = "") -> list[T]:

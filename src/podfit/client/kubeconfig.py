@@ -93,7 +93,7 @@ def find(environment: Mapping[str, str], path: Path | None = None, *, context: s
 
 
 def _in_cluster(environment: Mapping[str, str]) -> Access | None:
-    """As the service account of the pod that we run in; None outside of pods."""
+    """The access of the service account of the pod that we run in; None outside of pods."""
     directory = SERVICE_ACCOUNT
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
     token = directory / "token"

@@ -128,7 +128,7 @@ def _entries(
 
 
 def _with(entries: list[Document], entry: Document) -> list[Document]:
-    """With this one, in the place of the one that it follows."""
+    """The list with this entry, in the place of the one that it follows."""
     if any(other.get("name") == entry["name"] for other in entries):
         return [entry if other.get("name") == entry["name"] and other != entry else other for other in entries]
     return [*entries, entry]

@@ -166,5 +166,5 @@ def _selected(metric: MetricIdentifier, parameter: str) -> dict[str, str]:
 
 
 def _part(name: str) -> str:
-    """Of a path; validation lets no slash through."""
+    """A part of a path; validation lets no slash through."""
     return quote(name, safe="") if name not in (".", "..") else quote(name, safe="").replace(".", "%2E")

@@ -23,7 +23,8 @@ class _Items(msgspec.Struct, frozen=True):
 
 
 class PodUsages:
-    """Of a namespace, or of all. A failure is an answer as well: it is not asked again for each who would like it."""
+    """The usage of pods of a namespace, or of all. A failure is an answer as well: it is not asked again for each who
+    would like it."""
 
     def __init__(self, client: Client, clock: Clock, *, namespace: str = "", lasting: float = LASTING) -> None:
         self._client, self._clock, self._lasting = client, clock, lasting
@@ -49,7 +50,7 @@ class PodUsages:
         return self._read
 
     async def of(self, namespace: str) -> Mapping[str, PodUsage]:
-        """By the names of its pods. Raises as `read`."""
+        """The usage by the names of its pods. Raises what `read` does."""
         pods = await self.read()
         if self._by_namespace is None:
             self._by_namespace = {}

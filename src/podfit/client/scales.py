@@ -90,8 +90,8 @@ class Scales:
         self._places = {kind: kept for kind, kept in self._places.items() if kept[0] > now}
 
     async def path(self, api_version: str, kind: str, namespace: str, name: str) -> str:
-        """Of an object's scale. NoKind; ApiError 404 for a kind without scale, and whatever asking the server raises;
-        ValueError for a name that can be no part of a path."""
+        """The path of an object's scale. Raises NoKind; ApiError 404 for a kind without scale, and whatever asking the
+        server raises; ValueError for a name that can be no part of a path."""
         group = api_version.rpartition("/")[0]
         _check_parts(group, name)
         place = await self.place(group, kind)

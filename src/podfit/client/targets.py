@@ -70,7 +70,7 @@ class _Read:
 
 
 class Targets:
-    """Of what informers follow, or of a `snapshot` of workloads by kind, which are all that are looked at."""
+    """Targets of what informers follow, or of a `snapshot` of workloads by kind, which are all that are looked at."""
 
     def __init__(
         self,

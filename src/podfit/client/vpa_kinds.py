@@ -25,7 +25,7 @@ class VerticalAutoscalers:
         self._reading = asyncio.Lock()
 
     async def of(self, namespace: str, *, lasting: float = LASTING) -> tuple[VerticalPodAutoscaler, ...]:
-        """As they were read at most `lasting` seconds ago."""
+        """The kinds as they were read at most `lasting` seconds ago."""
         async with self._reading:
             if self._read_at + lasting <= self._clock.monotonic():
                 self._found = await self._read()

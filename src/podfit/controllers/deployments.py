@@ -106,14 +106,15 @@ class DeploymentSets:
         self._recorder.event(deployment, WARNING, reason, text)
 
     async def _noted(self, deployment: Deployment, revision: str, progress: DeploymentCondition | None) -> Deployment:
-        """With the revision in its annotations, and how it goes where it has a deadline for that; one write."""
+        """The deployment with the revision in its annotations, and how it goes where it has a deadline for that; one
+        write."""
         noted = revisions.numbered(deployment, revision)
         if progress is not None and statuses.has_deadline(deployment):
             noted = replace(noted, status=statuses.with_condition(noted.status, progress))
         return deployment if noted == deployment else await self._client.update_status(noted)
 
     async def scale(self, deployment: Deployment, replicas: ReplicaSet, size: int) -> ReplicaSet:
-        """With this size, and annotations that tell the deployment's."""
+        """Writes it with this size, and annotations that tell the deployment's."""
         sized = revisions.sized(deployment, replicas, size)
         if sized is replicas:
             return replicas

@@ -56,7 +56,7 @@ class InPlaceRollouts:
         self._told.pop(key, None)
 
     async def fates(self, owner: Object, made: Pod, pods: Iterable[Pod], asked_for: Asked) -> dict[str, Fate]:
-        """Of pods that are fit for it, by UID; `made` is a new pod as the controller would make it."""
+        """The fates of pods that are fit for it, by UID; `made` is a new pod as the controller would make it."""
         key, now = key_of(owner), self._clock.now()
         try:
             admitted = await self._client.create(made, owner.metadata.namespace, dry_run=True)

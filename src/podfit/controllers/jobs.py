@@ -55,7 +55,8 @@ class OrphanedPod(msgspec.Struct, frozen=True):
 
 
 class _Memory(msgspec.Struct):
-    """Of one job: UIDs that were freed and not seen so, the version that was written, failures since a success."""
+    """What is remembered of one job: UIDs that were freed and not seen so, the version that was written, failures since
+    a success."""
 
     freed: set[str] = msgspec.field(default_factory=set)
     written: int = 0

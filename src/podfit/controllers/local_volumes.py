@@ -125,7 +125,7 @@ class LocalVolumes(Controller[LocalKey]):
         self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
     async def _delete(self, volume: PersistentVolume) -> None:
-        """By its name, whatever path it tells."""
+        """Deletes it by its name, whatever path it tells."""
         name = volume.metadata.name
         try:
             await asyncio.to_thread(_remove, self._root / name)

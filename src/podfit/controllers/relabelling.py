@@ -209,7 +209,7 @@ class RelabellingController(Controller[Name]):
         return None
 
     async def _patch(self, obj: Object, patch: dict[str, Any]) -> None:
-        """As it is known: another version is a conflict, and looked at again."""
+        """Patches it as it is known: another version is a conflict, and looked at again."""
         meta = obj.metadata
         known = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         whole = {**patch, "metadata": {**patch.get("metadata", {}), **known}}

@@ -50,7 +50,7 @@ COMPONENTS = {ReplicaSet: "replicaset-controller", ReplicationController: "repli
 
 
 class ReplicaSetController(Controller[Key]):
-    """Of one of the two kinds."""
+    """The controller of one of the two kinds."""
 
     def __init__(
         self,

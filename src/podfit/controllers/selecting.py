@@ -24,7 +24,7 @@ class Selecting(Generic[T]):
         informer.add_handler(add=self._seen, update=self._changed, delete=self._gone)
 
     def keys(self, meta: ObjectMeta) -> Iterator[Key]:
-        """Of those in the object's namespace that select it."""
+        """The keys of those in the object's namespace that select it."""
         for name, matcher in self._matchers.get(meta.namespace, {}).items():
             if matcher.matches(meta.labels):
                 yield meta.namespace, name

@@ -31,8 +31,8 @@ def length(*arguments: object) -> int:
 
 
 def cached_where_short(entries: int, *, longest: int) -> Callable[[Callable[[Text, *Ts], T]], Callable[[Text, *Ts], T]]:
-    """As `lru_cache(entries)`, but where the first argument, a text, is longer than `longest` the result is worked out
-    every time. Arguments by position; only the first may be of any length."""
+    """Caches as `lru_cache(entries)`, but where the first argument, a text, is longer than `longest` the result is
+    worked out every time. Arguments by position; only the first may be of any length."""
 
     def decorate(function: Callable[[Text, *Ts], T]) -> Callable[[Text, *Ts], T]:
         known = cast(Callable[[Text, *Ts], T], lru_cache(entries)(function))

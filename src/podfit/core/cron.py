@@ -63,9 +63,8 @@ def objection(schedule: str) -> str:
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """With `either` a day fits when its date or its weekday does, as where both are given; else both have to. Of
-    `@every` there are only `seconds`.
-    """
+    """When a job is due. With `either` a day fits when its date or its weekday does, as where both are given; else both
+    have to. Of `@every` there are only `seconds`."""
 
     minutes: frozenset[int] = frozenset()
     hours: frozenset[int] = frozenset()
@@ -77,7 +76,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def parse(schedule: str) -> Schedule:
-    """Of one that `objection` has nothing against; ValueError for another."""
+    """The schedule that `objection` has nothing against; ValueError for another."""
     if problem := objection(schedule):
         raise ValueError(problem)
     text = schedule.partition(" ")[2].strip() if schedule.startswith(_ZONES) else schedule

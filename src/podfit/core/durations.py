@@ -36,7 +36,8 @@ def _two(seconds: int, large: int, large_name: str, small: int, small_name: str)
 
 
 def go_duration(seconds: float) -> str:
-    """As Go writes a duration of at least a second, to the millisecond: `15.053s`, `1m0s`, `2h0m3s`; below, `250ms`."""
+    """What Go writes for a duration of at least a second, to the millisecond: `15.053s`, `1m0s`, `2h0m3s`; below,
+    `250ms`."""
     milli = round(seconds * 1000)
     if milli == 0:
         return "0s"
@@ -59,7 +60,7 @@ def parse_duration(text: str) -> float:
 
 
 def short_duration(seconds: float) -> str:
-    """As short as it can be written for `parse_duration`: `5m`, `24h`, `1m30s`, `500ms`."""
+    """The shortest text for `parse_duration`: `5m`, `24h`, `1m30s`, `500ms`."""
     text = go_duration(seconds)
     text = text.removesuffix("0s") if text.endswith("m0s") else text
     return text.removesuffix("0m") if text.endswith("h0m") else text

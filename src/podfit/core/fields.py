@@ -74,7 +74,7 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
-    """As `invalid`, for a reader that tells types from values by the reason."""
+    """What `invalid` says, for a reader that tells types from values by the reason."""
     return FieldError(field, "Invalid value", detail, go_value(value), reason="FieldValueTypeInvalid")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def plain(value: Any) -> str:
-    """By `%v`: `map[spec:map[containers:[map[name:c1]]]]`, keys sorted."""
+    """What `%v` prints: `map[spec:map[containers:[map[name:c1]]]]`, keys sorted."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{plain(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
@@ -16,7 +16,7 @@ def plain(value: Any) -> str:
 
 
 def syntax(value: Any) -> str:
-    """By `%#v`: `map[string]interface {}{"a":1}`."""
+    """What `%#v` prints: `map[string]interface {}{"a":1}`."""
     if isinstance(value, dict):
         inside = ", ".join(f"{json.dumps(name, ensure_ascii=False)}:{syntax(value[name])}" for name in sorted(value))
         return f"{type_name(value)}{{{inside}}}"
@@ -28,7 +28,7 @@ def syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """By `%T`."""
+    """What `%T` prints."""
     names = {
         dict: "map[string]interface {}",
         list: "[]interface {}",

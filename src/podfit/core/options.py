@@ -173,7 +173,7 @@ def _word(value: Enum) -> str:
 
 
 def _unit(kind: Any) -> Unit:
-    """Of a type that is written as it is."""
+    """The unit of a type that is written as it is."""
     if kind == tuple[str, ...]:
         return LIST
     if isinstance(kind, type) and hasattr(kind, "__fspath__"):

@@ -95,7 +95,7 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 def as_text(selector: Selector) -> str:
-    """As it is written in a query."""
+    """The selector as it is written in a query."""
     return ",".join(map(_term, selector.requirements))
 
 

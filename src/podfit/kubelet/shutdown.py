@@ -47,5 +47,5 @@ class GracefulShutdown(msgspec.Struct, frozen=True):
 
 
 def _goes_on(pod: Pod) -> bool:
-    """As far as the API knows."""
+    """Whether it goes on, as far as the API knows."""
     return not has_ended(pod)

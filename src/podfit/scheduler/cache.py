@@ -169,7 +169,7 @@ class ClusterCache:
 
     @property
     def names(self) -> list[str]:
-        """Of all nodes."""
+        """The names of all nodes."""
         return list(self._nodes)
 
     def view(self, name: str) -> NodeInfo | None:

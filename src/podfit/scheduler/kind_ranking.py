@@ -46,11 +46,11 @@ class KindRanking(msgspec.Struct):
 
     @staticmethod
     def of(cache: ClusterCache, subject: Resident, soft: SoftConstraints | None) -> "KindRanking":
-        """With no node counted or judged yet."""
+        """A ranking with no node counted or judged yet."""
         return KindRanking(subject, soft, cache.makeup, cache.mark, image_names(subject.pod))
 
     def count_images(self, cache: ClusterCache, names: Iterable[str]) -> None:
-        """Of all nodes, each once, before the first is judged."""
+        """Counts the images of all nodes, each once, before the first is judged."""
         self.held.update(holders(self.images, (view for name in names if (view := cache.view(name)) is not None)))
 
     def judge(self, cache: ClusterCache, weights: Mapping[str, int], fit: FitScoring, name: str) -> None:
@@ -90,7 +90,7 @@ class KindRanking(msgspec.Struct):
 
 
 def most_entries(cache: ClusterCache) -> int:
-    """Of a heap, before what is out of date in it is dropped."""
+    """The most entries of a heap, before what is out of date in it is dropped."""
     return 2 * len(cache) + 64
 
 

@@ -33,7 +33,8 @@ class MatchCounts:
         self._bearers: Counter[_Label] = Counter()  # how many pods have a label
 
     def of(self, namespace: str, selector: tuple[Requirement, ...] | None) -> Mapping[str, int]:
-        """By node, only those that have some. It is the same mapping for as long as it is kept up: hold it and compare.
+        """The counts by node, only those that have some. It is the same mapping for as long as it is kept up: hold it
+        and compare.
 
         An empty selector counts nobody, as in `decide.placement.spread.matching`.
         """
@@ -58,7 +59,7 @@ class MatchCounts:
             counts[node] = counts.get(node, 0) + 1
 
     def remove(self, pod: Pod, node: str) -> None:
-        """As it was when it was added."""
+        """Removes it as it was when it was added."""
         for label in _labels(pod):
             if self._bearers[label] == 1:
                 del self._bearers[label]

@@ -51,5 +51,5 @@ class Profiles:
         return tuple(self._by_name)
 
     def of(self, pod: Pod) -> WorkingProfile:
-        """Of a pod that asks for one of them."""
+        """The profile of a pod that asks for one of them."""
         return self._by_name[scheduler_of(pod)]

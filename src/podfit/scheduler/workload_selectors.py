@@ -39,7 +39,7 @@ class WorkloadSelectors:
         self.informers: Sequence[Followed] = (services, sets, stateful, controllers)
 
     def default_spread(self, pod: Pod, defaulting: SpreadDefaulting) -> DefaultSpread | None:
-        """As things are now; None for a pod that names constraints, or that nothing selects."""
+        """The spread as things are now; None for a pod that names constraints, or that nothing selects."""
         owner = owner_of(pod)
         return default_spread(
             pod, defaulting, self._selecting(pod), self._owners.get(owner, ()) if owner is not None else ()

@@ -62,7 +62,7 @@ class Records(Sequence[Record]):
         return chain.from_iterable(self._parts)
 
     def __eq__(self, other: object) -> bool:
-        """As a list of the same records. Parts that nothing was written to are the very same ones."""
+        """Compares as a list of the same records does. Parts that nothing was written to are the very same ones."""
         if not isinstance(other, Records | list):
             return NotImplemented
         if isinstance(other, Records) and self._parts == other._parts:
@@ -109,7 +109,7 @@ class Index:
         return self._stamps.setdefault(prefix, 0)
 
     def renewed(self, records: Iterable[Record]) -> "Index":
-        """Of these records instead, of which it is not known what has changed: stamps are others than before."""
+        """An index of these records instead. What has changed of them is not known: stamps are others than before."""
         index = Index(records)
         index._stamps = {prefix: stamp + 1 for prefix, stamp in self._stamps.items()}
         return index

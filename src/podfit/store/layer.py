@@ -75,7 +75,7 @@ class StoreLayer(ABC):
         return Page(shown, page.revision, page.remaining)
 
     def _companions(self, along: Sequence[Companion]) -> Sequence[Companion]:
-        """As they are kept."""
+        """The companions as they are kept."""
         return [
             Companion(companion.key, self._kept(companion.key, companion.value), companion.expected)
             for companion in along
@@ -96,7 +96,7 @@ class StoreLayer(ABC):
         return self._shown(await self._told(self._store.delete(key, expected=expected)))
 
     def watch(self, prefix: str, *, after: int, about: About | None = None) -> Watch:
-        """Of everything: what a change is about is known from the form that is shown."""
+        """Watches everything: what a change is about is known from the form that is shown."""
         return LayerWatch(self._store.watch(prefix, after=after), self._shown)
 
     async def compact(self, revision: int) -> None:

@@ -24,7 +24,7 @@ class Log(Protocol):
         """Whether the disk seems full no more; quick, from any thread."""
 
     def retry(self) -> None:
-        """As `append`, of nothing."""
+        """Does what `append` does, with nothing to add."""
 
     def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
         """Make them durable, all or none. Raises DiskFull; `freeing` ones may use what is kept for them."""

@@ -15,7 +15,7 @@ from podfit.decide.workload.ownership import owners_of
 
 
 class Marks(msgspec.Struct, frozen=True, rename="camel"):
-    """Of an object's metadata what counts here; the rest is not even decoded."""
+    """What counts here of an object's metadata; the rest is not even decoded."""
 
     name: str = ""
     namespace: str = ""
@@ -84,7 +84,7 @@ class Graph:
         self._unlink(self._items.pop(uid, None))
 
     def dependents(self, owner: ObjectIdentity) -> list[Item]:
-        """Of the owner's namespace, or of all where it is cluster-scoped."""
+        """Dependents in the owner's namespace, or in all where it is cluster-scoped."""
         placed = self._dependents.get(owner._replace(namespace=""), {})
         where = (owner.namespace,) if owner.namespace else tuple(placed)
         return [self._items[uid] for namespace in where for uid in placed.get(namespace, ())]

@@ -73,7 +73,8 @@ class Guard:
             self.cgroups.reclaim(note.path, reclaim)
 
     def put_back(self, note: GuardRecord, *, ours: int | None = None) -> None:
-        """With `ours` only if that is still what is there: with Memory QoS the runtime may have set a new value."""
+        """Puts it back, with `ours` only if that is still what is there: with Memory QoS the runtime may have set a new
+        value."""
         try:
             if ours is None or self.cgroups.memory_high(note.path) == ours:
                 self.cgroups.set_memory_high(note.path, UNLIMITED if note.high is None else note.high)

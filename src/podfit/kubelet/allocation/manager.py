@@ -109,7 +109,7 @@ class AllocationManager:
         return self._state.conditions.of(uid)
 
     def known(self, desired: Pod) -> Allocated:
-        """As it is, whether a step is under way or not."""
+        """What is known now, whether a step is under way or not."""
         return Allocated(desired, self.allocated(desired), self.conditions(desired.metadata.uid))
 
     async def look(self, newest: Callable[[], Pod]) -> Allocated:
@@ -207,7 +207,7 @@ class AllocationManager:
         return self._state.conditions
 
     def _active(self) -> list[Pod]:
-        """As desired, with the newest status known."""
+        """Active pods as desired, with the newest status known."""
         return [entry.pod for entry in self._state.pods.values() if entry.active]
 
     async def take(self, event: Occurrence) -> tuple[Effect, ...]:
@@ -253,7 +253,7 @@ class AllocationManager:
                     await self._allocated.put(effect.allocations)
 
     async def carry_out(self, effect: Effect) -> tuple[Event, ...]:  # noqa: C901  (a list of effects)
-        """Of whatever concerns the node; waits for nothing, so that effects keep the order of their steps."""
+        """Carries out whatever concerns the node; waits for nothing, so that effects keep the order of their steps."""
         match effect:
             case do.Forget(uids=uids):
                 for uid in uids:

@@ -130,7 +130,7 @@ class BurstRule:
                 self.supervisor.begin(self._move(pod, moves), name=f"burst {pod.metadata.name}")
 
     def _moves(self, pod: Pod, now: float) -> Iterator[tuple[str, tuple[Size, str]]]:
-        """By container."""
+        """The moves by container."""
         uid = pod.metadata.uid
         live = self._known.live(uid)
         allocated = self._allocation.allocated(pod)

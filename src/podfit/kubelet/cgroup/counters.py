@@ -41,7 +41,8 @@ def close(found: Files) -> None:
 
 
 class Counters:
-    """Of one cgroup, until `close`. `cpu` reads what was used in seconds, `idle` is the name of idle cache in it."""
+    """The counters of one cgroup, until `close`. `cpu` reads what was used in seconds, `idle` is the name of idle cache
+    in it."""
 
     def __init__(self, found: Files, *, cpu: Callable[[Files], float | None], idle: bytes) -> None:
         self._files, self._cpu, self._idle = found, cpu, idle

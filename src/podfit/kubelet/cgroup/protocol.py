@@ -213,7 +213,7 @@ class Cgroups(Protocol):
         """None when nothing is counted, because there is no quota or no kernel."""
 
     def counters(self, path: str) -> Counting:
-        """Of a container, to be read often; to be closed."""
+        """The counters of a container, to be read often; to be closed."""
 
     def read_container(self, path: str) -> ContainerValues: ...
 

@@ -32,8 +32,8 @@ class CheckpointError(Exception):
 
 
 class Checkpoint(Entries):
-    """As durable as the file at `path`. `get` never shows what is not on disk; the file loses a pod that is dropped at
-    its next writing.
+    """A checkpoint, as durable as the file at `path`. `get` never shows what is not on disk; the file loses a pod that
+    is dropped at its next writing.
 
     `journaled`: changes go into a journal beside the file (see `file`); `durable` is then about that.
     """

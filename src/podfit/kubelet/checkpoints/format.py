@@ -30,7 +30,7 @@ class Damaged(Exception):
 
 
 def checksum(data: bytes) -> int:
-    """Of `(string)` and the data (R-090)."""
+    """The checksum of `(string)` and the data (R-090)."""
     return fnv32a(b"(string)" + data)
 
 
@@ -132,7 +132,7 @@ def fnv32a(data: bytes, value: int = OFFSET) -> int:
 
 
 def fold(value: int, piece: bytes) -> int:
-    """As `fnv32a(piece, value)`, quickly for a piece that was there before.
+    """What `fnv32a(piece, value)` is, quickly for a piece that was there before.
 
         fnv(value, byte) = (value ^ byte) * PRIME mod 2^32
 

@@ -13,9 +13,8 @@ CLOCK_EVERY = 1000  # entries between two looks at the clock
 
 
 def usage(root: Path, expired: Callable[[], bool] = lambda: False) -> Used:
-    """Of a file, or of everything below `root` and of itself; nothing when it is not there. What `below` leaves out, or
-    what was not reached before `expired`, is not counted. Raises OSError when `root` cannot be read.
-    """
+    """The usage of a file, or of everything below `root` and of itself; nothing when it is not there. What `below`
+    leaves out, or what was not reached before `expired`, is not counted. Raises OSError when `root` cannot be read."""
     try:
         status = os.lstat(root)
         if stat.S_ISREG(status.st_mode):

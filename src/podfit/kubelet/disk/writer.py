@@ -36,7 +36,7 @@ class Hung(OSError):
 
 
 class Threads(Executor):
-    """As many threads as there is work at a time. They are daemons: a process can end while a disk hangs."""
+    """Threads, as many as there is work at a time. They are daemons: a process can end while a disk hangs."""
 
     def __init__(self) -> None:
         self._idle = Semaphore(0)

@@ -35,7 +35,7 @@ class StorageMeter(msgspec.Struct, frozen=True):
         return self.log_root is not None
 
     async def storage(self, pod: Pod, roots: Mapping[str, Used]) -> LocalStorage:
-        """With the writable layers that the runtime told. Raises OSError."""
+        """The storage with the writable layers that the runtime told. Raises OSError."""
         if self.log_root is None:
             return NOTHING
         uid, logs = pod.metadata.uid, log_directory(self.log_root, labels.ref(pod))

@@ -25,7 +25,7 @@ class Reclaimer(msgspec.Struct, frozen=True):
     writer: DiskWriter
 
     async def reclaim(self) -> None:
-        """As much as can be had; what fails is logged, and tried again when it is asked for again."""
+        """Reclaims as much as can be had; what fails is logged, and tried again when it is asked for again."""
         for reclaim in (self._containers, self.images.free_unused):
             try:
                 await reclaim()
@@ -33,7 +33,7 @@ class Reclaimer(msgspec.Struct, frozen=True):
                 log.warning("not all that is unused could be removed error=%s", error)
 
     async def _containers(self) -> None:
-        """Of pods that have ended and are still in the API; with their logs. Raises CRIError, OSError."""
+        """Containers of pods that have ended and are still in the API; with their logs. Raises CRIError, OSError."""
         active = {pod.metadata.uid for pod in self.known.active()}
         ended = self.known.uids() - active
         for container in await self.runtime.list_containers():

@@ -109,7 +109,7 @@ class Lender(msgspec.Struct):
         return spare.look(now, owners, self._free(before, now, machine, sum(used.values(), start=Held()), borrowed))
 
     def _used(self, stats: tuple[ContainerStats, ...], before: _Sample, now: float) -> dict[str, Held]:
-        """By pod; a container that was not there before has used its CPU since then."""
+        """What is used, by pod; a container that was not there before has used its CPU since then."""
         used: dict[str, Held] = {}
         for one in stats:
             spent = max(0, (one.cpu_usage or 0) - before.cpu.get(one.id, 0))
@@ -119,7 +119,7 @@ class Lender(msgspec.Struct):
         return used
 
     def _free(self, before: _Sample, now: float, machine: float | None, used: Held, borrowed: Held) -> Held:
-        """Of the node, with what is lent already. Raises OSError, CgroupError."""
+        """What is free on the node, with what is lent already. Raises OSError, CgroupError."""
         busy = used.cpu
         if machine is not None and before.machine is not None:
             busy = round(1000 * (machine - before.machine) / (now - before.at))

@@ -88,7 +88,7 @@ class Puller:
         return answer
 
     async def _pulled(self, image: str, known: tuple[Credential, ...]) -> str | CRIError:
-        """With each credential in turn, or as nobody where there is none. A failure is for those who still wait;
+        """Pulls with each credential in turn, or as nobody where there is none. A failure is for those who still wait;
         anything else that goes wrong is the node's.
         """
         failure = CRIError("no credential was tried")

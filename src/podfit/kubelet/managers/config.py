@@ -45,7 +45,7 @@ class ManagersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_reserved_cpus(text: str) -> Cpus:
-    """Of `--reserved-cpus`, such as `0-1,4`. Raises ManagerError."""
+    """The CPUs of `--reserved-cpus`, such as `0-1,4`. Raises ManagerError."""
     try:
         return parse(text)
     except BadCpuSet as error:

@@ -130,7 +130,7 @@ def _of_processes() -> frozenset[int]:
 
 
 def _forget(answer: Path, sandbox: str) -> None:
-    """With what the runtime's own network `cni-loopback` answered for it."""
+    """Forgets it, with what the runtime's own network `cni-loopback` answered for it."""
     answer.unlink(missing_ok=True)
     (answer.parent / f"cni-loopback-{sandbox}-lo").unlink(missing_ok=True)
 

@@ -41,7 +41,7 @@ class PodNetwork(Protocol):
     def switched(self) -> str: ...
 
     async def recover(self) -> None:
-        """As it was when the kubelet before this one ended, whether or not the API can be asked."""
+        """Brings it back as it was when the kubelet before this one ended, whether or not the API can be asked."""
 
     async def assign(self, network: str) -> bool:
         """The range of this node, as its object says it, empty for none; whether `problem` says something else now."""

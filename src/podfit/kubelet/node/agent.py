@@ -186,7 +186,7 @@ class NodeAgent:
         return await self._write(await self._status())
 
     async def _marked(self, node: Node) -> Node:
-        """With the labels and annotations of ours that it lacks; those of a simulated node say so."""
+        """The Node with the labels and annotations of ours that it lacks; those of a simulated node say so."""
         lacks = {
             "labels": _lacking(node_labels(self._config), node.metadata.labels),
             "annotations": _lacking(node_annotations(self._config), node.metadata.annotations),
@@ -334,7 +334,7 @@ def _version(node: Node) -> int:
 
 
 def _part(status: NodeStatus, ours: NodeStatus) -> NodeStatus:
-    """Of a status what `ours` speaks of, without heartbeats: others may add conditions and resources."""
+    """What of a status `ours` speaks of, without heartbeats: others may add conditions and resources."""
     kinds = {condition.type for condition in ours.conditions}
     mine = tuple(condition for condition in status.conditions if condition.type in kinds)
     capacity = {name: amount for name, amount in status.capacity.items() if name in ours.capacity}

@@ -26,7 +26,7 @@ Observe: TypeAlias = Callable[[], Mapping[str, Observation]]
 
 
 def observe_nothing() -> Mapping[str, Observation]:
-    """Of a node that is not a machine."""
+    """The observation of a node that is not a machine."""
     return {}
 
 

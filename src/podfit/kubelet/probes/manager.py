@@ -124,7 +124,7 @@ class ProbeManager:
         return Health(frozenset(unstarted), frozenset(unready), failed)
 
     def _result(self, key: Key, instance: ContainerStatus | None) -> Result | None:
-        """Of this very instance."""
+        """The result of this very instance."""
         worker = self._workers.get(key)
         if worker is None or instance is None or worker.state.id != instance.id:
             return None

@@ -143,7 +143,7 @@ class _Pieces(io.RawIOBase):
 
 
 def _members(source: tarfile.TarFile, *, room: int) -> dict[str, tarfile.TarInfo]:
-    """By name; of two with one name the last. Raises TarError for what an image does not have."""
+    """The members by name; of two with one name the last. Raises TarError for what an image does not have."""
     members: dict[str, tarfile.TarInfo] = {}
     size = 0
     for number, member in enumerate(source):

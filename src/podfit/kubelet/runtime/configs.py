@@ -56,7 +56,7 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
-    """Of what is at `host_path`, or of `image_sub_path` in an `image` that the runtime has."""
+    """A mount of what is at `host_path`, or of `image_sub_path` in an `image` that the runtime has."""
 
     container_path: str
     host_path: str = ""

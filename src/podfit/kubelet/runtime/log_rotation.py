@@ -114,7 +114,7 @@ def rotated(path: Path) -> list[Path]:
 
 
 def delete_log(path: Path) -> None:
-    """With all that was set aside of it; nothing where there is no directory. Raises OSError."""
+    """Deletes it with all that was set aside of it; nothing where there is no directory. Raises OSError."""
     try:
         with own_directory(path) as directory:
             for name in (path.name, *_rotated(path, directory)):

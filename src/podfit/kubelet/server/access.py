@@ -38,7 +38,7 @@ def verb_of(method: str, path: str) -> str:
 
 
 def subresources(path: str) -> tuple[str, ...]:
-    """Of the Node: a right to any of them lets a request for the path through."""
+    """Subresources of the Node: a right to any of them lets a request for the path through."""
     for prefix, name in _EXACT:
         if _below(path, prefix):
             return (name,)

@@ -203,12 +203,12 @@ class NodeServer:
 
 
 def _runs(pod: Pod, container: str) -> bool:
-    """By its last status, which costs nothing."""
+    """Whether it runs by its last status, which costs nothing."""
     return any(status.name == container and status.state.running is not None for status in _statuses(pod))
 
 
 def _statuses(pod: Pod) -> tuple[ContainerStatusTold, ...]:
-    """Of all its containers."""
+    """The statuses of all its containers."""
     status = pod.status
     return (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
 

@@ -45,7 +45,7 @@ _TRUE = ("1", "true", "True")
 
 
 def streams_of(request: Request) -> Streams:
-    """By the kubelet's own names of the parameters."""
+    """The streams by the kubelet's own names of the parameters."""
     given = {name: request.param(name) in _TRUE for name in ("input", "output", "error", "tty")}
     return Streams(stdin=given["input"], stdout=given["output"], stderr=given["error"], tty=given["tty"])
 

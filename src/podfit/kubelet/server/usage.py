@@ -93,7 +93,7 @@ class Running(msgspec.Struct, frozen=True):
         return {"namespace": self.pod.metadata.namespace, "pod": self.pod.metadata.name}
 
     def limit(self, name: str) -> Quantity | None:
-        """Of a resource, as enforced."""
+        """The limit of a resource, as enforced."""
         status = self.pod.status
         known = (*status.container_statuses, *status.init_container_statuses)
         found = (

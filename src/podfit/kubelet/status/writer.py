@@ -190,7 +190,7 @@ class StatusWriter:
 
 
 class MirrorWriter(StatusWriter):
-    """Of a static pod, to its mirror, which comes and goes without the pod taking notice.
+    """Writes the status of a static pod to its mirror, which comes and goes without the pod taking notice.
 
     Nothing is written while there is no mirror; a new one is told everything.
     """

@@ -83,7 +83,7 @@ class Volumes(msgspec.Struct, frozen=True):
         return self.root / "pods" / component(uid)
 
     def volume_directory(self, uid: str, volume: Volume) -> Path:
-        """Of a volume that the kubelet makes. Raises Unsupported for another."""
+        """The directory of a volume that the kubelet makes. Raises Unsupported for another."""
         kind, _, _ = _kind(volume)
         return self.pod_directory(uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
 

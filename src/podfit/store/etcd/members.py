@@ -116,7 +116,7 @@ class EtcdMembers:
         return self._all[self._current]
 
     async def health(self) -> dict[str, str]:
-        """Of each member, in the order in which they were given."""
+        """The health of each member, in the order in which they were given."""
         problems = await asyncio.gather(*(member.health() for member in self._all))
         return {f"etcd-{number}": problem for number, problem in enumerate(problems)}
 
@@ -131,7 +131,7 @@ class EtcdMembers:
         return await self._in_time(lambda member: self._asked(member, method, request, answer))
 
     async def write(self, method: str, request: Any, answer: Any) -> Any:
-        """As `read`, but raises Unanswered as soon as the write may have happened."""
+        """Asks as `read` does, but raises Unanswered as soon as the write may have happened."""
         return await self._in_time(lambda member: self._sent(member, method, request, answer))
 
     async def _in_time(self, attempt: Callable[[EtcdMember], Awaitable[Any]]) -> Any:

@@ -75,7 +75,7 @@ class StoreFile(msgspec.Struct, frozen=True):
 
     @property
     def log_path(self) -> str:
-        """Of the write-ahead log, as SQLite names it."""
+        """The path of the write-ahead log, as SQLite names it."""
         return f"{self.path}-wal"
 
     def log_size(self) -> int:

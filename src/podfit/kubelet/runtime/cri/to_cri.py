@@ -47,7 +47,7 @@ def _windows(given: WindowsResources) -> pb.WindowsContainerResources:
 
 
 def update_request(container_id: str, given: LinuxResources | WindowsResources) -> pb.UpdateContainerResourcesRequest:
-    """With the one half of the message that is meant."""
+    """The message with the one half that is meant."""
     if isinstance(given, WindowsResources):
         return pb.UpdateContainerResourcesRequest(container_id=container_id, windows=_windows(given))
     return pb.UpdateContainerResourcesRequest(container_id=container_id, linux=resources(given))

@@ -57,7 +57,7 @@ def has_to_be_killed(command: Sequence[str]) -> bool:
 
 
 def _words(command: Sequence[str]) -> list[str]:
-    """Of the command, or of the script that its shell is given."""
+    """The words of the command, or of the script that its shell is given."""
     words = list(command)
     if len(words) >= 3 and words[0].rpartition("/")[2] in ("sh", "ash", "bash") and words[1] == "-c":
         return _script(words[2])

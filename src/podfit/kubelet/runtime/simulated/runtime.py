@@ -206,7 +206,7 @@ class SimulatedRuntime(SimulatedState):
         return self._status(container_id)
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
-        """As in the CRI, what is zero or empty stays as it is."""
+        """What is zero or empty stays as it is, as in the CRI."""
         await self._may("update_container_resources")
         status = self._status(container_id)
         changed = {name: value for name in LinuxResources.__struct_fields__ if (value := getattr(resources, name))}
@@ -304,6 +304,6 @@ class SimulatedRuntime(SimulatedState):
 
 
 def _image(image: str) -> Image:
-    """By its name or by its id, as runtimes find images."""
+    """The image by its name or by its id, as runtimes find images."""
     name = image.removeprefix(_IMAGE_ID)
     return Image(id=_IMAGE_ID + name, tags=(name,), size=0)
