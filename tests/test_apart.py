@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
+
 pytestmark = [
     pytest.mark.node,
     pytest.mark.skipif(Path("/sys/fs/cgroup/cgroup.controllers").exists(), reason="it needs a host with cgroup v1"),
@@ -14,7 +16,9 @@ APART = Path(__file__).parents[1] / "scripts/apart"
 
 
 def run(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([APART, "sh", "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [APART, "sh", "-c", script], check=False, capture_output=True, text=True, timeout=60 * PATIENCE
+    )
 
 
 def test_what_others_have_is_not_there_and_what_it_makes_goes_with_it(tmp_path: Path) -> None:

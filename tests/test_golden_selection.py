@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.eventually import PATIENCE
 from support.golden import OWN
 
 TESTS = Path(__file__).parent
@@ -17,7 +18,7 @@ def collected(folder: Path, *files: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "PODFIT_GOLDEN_DIR": str(folder), "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
-        command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=100 * PATIENCE, check=False
     )
     return done.returncode, done.stdout
 

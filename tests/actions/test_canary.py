@@ -19,6 +19,7 @@ from podfit.answers.plan.resize_request import BEFORE, ResizeRequest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.workload.canary import triggers
 from podfit.testing.cluster import Cluster
+from support.eventually import PATIENCE
 
 PLAIN = "restart,oom,unready"
 
@@ -76,7 +77,7 @@ class Started:
     def ends(self) -> tuple[list[str], CanaryTold]:
         """The states of the pods that were told of."""
         self.cluster.clock.advance(60)
-        outcomes = self.future.result(30)
+        outcomes = self.future.result(30 * PATIENCE)
         assert self.told is not None
         return [outcome.state for outcome in outcomes], self.told
 

@@ -12,6 +12,7 @@ from podfit.apiserver.handlers.write_attempts import ATTEMPTS
 from podfit.store import hub
 from podfit.store.protocol import StoreUnavailable
 from support.clock import at_rest
+from support.eventually import PATIENCE
 from support.server import Server, document
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -139,7 +140,7 @@ async def test_a_watch_of_a_store_that_closes_ends(server: Server) -> None:
     reading = asyncio.ensure_future(answer.read())
     await at_rest()
     await server.context.store.close()
-    assert await asyncio.wait_for(reading, 5) == b""
+    assert await asyncio.wait_for(reading, 5 * PATIENCE) == b""
 
 
 async def test_a_slow_watcher_is_let_go_and_a_quick_one_stays(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

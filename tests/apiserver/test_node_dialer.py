@@ -22,6 +22,7 @@ from podfit.net.wire import Duplex, Request, Response
 from podfit.net.x509 import certificate_identity
 from podfit.process.control.apiserver import NodeConnections
 from support.access import send
+from support.eventually import PATIENCE
 from support.requests import REQUESTS, body, request
 from support.server import Server, running_server
 from support.websocket import HANDSHAKE, Pipe, frame, received
@@ -208,7 +209,7 @@ async def test_a_connection_that_changes_its_protocol_is_carried_both_ways(serve
             pipe.give(frame(b"hello" * 20_000))
             await pipe.until(b"HELLO" * 20_000)
             pipe.give(frame(b"\x03\xe8", code=8))
-            await asyncio.wait_for(carrying, 10)
+            await asyncio.wait_for(carrying, 10 * PATIENCE)
             assert pipe.frames[-1] == (8, b"\x03\xe8")
             assert certificate_identity(who[0] or b"") is not None
             refused = await found("n1")(Request("GET", "/exec/d/p/c", {}, {**headers, "sec-websocket-protocol": "x"}))

@@ -17,6 +17,7 @@ from podfit.net.wire import Identity, Request, Response
 from support.access import JANE, grant, rule
 from support.backends import listening, own_address
 from support.clock import FakeClock
+from support.eventually import PATIENCE
 from support.plain_http import Asked, Program, answered, running
 from support.server import ADMIN, Server, document, running_server
 from support.websocket import HANDSHAKE, Pipe
@@ -311,7 +312,7 @@ async def test_who_leaves_ends_the_connection(server: Server) -> None:
     assert not isinstance(answer.body, bytes)
     assert await anext(answer.body) == b"one"
     await answer.body.aclose()  # type: ignore[attr-defined]  # a stream that can be closed
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * PATIENCE):
         await ended.wait()
     streaming.close()
 

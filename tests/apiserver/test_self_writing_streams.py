@@ -13,6 +13,7 @@ from podfit.net.wire import SelfWriting
 from podfit.store import hub
 from podfit.store.protocol import Record
 from support.clock import FakeClock, at_rest
+from support.eventually import PATIENCE
 from support.server import Server, document
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -116,7 +117,7 @@ async def test_a_client_too_far_behind_is_dropped(server: Server, monkeypatch: p
     for name in "abcdef":
         await make(server, name)
     client.room.set()
-    await asyncio.wait_for(writing, 5)
+    await asyncio.wait_for(writing, 5 * PATIENCE)
     assert client.seen() == [["a"]]
 
 

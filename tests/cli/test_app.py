@@ -12,6 +12,7 @@ from podfit import __version__
 from podfit.cli import exits
 from podfit.cli.app import IMAGE_HELP, VERBS, run
 from podfit.process.data.release import described
+from support.eventually import PATIENCE
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +72,9 @@ def test_questions_load_nothing_that_they_do_not_need() -> None:
     verbs = "podfit.cli.questions.why, podfit.cli.questions.plan, podfit.cli.questions.top, podfit.cli.questions.resize"
     heavy = {"cryptography", "podfit.api.registry", "rich", "uvloop"}
     code = f"import sys, {verbs}\nprint(*sorted({heavy!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60 * PATIENCE, check=True
+    )
     assert done.stdout.split() == []
 
 
@@ -86,7 +89,9 @@ app.run(["why", "--kubeconfig", "{tmp_path}/none"])
 print(*(name for name in sys.modules if name.startswith(("podfit.apiserver", "podfit.decide.resize.validation"))))
 gc.callbacks.clear()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60 * PATIENCE, check=True
+    )
     assert done.stdout.split() == []
 
 

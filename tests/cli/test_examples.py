@@ -8,6 +8,7 @@ import pytest
 
 from podfit.cli.examples import EXAMPLES
 from podfit.testing.cluster import Cluster
+from support.eventually import PATIENCE
 from support.terminal import podfit
 
 OBJECTS = """
@@ -46,7 +47,9 @@ def test_examples_run(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
     told = {}
     for what, command in QUESTIONS:
         words = shlex.split(command)[1:]
-        done = subprocess.run(podfit(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            podfit(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60 * PATIENCE, check=False
+        )
         cluster.settle()
         told[what] = (done.returncode, done.stdout + done.stderr)
     drifted, kept = "Does what runs differ from a manifest?", "Could a node go, and what keeps it?"

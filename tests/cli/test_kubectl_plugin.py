@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from podfit.testing.cluster import Cluster
+from support.eventually import PATIENCE
 
 pytestmark = pytest.mark.kubectl
 
@@ -25,7 +26,9 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 def kubectl(config: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": PATH, "KUBECONFIG": str(config), "NO_COLOR": "1", "COLUMNS": "120"}
-    return subprocess.run(["kubectl", *words], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        ["kubectl", *words], env=environment, capture_output=True, text=True, check=False, timeout=60 * PATIENCE
+    )
 
 
 def without_age(told: str) -> str:

@@ -20,7 +20,7 @@ from podfit.client.kubeconfig import load
 from podfit.kubelet.runtime.containerd import Places
 from podfit.process.data.data_dir import DataDir
 from podfit.process.inspect import NodeReport, Report
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.terminal import podfit
 
 
@@ -35,7 +35,12 @@ class Home:
 
     def __call__(self, *arguments: str, code: int = 0, told: Literal["out", "err"] = "out") -> str:
         done = subprocess.run(
-            podfit(*arguments), env=self._environment, capture_output=True, text=True, timeout=90, check=False
+            podfit(*arguments),
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=90 * PATIENCE,
+            check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if told == "out" else done.stderr

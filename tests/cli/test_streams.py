@@ -13,6 +13,7 @@ from answers.conversation import Conversation, pod
 from cli.test_questions import kubeconfig
 from cli.test_top import shop
 from podfit.testing.cluster import Cluster
+from support.eventually import PATIENCE
 from support.terminal import podfit
 
 WAITS = [{"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}]
@@ -41,7 +42,7 @@ async def in_shell(command: list[str], redirected: str, path: str) -> subprocess
     shell = ["bash", "-c", f'"$@" {redirected}', "-", *podfit(*command), "--kubeconfig", path]
 
     def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(shell, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
 
     return await asyncio.to_thread(run)
 
@@ -68,7 +69,7 @@ async def test_a_disk_that_is_full_is_said(question: list[str], tmp_path: Path) 
 )
 def test_a_help_page_whose_reader_leaves_is_no_failure(redirected: str, code: int, said: str) -> None:
     shell = ["bash", "-c", f'"$@" {redirected}', "-", *podfit("plan", "--help")]
-    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (code, said)
 
 
@@ -94,7 +95,7 @@ def test_ctrl_c_while_a_resize_waits_says_what_stands(cluster: Cluster) -> None:
         while b"resize deferred" not in told:
             told += os.read(ours, 4096)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=60 * PATIENCE)
         told = told.partition(b"resize deferred")[2]
         while b"--kubeconfig" not in told:
             told += os.read(ours, 4096)

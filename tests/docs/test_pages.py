@@ -10,6 +10,7 @@ import pytest
 
 from podfit.cli.app import program, verbs
 from podfit.cli.examples import EXAMPLES
+from support.eventually import PATIENCE
 from support.page_examples import GREEN, PIPE, TERMINALS, Form, Shell, amiss
 from support.terminal import COLOUR
 
@@ -86,7 +87,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     reader = Shell(tmp_path_factory.mktemp("readme"))
     yield reader
     down = ["podfit", "down", "--data", "data"]
-    subprocess.run(down, cwd=reader.home, env=reader.environment, capture_output=True, timeout=60, check=False)
+    subprocess.run(
+        down, cwd=reader.home, env=reader.environment, capture_output=True, timeout=60 * PATIENCE, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +130,9 @@ def test_the_five_minutes_on_a_real_node(tmp_path: Path) -> None:
         text = typed_into(shell, script, form)
     finally:
         down = ["podfit", "down", "--data", "data"]
-        subprocess.run(down, cwd=tmp_path, env=shell.environment, capture_output=True, timeout=60, check=False)
+        subprocess.run(
+            down, cwd=tmp_path, env=shell.environment, capture_output=True, timeout=60 * PATIENCE, check=False
+        )
     as_told(text, form)
     assert "real" in text[: text.index("pod/web created")]
     assert '{"limits":{"cpu":"800m","memory":"64Mi"},"requests":{"cpu":"200m","memory":"64Mi"}}' in text

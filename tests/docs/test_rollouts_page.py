@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
 from support.page_examples import Shell, commands, files, wrong
 
 PAGE = (Path(__file__).parents[2] / "docs/rollouts.md").read_text()
@@ -20,5 +21,5 @@ def test_the_page_goes_as_it_says(tmp_path: Path) -> None:
         otherwise = wrong(typed, shell.types(typed))
     finally:
         down = ["podfit", "down", "--data", str(tmp_path / "rollouts")]
-        subprocess.run(down, env=shell.environment, capture_output=True, timeout=60, check=False)
+        subprocess.run(down, env=shell.environment, capture_output=True, timeout=60 * PATIENCE, check=False)
     assert not otherwise, f"the page says otherwise:\n{otherwise}"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
 from support.page_examples import (
     GREEN,
     PIPE,
@@ -64,7 +65,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         assert not wrong(end, reader.types(end))
     finally:
         down = ["podfit", "down", "--data", str(home / "tour")]
-        subprocess.run(down, env=reader.environment, capture_output=True, timeout=60, check=False)
+        subprocess.run(down, env=reader.environment, capture_output=True, timeout=60 * PATIENCE, check=False)
 
 
 def test_every_block_is_run_or_used() -> None:

@@ -16,7 +16,7 @@ from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
 from support.demand import hpa, utilization, workload
-from support.eventually import eventually, logged
+from support.eventually import PATIENCE, eventually, logged
 from support.kubelet import joined
 from support.up import PODFIT, Up, manifest, running, settled
 
@@ -44,7 +44,7 @@ class Part:
     def end(self) -> int:
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(30 * PATIENCE)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def api(tmp_path: Path) -> Iterator[ApiProcess]:
 
 def _ask(url: str, tls: ssl.SSLContext) -> int:
     try:
-        with urllib.request.urlopen(url, context=tls, timeout=10) as answer:
+        with urllib.request.urlopen(url, context=tls, timeout=10 * PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -96,7 +96,7 @@ def test_the_parts_are_a_cluster_and_one_of_two_leads(api: ApiProcess, tmp_path:
         up.ok("wait", "--for=create", "serviceaccount/default", "-n", "later", "--timeout=30s")
         theft = json.dumps({"spec": {"holderIdentity": "thief"}})
         up.ok("patch", "lease", "kube-controller-manager", "-n", "kube-system", "--type=merge", "-p", theft)
-        assert second.process.wait(30) == 3
+        assert second.process.wait(30 * PATIENCE) == 3
         assert "no longer the leader: kube-controller-manager: thief holds it" in second.log.read_text()
     finally:
         for part in parts:

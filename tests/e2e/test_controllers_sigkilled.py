@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import KEPT_AS_WRITTEN, PODFIT, Up
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("controllers-sigkilled"), pytest.mark.campaign]
@@ -30,12 +30,12 @@ class Controllers:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(30 * PATIENCE)
         self._process = self._started()
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(30 * PATIENCE)
 
     def _started(self) -> "subprocess.Popen[bytes]":
         where = ("--data", str(self._up.root), "--kubeconfig", str(self._up.kubeconfig))
@@ -110,7 +110,7 @@ def test_the_process_is_killed_in_rollouts_and_drains(tmp_path: Path, figure: Ca
             with subprocess.Popen(command, stdout=subprocess.DEVNULL) as doing:
                 after_events(up, chance.randint(1, 12))
                 controllers.kill()
-                assert doing.wait(120) == 0
+                assert doing.wait(120 * PATIENCE) == 0
             converged(up, gone=node if drain else "")
             if drain:
                 up.ok("uncordon", node)

@@ -23,7 +23,7 @@ from joserfc.jwk import ECKey
 
 from e2e.test_pod_network import PORT, address, server
 from support.dns import answers, record
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.machine import Snapshot
 from support.up import Up, manifest, run, running
 
@@ -111,7 +111,7 @@ def resolved(up: Up, pod: str, name: str) -> str:
 def asked(name: str, kind: str = "A", *, tcp: bool = False) -> set[str]:
     """What this machine is answered at the Service kube-dns."""
     message = dns.message.make_query(name, kind)
-    reply = (dns.query.tcp if tcp else dns.query.udp)(message, KUBE_DNS, timeout=5)
+    reply = (dns.query.tcp if tcp else dns.query.udp)(message, KUBE_DNS, timeout=5 * PATIENCE)
     return {str(rdata).rstrip(".") for rrset in reply.answer for rdata in rrset}
 
 

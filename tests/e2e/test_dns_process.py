@@ -12,7 +12,7 @@ from e2e.test_control_processes import Part, _ask
 from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import PODFIT, Up, run
 
 pytestmark = pytest.mark.kubectl
@@ -29,7 +29,7 @@ def api(tmp_path: Path) -> Iterator[ApiProcess]:
 
 def asked(port: int, name: str, *, tcp: bool = False) -> set[str]:
     query = dns.message.make_query(name, "A")
-    reply = (dns.query.tcp if tcp else dns.query.udp)(query, "127.0.0.1", port=port, timeout=5)
+    reply = (dns.query.tcp if tcp else dns.query.udp)(query, "127.0.0.1", port=port, timeout=5 * PATIENCE)
     return {str(rdata) for rrset in reply.answer for rdata in rrset}
 
 

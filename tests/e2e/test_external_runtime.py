@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podfit.net.processes import start_ticks
+from support.eventually import PATIENCE
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled
 
@@ -27,7 +28,7 @@ def runtime(tmp_path: Path) -> Iterator[tuple[int, Path]]:
         pid, socket = holder.stdout.readline().split()
         yield int(pid), Path(socket)
         holder.send_signal(signal.SIGINT)
-        assert holder.wait(30) == 0
+        assert holder.wait(30 * PATIENCE) == 0
     assert Snapshot.take().since(before) == {}
 
 

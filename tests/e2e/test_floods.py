@@ -12,6 +12,7 @@ import pytest
 
 from support.attacks import OBJECTS
 from support.bounded import Figures, Victim, bounded
+from support.eventually import PATIENCE
 from support.slow_clients import secured
 
 Figure = Callable[[str, object], None]
@@ -95,7 +96,7 @@ def watch(victim: Victim, watchers: int, changes: int, name: str) -> None:
         reader.start()
     send(victim, "POST", MAPS, config_maps(changes, name), 201)
     for reader in readers:
-        reader.join(60)
+        reader.join(60 * PATIENCE)
     for sock in opened:
         sock.close()
     assert len(seen) == watchers - 1

@@ -20,6 +20,7 @@ from podfit.net.tls import server_context
 from podfit.net.wire import Handler
 from podfit.process.access import admin_access
 from podfit.process.certificates import serving
+from support.eventually import PATIENCE
 from support.metrics_backend import GROUP, metrics
 from support.server import Server, running_server
 
@@ -42,7 +43,7 @@ class Kubectl:
         process = await asyncio.create_subprocess_exec(
             kubectl, *where, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(30 * PATIENCE):
             out, _ = await process.communicate()
         return out.decode()
 

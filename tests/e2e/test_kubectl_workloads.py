@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.eventually import PATIENCE
 from support.up import KEPT_AS_WRITTEN, Up
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-workloads")]
@@ -56,7 +57,7 @@ def test_apply_diff_edit_and_replace(server: Up) -> None:
         env={**os.environ, "EDITOR": "sed -i s/i:2/i:3/"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60 * PATIENCE,
         check=False,
     )
     assert edited.returncode == 0, edited.stderr

@@ -15,7 +15,7 @@ from podfit.client.kubeconfig import load
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.kubelet import KubeletProcess, joined
 from support.up import PODFIT, Up, manifest, run, running
 
@@ -25,7 +25,7 @@ SECONDS = 30.0
 
 def _ask(url: str, tls: ssl.SSLContext) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, context=tls, timeout=10) as answer:
+        with urllib.request.urlopen(url, context=tls, timeout=10 * PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

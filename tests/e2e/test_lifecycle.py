@@ -10,7 +10,7 @@ import pytest
 from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.process.data.data_dir import DataDir
 from podfit.process.node.runtime import cgroup_layout
-from support.eventually import process_ended
+from support.eventually import PATIENCE, process_ended
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled
 
@@ -68,7 +68,7 @@ def test_down_ends_what_the_runtime_has_forgotten(cluster_dir: Up) -> None:
             process_ended(pid, within=20)
             answer = cluster_dir.down()
             assert answer.code == 0, answer.err
-            assert forgotten.wait(5) == -signal.SIGKILL
+            assert forgotten.wait(5 * PATIENCE) == -signal.SIGKILL
         finally:
             forgotten.kill()
     assert Snapshot.take().since(before) == {}
@@ -162,7 +162,7 @@ def test_ctrl_c_during_the_start_leaves_nothing(tmp_path: Path, moment: float) -
             starting.wait(moment)
         except subprocess.TimeoutExpired:
             starting.send_signal(signal.SIGINT)
-        _, err = starting.communicate(timeout=30)
+        _, err = starting.communicate(timeout=30 * PATIENCE)
     assert "Traceback" not in err
     assert Snapshot.take().since(before) == {}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from podfit.net.addresses import outward
+from support.eventually import PATIENCE
 from support.up import IMAGE, Up
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
@@ -124,4 +125,6 @@ def test_a_client_on_a_bridge_reaches_the_gateway(guest: tuple[str, ...], cluste
     assert "127.0.0.1" not in told
     if own := outward(version=4):  # loopback and the gateway, and nowhere else
         with pytest.raises(OSError, match="refused"):
-            urllib.request.urlopen(f"https://{own}:{port}/", timeout=5, context=ssl._create_unverified_context())
+            urllib.request.urlopen(
+                f"https://{own}:{port}/", timeout=5 * PATIENCE, context=ssl._create_unverified_context()
+            )

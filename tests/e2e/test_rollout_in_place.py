@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import IMAGE, STAY, Up, resources
 from support.vpa_processes import vpa
 
@@ -186,7 +186,7 @@ def test_everything_is_killed_in_the_midst_of_it(cluster_dir: Up, figure: Callab
         targets = [f"{name}/{name}" for name in names]
         command = up.kubectl_command("set", "resources", *targets, f"--requests=cpu={cpu},memory=16Mi")
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as setting:
-            assert setting.wait(60) == 0
+            assert setting.wait(60 * PATIENCE) == 0
         time.sleep(chance.uniform(0, 1.5))
         pid = up.state()["pid"]
         os.kill(pid, signal.SIGKILL)

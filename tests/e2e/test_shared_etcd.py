@@ -35,7 +35,7 @@ from podfit.store.etcd.options import EtcdOptions
 from podfit.store.protocol import Change
 from support.apiserver_processes import ApiProcess
 from support.etcd import etcd_cluster
-from support.eventually import eventually_async
+from support.eventually import PATIENCE, eventually_async
 
 pytestmark = pytest.mark.etcd
 
@@ -329,7 +329,7 @@ def _bearer(access: Access, token: str) -> int:
     trust = ssl.create_default_context(cadata=(access.authorities or b"").decode())
     asked = urllib.request.Request(f"{access.server}/api/v1/secrets", headers={"authorization": f"Bearer {token}"})
     try:
-        with urllib.request.urlopen(asked, context=trust, timeout=10) as answer:
+        with urllib.request.urlopen(asked, context=trust, timeout=10 * PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

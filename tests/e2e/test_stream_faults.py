@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.machine import Snapshot
 from support.up import Up, manifest, running
 
@@ -140,13 +140,13 @@ def test_what_ends_and_what_goes_on_when_containerd_is_killed(box: Up) -> None:
             lambda: held(box).server, lambda server: server >= before.server + 4, within=30, what=f"more than {before}"
         )
         os.kill(box.state()["nodes"][0]["containerd_pid"], signal.SIGKILL)
-        assert [process.wait(30) for process in (command, attached, forwarded)] == [1, 1, 1]
+        assert [process.wait(30 * PATIENCE) for process in (command, attached, forwarded)] == [1, 1, 1]
         run = ("exec", "box", "--", "true")
         eventually(lambda: box.kubectl(*run).code == 0, within=30, what="containerd comes back")
         for _ in range(5):
             line_of(log, b"line")  # of the container, which ran on
         box.ok("delete", "pod", "forks", "--now")
-        assert log.wait(30) == 0
+        assert log.wait(30 * PATIENCE) == 0
     as_before(box, before)
     eventually(
         lambda: Snapshot.take().since(machine).get("processes", []),
@@ -162,7 +162,7 @@ def test_fifty_kubectl_port_forwards_at_once_leave_nothing(box: Up) -> None:
         forwards = [stack.enter_context(begun(box, "port-forward", "pod/box", ":28473")) for _ in range(FORWARDS)]
         ports = [int(line_of(forward, b"127.0.0.1:").split(b":")[1].split()[0]) for forward in forwards]
         for port in ports:
-            with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=20) as answer:
+            with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=20 * PATIENCE) as answer:
                 assert answer.read() == b"hello\n"
         assert held(box).server_sockets >= before.server_sockets + FORWARDS
     as_before(box, before)

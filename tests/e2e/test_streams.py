@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from support.eventually import Steady, eventually
+from support.eventually import PATIENCE, Steady, eventually
 from support.machine import Snapshot
 from support.up import Up, manifest
 
@@ -79,7 +79,7 @@ def test_the_end_of_stdin_ends_the_command(pods: Up) -> None:
 def test_a_terminal(pods: Up) -> None:
     command = " ".join(pods.kubectl_command("exec", "-it", "box", "--", "tty"))
     typed = ("script", "-qec", command, "/dev/null")
-    said = subprocess.run(typed, capture_output=True, text=True, timeout=30, check=False)
+    said = subprocess.run(typed, capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
     assert "/dev/pts/0" in said.stdout
 
 
@@ -117,11 +117,11 @@ def test_fifty_ports_forwarded_at_once_leave_nothing(pods: Up) -> None:
         found = re.search(rb"127.0.0.1:(\d+)", line_of(forwarded, b"127.0.0.1:"))
         assert found is not None
         port = int(found[1])
-        with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=10 * PATIENCE) as answer:
             assert answer.read() == b"hello\n"
         clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(FORWARDS)]
         for client in clients:
-            client.settimeout(20)
+            client.settimeout(20 * PATIENCE)
             client.sendall(b"GET /index.html HTTP/1.0\r\n\r\n")
         for client in clients:
             text = b""
@@ -179,9 +179,9 @@ def test_streams_end_with_containerd(pods: Up) -> None:
         line_of(waiting, b"begun")
         line_of(forwarded, b"127.0.0.1:")
         os.kill(pods.state()["nodes"][0]["containerd_pid"], signal.SIGKILL)
-        assert waiting.wait(30) == 1
+        assert waiting.wait(30 * PATIENCE) == 1
         assert line_of(waiting, b"the container runtime has ended the connection")
-        assert forwarded.wait(30) == 1
+        assert forwarded.wait(30 * PATIENCE) == 1
     run = ("exec", "box", "-c", "c", "--", "true")
     eventually(lambda: pods.kubectl(*run).code == 0, within=30, what="containerd comes back")
     eventually(partial(descriptors, pods), lambda held: held <= before + 4, within=20, what="connections close")
@@ -193,4 +193,4 @@ def test_streams_end_with_their_pod(pods: Up) -> None:
     with begun(pods, "exec", "short", "--", "sh", "-c", "echo begun; exec sleep 60") as waiting:
         line_of(waiting, b"begun")
         pods.ok("delete", "pod", "short", "--now")
-        assert waiting.wait(30) == 137
+        assert waiting.wait(30 * PATIENCE) == 137

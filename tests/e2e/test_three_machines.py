@@ -19,7 +19,7 @@ from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from support.apiserver_processes import ApiProcess
-from support.eventually import eventually, logged
+from support.eventually import PATIENCE, eventually, logged
 from support.machine import Snapshot
 from support.machines import HOST, Machine, machines
 from support.up import PODFIT, STAY, Up, manifest, resources, run, running, settled
@@ -39,7 +39,7 @@ def process(log: Path, *command: str, until: str) -> Iterator[None]:
         yield
     finally:
         started.terminate()
-        started.wait(60)
+        started.wait(60 * PATIENCE)
 
 
 def _logs(up: Up, pod: str) -> str:
@@ -67,7 +67,7 @@ def _status(url: str, data: Path, user: str) -> tuple[int, str]:
     pair = authority.client(user, user=user)
     tls = client_context(authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
     try:
-        with urllib.request.urlopen(url, context=tls, timeout=10) as answer:
+        with urllib.request.urlopen(url, context=tls, timeout=10 * PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podfit.core.quantity import Quantity
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import PODFIT, Up, run
 from support.vpa_processes import RECOMMENDER, SOON, deployment, vpa
 
@@ -88,7 +88,9 @@ def test_vpa_deployed_by_kustomize_recommends_resizes_and_admits(cluster_dir: Up
     up, archive = cluster_dir, tmp_path / "podfit.tar"
     up.start("--no-vpa")
     up.apply(deployment("busy", BUSY, {"requests": {"cpu": "10m", "memory": "250Mi"}, "limits": {"cpu": "200m"}}))
-    subprocess.run([sys.executable, ROOT / "scripts" / "image.py", "--unpacked", archive], check=True, timeout=100)
+    subprocess.run(
+        [sys.executable, ROOT / "scripts" / "image.py", "--unpacked", archive], check=True, timeout=100 * PATIENCE
+    )
     loaded = run(PODFIT, "image", "load", str(archive), "--data", str(up.root))
     assert loaded.code == 0, loaded.err
     up.ok("apply", "-k", str(overlay(tmp_path / "vpa", recommender=RECOMMENDER, updater=SOON)))

@@ -24,7 +24,7 @@ from podfit.net.tls import client_context
 from podfit.net.wire import Request
 from support.apiserver_processes import ApiProcess
 from support.etcd import free_ports
-from support.eventually import eventually_async, logged
+from support.eventually import PATIENCE, eventually_async, logged
 from support.up import PODFIT
 
 DEFINITIONS = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()
@@ -121,7 +121,7 @@ def direct(port: int, address: str, **headers: str) -> int:
     """What somebody on the network is told who comes without the API server."""
     request = urllib.request.Request(f"https://{address}:{port}{PATH}", QUESTION, headers, method="POST")
     try:
-        with urllib.request.urlopen(request, context=client_context(verify=False), timeout=30) as answer:
+        with urllib.request.urlopen(request, context=client_context(verify=False), timeout=30 * PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -171,13 +171,15 @@ def test_it_leads_writes_and_frees_its_lease(api: ApiProcess, tmp_path: Path) ->
     try:
         identity = logged(log, process, "  leads ", within=SECONDS).split()[-1]
         server = logged(log, process, "  serves ", within=SECONDS).split()[1]
-        with urllib.request.urlopen(f"{server}/healthz", context=client_context(verify=False), timeout=30) as answer:
+        with urllib.request.urlopen(
+            f"{server}/healthz", context=client_context(verify=False), timeout=30 * PATIENCE
+        ) as answer:
             assert answer.status == 200
         assert asyncio.run(holder(api)) == identity
         why = "Cannot read targetRef. Reason: Deployment default/web does not exist"
         assert asyncio.run(told(api))["ConfigUnsupported"] == why
         process.terminate()
-        assert process.wait(30) == 0, log.read_text()
+        assert process.wait(30 * PATIENCE) == 0, log.read_text()
         assert not asyncio.run(holder(api))
         assert "Traceback" not in log.read_text()
     finally:

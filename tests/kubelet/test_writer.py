@@ -10,6 +10,7 @@ import pytest
 
 from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskChange, DiskWriter, Hung, Threads
 from support.clock import FakeClock
+from support.eventually import PATIENCE
 from support.hanging import being_written
 
 FILE, OTHER = Path("/kubelet/file"), Path("/kubelet/other")
@@ -91,7 +92,7 @@ async def test_what_the_work_raises_is_raised() -> None:
 def test_work_that_hangs_keeps_no_other_from_its_thread(answer: threading.Event) -> None:
     threads = Threads()
     held = [threads.submit(answer.wait) for _ in range(20)]
-    assert threads.submit(lambda: 7).result(60) == 7
+    assert threads.submit(lambda: 7).result(60 * PATIENCE) == 7
     answer.set()
-    assert all(future.result(60) for future in held)
+    assert all(future.result(60 * PATIENCE) for future in held)
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "disk"), "the process can end"

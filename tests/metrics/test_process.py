@@ -30,6 +30,7 @@ from podfit.process.control.apiserver import ApiServerProcess
 from podfit.process.control.metrics_process import MetricsServerOptions, MetricsServerProcess
 from podfit.process.data.data_dir import DataDir
 from podfit.process.options import ApiServerOptions
+from support.eventually import PATIENCE
 
 ROOT = "/apis/metrics.k8s.io/v1beta1"
 
@@ -57,7 +58,7 @@ async def test_an_api_server_passes_requests_on_to_it(tmp_path: Path) -> None:
     async with both(tmp_path) as (kubeconfig, _):
         client = load([kubeconfig]).client()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(20 * PATIENCE):
                 answer = await until_available(client)
             assert answer == {
                 "kind": "NodeMetricsList",
@@ -81,7 +82,7 @@ async def test_an_api_server_that_names_no_group_reads_its_discovery(
     async with both(tmp_path) as (kubeconfig, _):
         client = load([kubeconfig]).client()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(20 * PATIENCE):
                 assert (await until_available(client))["kind"] == "NodeMetricsList"
             listed = json.loads(await client.request("GET", ROOT))
             assert [kind["name"] for kind in listed["resources"]] == ["nodes", "pods"]

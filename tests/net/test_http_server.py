@@ -18,6 +18,7 @@ from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
+from support.eventually import PATIENCE
 from support.turns import TURN_MS, worst_ms
 from support.wire import HOST, Dial, get
 
@@ -299,7 +300,7 @@ async def test_closing_ends_streams_cleanly_and_lets_requests_finish(
     assert await idle.reader.read() == b""
     release.set()
     assert (await writing.answer())[2] == b"written"
-    await asyncio.wait_for(closing, 5)
+    await asyncio.wait_for(closing, 5 * PATIENCE)
 
 
 async def test_closing_cuts_what_outlives_the_deadline(authority: Authority, server_pair: KeyPair, dial: Dial) -> None:

@@ -17,6 +17,7 @@ from podfit.decide.autoscaling.published import ANNOTATION, IN_UP, LEASE, publis
 from podfit.testing.clock import EPOCH
 from podfit.testing.cluster import Cluster
 from podfit.vpa.updater.settings import UpdaterSettings
+from support.eventually import PATIENCE
 
 NAMESPACE = "default"
 VPA = {
@@ -110,4 +111,4 @@ def test_vpa_costs_no_numpy_while_there_is_none() -> None:
         "made.clock.advance(120)\n"
         "sys.exit('numpy' in sys.modules or 'podfit.process.vpa.in_up' not in sys.modules)\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60 * PATIENCE).returncode == 0

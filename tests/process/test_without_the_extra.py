@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
+
 WITHOUT = """
 import sys
 
@@ -45,7 +47,7 @@ def test_a_line_says_which_extra_is_missing(words: tuple[str, ...], tmp_path: Pa
         [sys.executable, "-m", "podfit.cli", *command],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60 * PATIENCE,
         check=False,
         env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
     )

@@ -16,6 +16,7 @@ from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import StoreFile, open_file
 from podfit.store.sqlite.log import SqliteLog
 from podfit.store.sqlite.reserve import PLENTY, Reserve
+from support.eventually import PATIENCE
 
 NEVER = 10**6  # seconds
 T = TypeVar("T")
@@ -42,7 +43,7 @@ def test_it_copies_when_writing_pauses(
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
     checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(1)
-    assert copied.wait(5)
+    assert copied.wait(5 * PATIENCE)
     checkpointer.close()
 
 
@@ -62,10 +63,10 @@ def test_it_copies_when_the_log_has_grown_large(
     monkeypatch.setattr(threading, "Condition", Condition)
     checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(999)
-    assert waiting.wait(5)
+    assert waiting.wait(5 * PATIENCE)
     assert not copied.is_set()
     checkpointer.wrote(1)
-    assert copied.wait(5)
+    assert copied.wait(5 * PATIENCE)
     checkpointer.close()
 
 
@@ -74,7 +75,7 @@ def test_what_an_earlier_process_left_is_copied(
 ) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
     checkpointer = Checkpointer(file, threading.Lock(), Reserve(file.path), left=1)
-    assert copied.wait(5)
+    assert copied.wait(5 * PATIENCE)
     checkpointer.close()
 
 
@@ -159,6 +160,6 @@ def test_a_copy_that_fails_is_said_and_the_next_one_tried(
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             checkpointer.wrote(1)
-            assert tried.acquire(timeout=5)
+            assert tried.acquire(timeout=5 * PATIENCE)
     checkpointer.close()
     assert "checkpoint failed error=disk I/O error" in caplog.text

@@ -12,6 +12,7 @@ from podfit.store.logged import LoggedStore
 from podfit.store.memory import MemoryLog
 from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreUnavailable
 from support.clock import at_rest
+from support.eventually import PATIENCE
 
 
 class HeldLog(MemoryLog):
@@ -34,7 +35,7 @@ class HeldLog(MemoryLog):
 
     async def begun(self) -> None:
         """Until a batch is on its way to the disk."""
-        assert await asyncio.to_thread(self._begun.acquire, timeout=5)
+        assert await asyncio.to_thread(self._begun.acquire, timeout=5 * PATIENCE)
 
     def answer(self, *, failing: bool = False) -> None:
         self._failing = failing

@@ -18,6 +18,7 @@ from podfit.store.hub import HubWatch
 from podfit.store.protocol import Change, Compacted, KeyExists, Record, RevisionConflict
 from podfit.store.sqlite import sqlite_store
 from support.etcd import AnyStore, fresh_prefix, open_etcd
+from support.eventually import PATIENCE
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.watchers: list[Watcher] = []
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 5))
+        return self.loop.run_until_complete(asyncio.wait_for(work, 5 * PATIENCE))
 
     async def open(self) -> AnyStore:
         return sqlite_store(Path(self.directory.name) / "store.db")

@@ -13,11 +13,12 @@ from podfit.store.logged import LoggedStore
 from podfit.store.protocol import About, Change, Compacted, Record, SlowWatcher
 from podfit.store.sqlite import log
 from support.etcd import AnyStore
+from support.eventually import PATIENCE
 
 
 async def read(watch: HubWatch, count: int) -> list[Change]:
     found: list[Change] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * PATIENCE):
         while len(found) < count:
             found += await anext(watch)
     return found
@@ -209,7 +210,7 @@ async def test_large_history_is_read_a_little_at_a_time(store: AnyStore, monkeyp
         await store.create(name, b"x" * 60)
     watch = store.watch("/w/", after=begin)
     batches: list[list[str]] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * PATIENCE):
         while sum(map(len, batches)) < len(names):
             batches.append(keys(await anext(watch)))
     assert [key for batch in batches for key in batch] == names

@@ -8,7 +8,7 @@ from pathlib import Path
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from support.etcd import free_ports
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import PODFIT
 
 START_SECONDS = 60.0
@@ -71,7 +71,7 @@ class ApiProcess:
         if self.process is None:
             return 0
         self.process.send_signal(number)
-        code = self.process.wait(30)
+        code = self.process.wait(30 * PATIENCE)
         self.process = None
         return code
 

@@ -19,6 +19,7 @@ from podfit.dns.metrics import DnsMetrics
 from podfit.dns.server import DnsServer
 from podfit.net.system import SeededRandom
 from support.clock import FakeClock
+from support.eventually import PATIENCE
 
 LOCAL = "127.0.0.1"
 Reply = Callable[[bytes, tuple[str, int]], Iterable[bytes]]
@@ -109,7 +110,7 @@ class Asker:
             sock.bind((source, 0))
             await loop.sock_connect(sock, (LOCAL, self.port))
             await loop.sock_sendall(sock, asked)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(5 * PATIENCE):
                 return await loop.sock_recv(sock, 65535)
 
     async def stream(self, asked: bytes) -> bytes:

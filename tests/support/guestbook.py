@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from urllib.request import urlopen
 
+from support.eventually import PATIENCE
+
 PROGRAM = str(Path(__file__).resolve())
 _values: dict[str, str] = {}
 _copies: set[str] = set()
@@ -54,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def asked(host: str, port: int, path: str) -> Any:
-    with urlopen(f"http://{host}:{port}{path}", timeout=5) as answer:
+    with urlopen(f"http://{host}:{port}{path}", timeout=5 * PATIENCE) as answer:
         return json.load(answer)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.eventually import logged
+from support.eventually import PATIENCE, logged
 from support.up import PODFIT, run
 
 START_SECONDS = 60.0
@@ -60,7 +60,7 @@ class KubeletProcess:
         if self.process is None:
             return 0
         self.process.send_signal(number)
-        code = self.process.wait(60)
+        code = self.process.wait(60 * PATIENCE)
         self.process = None
         return code
 

@@ -28,7 +28,7 @@ from podfit.process.node.runtime import cgroup_layout
 from podfit.process.node.runtime import private_containerd as containerd_of
 from support.apiserver_processes import ApiProcess
 from support.etcd import free_ports
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.kubelet import KubeletProcess
 from support.machine import Snapshot
 from support.up import PODFIT, Up, run
@@ -84,7 +84,7 @@ class Separate:
             self._kubelet.end(signal.SIGKILL)
         else:
             self._others[part].kill()
-            self._others.pop(part).wait(60)
+            self._others.pop(part).wait(60 * PATIENCE)
         self._start(part)
 
     def keep(self) -> None:
@@ -97,7 +97,7 @@ class Separate:
     def stop(self) -> None:
         for other in self._others.values():
             other.terminate()
-            other.wait(60)
+            other.wait(60 * PATIENCE)
         self._kubelet.end()
         self._api.stop()
         down = run(PODFIT, "down", "--data", str(self.node), timeout=90)

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import yaml
 
 from support.etcd import free_ports
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.up import Up
 
 UNPACKED = Path(__file__).parents[2] / ".prometheus" / "usr" / "bin" / "prometheus"
@@ -99,7 +99,7 @@ def prometheus(up: Up, folder: Path) -> Iterator[str]:
         yield f"http://{address}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(30 * PATIENCE)
 
 
 def _await_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from support.eventually import logged
+from support.eventually import PATIENCE, logged
 from support.up import IMAGE, PODFIT, Up
 
 GATES = ("--feature-gates", "CPUStartupBoost=true,InPlace=true,PerVPAConfig=true")
@@ -45,7 +45,7 @@ def vpa_process(up: Up, name: str, flags: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        assert process.wait(30) == 0, logs(up)
+        assert process.wait(30 * PATIENCE) == 0, logs(up)
 
 
 def logs(up: Up) -> str:

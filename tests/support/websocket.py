@@ -4,6 +4,7 @@ import asyncio
 import os
 
 from podfit.net.websocket import WebSocket
+from support.eventually import PATIENCE
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 HANDSHAKE = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": KEY, "sec-websocket-version": "13"}
@@ -55,7 +56,7 @@ class Pipe:
 
     async def until(self, end: bytes) -> None:
         """It was sent."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(10 * PATIENCE):
             while end not in self.sent:
                 self._wrote.clear()
                 await self._wrote.wait()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
 from support.seeded_script import writes
 
 TESTS = Path(__file__).parents[1]
@@ -17,7 +18,7 @@ def elsewhere(seed: int, directory: Path, minutes: float, *, hash_seed: int, vpa
     command = [sys.executable, "-m", "support.seeded_script", str(seed), str(directory), str(minutes)]
     command += ["vpa"] if vpa else []
     environ = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
-    subprocess.run(command, cwd=TESTS, env=environ, timeout=300, check=True, capture_output=True)
+    subprocess.run(command, cwd=TESTS, env=environ, timeout=300 * PATIENCE, check=True, capture_output=True)
     return (directory / "writes").read_bytes().split(b"\n")
 
 

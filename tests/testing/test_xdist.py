@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.eventually import PATIENCE
+
 SUITE = '''
 import os
 from contextlib import suppress
@@ -68,7 +70,7 @@ def test_two_processes_have_clusters_of_their_own(tmp_path: Path) -> None:
         command,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=110 * PATIENCE,
         check=False,
         cwd=tmp_path,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},

@@ -9,6 +9,7 @@ import yaml
 
 from podfit.cli.app import program
 from podfit.process.vpa.objects import VPA
+from support.eventually import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "deploy" / "vpa"
@@ -120,7 +121,9 @@ def test_vpa_rights_are_no_more_than_upstreams_and_the_condition() -> None:
 
 @pytest.mark.kubectl
 def test_vpa_base_is_built_by_kubectl() -> None:
-    done = subprocess.run(["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False, timeout=60 * PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     kinds = [document["kind"] for document in yaml.safe_load_all(done.stdout)]
     assert (kinds.count("Deployment"), kinds.count("CustomResourceDefinition")) == (3, 2)

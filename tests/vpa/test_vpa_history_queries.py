@@ -10,6 +10,7 @@ import pytest
 from podfit.net.system import SystemClock
 from podfit.vpa.history.own import tables
 from podfit.vpa.history.own.queries import Answer, Asked, ask
+from support.eventually import PATIENCE
 from support.own_history import DAY, HOUR, compacted, directory, write_journal
 
 BEGIN = 20_000 * DAY
@@ -150,7 +151,7 @@ except MemoryError:
 
 def test_its_process_can_write_no_file_and_grow_no_further(tmp_path: Path) -> None:
     words = (sys.executable, "-c", CONFINED, str(tmp_path / "written"))
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env={}, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env={}, timeout=60 * PATIENCE)
     cpu, _, rest = done.stdout.partition(") ")
     assert (cpu, rest.split(" ", 1)[1]) == ("(7, 7", "27 no memory")
     assert (tmp_path / "written").stat().st_size == 0

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.eventually import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.campaign,
@@ -22,7 +24,7 @@ pytestmark = [
 def test_vpa_runs_in_the_image(tmp_path: Path) -> None:
     """The OCI archive of scripts/image.py, unpacked: it runs as nobody, has no shell, and in it `podfit vpa` starts."""
     archive, root = tmp_path / "podfit.tar", tmp_path / "root"
-    subprocess.run([sys.executable, ROOT / "scripts" / "image.py", archive], check=True, timeout=200)
+    subprocess.run([sys.executable, ROOT / "scripts" / "image.py", archive], check=True, timeout=200 * PATIENCE)
     with tarfile.open(archive) as image:
 
         def blob(digest: str) -> bytes:

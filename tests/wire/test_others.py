@@ -16,6 +16,7 @@ from lightkube.resources.core_v1 import Pod as LightPod
 
 from podfit.client.kubeconfig import load
 from podfit.testing.cluster import Cluster
+from support.eventually import PATIENCE
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported"),  # kr8s knows up to 1.35
@@ -91,7 +92,7 @@ def test_a_kopf_operator_resizes_what_asks_for_it(cluster: Cluster) -> None:
 
     thread = threading.Thread(target=_operate, args=(registry, ready, stop), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(20 * PATIENCE)
     cluster.apply(POD)
     cluster.apply({**POD, "metadata": {**POD["metadata"], "annotations": {"example.com/cpu": "300m"}}})
     for _ in range(200):
@@ -100,7 +101,7 @@ def test_a_kopf_operator_resizes_what_asks_for_it(cluster: Cluster) -> None:
         stop.wait(0.05)
         cluster.settle()
     stop.set()
-    thread.join(20)
+    thread.join(20 * PATIENCE)
     assert (cluster.pod("web").allocated.cpu, cluster.pod("web").restarts) == (0.3, 0)
 
 

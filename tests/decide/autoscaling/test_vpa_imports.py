@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from support.eventually import PATIENCE
+
 LIGHT = "import sys, {modules}; sys.exit('numpy' in sys.modules)"
 
 
@@ -22,10 +24,10 @@ LIGHT = "import sys, {modules}; sys.exit('numpy' in sys.modules)"
     ],
 )
 def test_numpy_is_not_loaded_by(modules: str) -> None:
-    done = subprocess.run([sys.executable, "-c", LIGHT.format(modules=modules)], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LIGHT.format(modules=modules)], check=False, timeout=60 * PATIENCE)
     assert done.returncode == 0
 
 
 def test_numpy_is_loaded_by_what_estimates() -> None:
     code = LIGHT.format(modules="podfit.decide.autoscaling.estimate")
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 1
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60 * PATIENCE).returncode == 1

@@ -16,6 +16,7 @@ from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.checkpoints.format import Damaged, EntryEncoder, checksum, dump, fnv32a, fold, load, whole
 from podfit.kubelet.disk.writer import DiskWriter
 from support.clock import FakeClock
+from support.eventually import PATIENCE
 from support.pods import needs
 
 VECTOR = '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}'
@@ -174,7 +175,7 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
 
     def write(to: Path, data: bytes) -> None:
         writing.set()
-        slow.wait(10)
+        slow.wait(10 * PATIENCE)
         to.write_bytes(data)
 
     checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=write)

@@ -14,6 +14,7 @@ from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemRandom
 from support.clock import FakeClock
+from support.eventually import PATIENCE
 
 PASSING_SECONDS = 0.25
 
@@ -61,7 +62,7 @@ async def test_an_answer_older_than_what_the_watch_brought_is_not_taken_for_what
         await asyncio.wait_for(api.asked.get(), 60)
         assert api.patches[1] == {"phase": "Running"}, "what was overwritten is written again"
         api.answers.put_nowait(pod(4, "Running"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(60 * PATIENCE):
             await writer.written()
         assert len(api.patches) == 2
 

@@ -12,6 +12,7 @@ from kubelet.fake_streaming import FakeStreaming, streaming
 from kubelet.harness import IDENTITY, Node
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.net.wire import Identity, Request, Response
+from support.eventually import PATIENCE
 from support.websocket import HANDSHAKE, Pipe, frame
 
 EXEC, ATTACH, FORWARD = "/exec/default/web/c1", "/attach/default/web/c1", "/portForward/default/web"
@@ -51,7 +52,7 @@ async def session(
 async def test_input_comes_back_and_its_end_ends_the_process(node: Node) -> None:
     async with session(node) as (pipe, server, serving):
         pipe.give(frame(b"\x00hello"), frame(b"\xff\x00"))
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         assert pipe.frames == [
             (2, b"\x01"),
             (2, b"\x01hello"),
@@ -66,7 +67,7 @@ async def test_the_size_of_a_terminal(node: Node) -> None:
     query = {"command": "sh", "input": "1", "output": "1", "error": "1", "tty": "1"}
     async with session(node, EXEC, V5, **query) as (pipe, server, serving):
         pipe.give(frame(b'\x04{"Width":80,"Height":24}'), frame(b"\x00x"), frame(b"\xff\x00"))
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         assert server.resized == [b'{"Width":80,"Height":24}']
         assert sorted(server.streams.values()) == ["error", "resize", "stdin", "stdout"], "a terminal has no stderr"
 
@@ -79,7 +80,7 @@ async def test_how_a_process_ended_in_older_protocols(node: Node, protocol: str,
         await pipe.until(b"\x01x")
         assert not serving.done(), "255 is no channel there"
         await server.end()
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         assert (2, b"\x03" + told) in pipe.frames
 
 
@@ -88,7 +89,7 @@ async def test_a_runtime_that_is_killed_is_told_of(node: Node) -> None:
         pipe.give(frame(b"\x00x"))
         await pipe.until(b"\x01x")
         server.cut()
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         assert b"the container runtime has ended the connection" in pipe.sent
 
 
@@ -97,7 +98,7 @@ async def test_a_client_that_leaves_leaves_nothing(node: Node) -> None:
         pipe.give(frame(b"\x00x"))
         await pipe.until(b"\x01x")
         pipe.give()
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         await asyncio.wait_for(server.idle.wait(), 10)
 
 
@@ -122,7 +123,7 @@ async def test_ports_are_forwarded_as_they_are(node: Node) -> None:
         assert b"x-stream-protocol-version: portforward.k8s.io" in server.asked[0]
         node.runtime.kill_box("web")
         await node.advance(6)
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, 10 * PATIENCE)
         assert pipe.frames[-1] == (8, b"\x03\xe8"), "the pod is gone, so is the connection"
 
 

@@ -14,13 +14,14 @@ from podfit.store.etcd.store import EtcdStore
 from podfit.store.hub import HubWatch
 from podfit.store.protocol import Change, Compacted, Record, StoreUnavailable
 from support.etcd import etcd_cluster, open_etcd
+from support.eventually import PATIENCE
 
 pytestmark = pytest.mark.etcd
 
 
 async def read(watch: HubWatch, count: int) -> list[Change]:
     found: list[Change] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(20 * PATIENCE):
         while len(found) < count:
             found += await anext(watch)
     return found
@@ -166,7 +167,7 @@ async def test_each_member_says_how_it_is() -> None:
         store = await open_etcd(*(member.client for member in members))
         assert await store.servers() == {"etcd-0": "", "etcd-1": "", "etcd-2": ""}
         members[1].stop()
-        async with asyncio.timeout(20):  # until the others have a leader again
+        async with asyncio.timeout(20 * PATIENCE):  # until the others have a leader again
             told = await store.servers()
             while told["etcd-0"] or told["etcd-2"]:
                 told = await store.servers()

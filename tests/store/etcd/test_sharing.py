@@ -9,6 +9,7 @@ from podfit.store.etcd import store as module
 from podfit.store.etcd.store import EtcdStore
 from podfit.store.protocol import Change, Compacted, RevisionConflict, TooLarge
 from support.etcd import fresh_prefix, open_etcd
+from support.eventually import PATIENCE
 
 pytestmark = pytest.mark.etcd
 
@@ -77,7 +78,7 @@ async def test_bookmarks_go_on_when_other_keys_do(etcd_url: str, monkeypatch: py
     store, stranger = await open_etcd(etcd_url), await open_etcd(etcd_url)
     watch = store.watch("/", after=store.revision)
     made = await stranger.create("/elsewhere", b"")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * PATIENCE):
         await store._feed.reach(made.mod_revision)
     assert watch.revision >= made.mod_revision
     assert (await store.list("/", revision=watch.revision)).records == []

@@ -18,6 +18,7 @@ from podfit.cli.exits import MACHINE
 from podfit.process.data.state import PARTS
 from support.attack_courses.course import MAPS, PODS, Scene, config_map
 from support.bounded import MEMORY, Figures, Victim, bounded
+from support.eventually import PATIENCE
 from support.small_disk import small_disk
 
 MIB = 1 << 20
@@ -235,7 +236,7 @@ def _until_it_ends(root: Path, work: Callable[[Victim], object]) -> None:
     """It may end before it is ready, or while it answers."""
     with suppress(AssertionError, OSError, HTTPException), bounded(root, node="simulated") as victim:
         work(victim)
-        victim.process.wait(60)
+        victim.process.wait(60 * PATIENCE)
 
 
 def _pod() -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from support.attack_courses.course import DEFAULT, MAPS, PODS, Course, Scene, config_map
+from support.eventually import PATIENCE
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -86,7 +87,9 @@ MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 def caches(scene: Scene) -> None:
     """Texts that are never the same twice: paths, selectors, headers, quantities, names of fields."""
-    connection = http.client.HTTPSConnection("127.0.0.1", scene.victim.port, context=scene.victim.tls(), timeout=60)
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", scene.victim.port, context=scene.victim.tls(), timeout=60 * PATIENCE
+    )
     for number in range(scene.count(4000)):
         text = f"{scene.chance.getrandbits(64):x}"
         long = text * scene.chance.choice((1, 100, 700))
