@@ -21,7 +21,7 @@ from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.checkpoints.file import Write
-from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.files import write_atomic
@@ -33,11 +33,20 @@ ALLOCATABLE = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 << 30)}
 
 
 class Allocating:
-    def __init__(self, folder: Path, *, clock: FakeClock | None = None, write: Write = write_atomic) -> None:
+    """Its checkpoints are written at once, or by `threads`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: FakeClock | None = None,
+        write: Write = write_atomic,
+        threads: Threads | None = None,
+    ) -> None:
         self.clock = clock or FakeClock()
         self.folder = folder
         self.view = NodeView(allocatable=ALLOCATABLE, machine=Machine(memory=8 << 30))
-        self.writer = DiskWriter(self.clock)
+        self.writer = DiskWriter(self.clock, threads)
         self.allocated = Checkpoint(folder / "allocated_pods_state", self.writer, write=write)
         self.actuated = Checkpoint(folder / "actuated_pods_state", self.writer, write=write)
         self.metrics = Metrics()

@@ -14,7 +14,7 @@ from podfit.kubelet.disk.writer import DiskWriter
 
 def being_written(writer: DiskWriter, *paths: Path) -> set[asyncio.Future[object]]:
     """The work in threads on these files."""
-    return {work for path, work in writer._going.items() if path in paths}
+    return writer.at_disk(*paths)
 
 
 class Hanging:

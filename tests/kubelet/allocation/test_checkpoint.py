@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.checkpoints.format import Damaged, EntryEncoder, checksum, dump, fnv32a, fold, load, whole
-from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.disk.writer import DiskWriter, Threads
 from support.clock import FakeClock
 from support.eventually import PATIENCE
 from support.pods import needs
@@ -164,7 +164,8 @@ async def test_survives_and_is_not_written_twice(tmp_path: Path) -> None:
 
 async def test_changes_share_a_write(tmp_path: Path) -> None:
     writes: list[bytes] = []
-    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=lambda _, data: writes.append(data))
+    writer = DiskWriter(FakeClock(), Threads())
+    checkpoint = Checkpoint(tmp_path / "state", writer, write=lambda _, data: writes.append(data))
     await asyncio.gather(*(checkpoint.put({f"pod{n}": SMALL}) for n in range(50)))
     assert len(writes) <= 2
     assert len(checkpoint.uids) == 50
@@ -178,7 +179,7 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
         slow.wait(10 * PATIENCE)
         to.write_bytes(data)
 
-    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=write)
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock(), Threads()), write=write)
     slow.set()
     await checkpoint.put({"a": SMALL})
     for event in (slow, writing):

@@ -15,6 +15,7 @@ from podfit.decide.node.drive import drive
 from podfit.decide.node.effects import Admitted, Rejected, Unsaved
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.format import load
+from podfit.kubelet.disk.writer import Threads
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod
@@ -324,8 +325,9 @@ async def test_restart_between_allocation_and_actuation(node: Allocating) -> Non
 
 
 @pytest.mark.row("R-146", "R-165")
-async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocating) -> None:
+async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(tmp_path: Path) -> None:
     """The promise is on disk, and readable, a moment before its condition is set."""
+    node = Allocating(tmp_path, threads=Threads())
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -341,8 +343,9 @@ async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocati
 
 
 @pytest.mark.row("R-146")
-async def test_what_is_actuated_while_a_step_is_saved_is_not_lost(node: Allocating) -> None:
+async def test_what_is_actuated_while_a_step_is_saved_is_not_lost(tmp_path: Path) -> None:
     """Whoever actuates does not wait for a step of another pod, and the next sync knows of it all the same."""
+    node = Allocating(tmp_path, threads=Threads())
     web, hog = make("web", "500m"), make("hog", "1")
     await node.start(web, hog)
     new = await node.wants(web, c1=needs({"cpu": "1"}))

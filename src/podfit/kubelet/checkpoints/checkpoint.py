@@ -10,7 +10,7 @@ says of these pods, so the next writing is a whole one, and until then they alon
 
 import asyncio
 import logging
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from functools import partial
 from pathlib import Path
 
@@ -62,8 +62,9 @@ class Checkpoint(Entries):
         self._behind = False  # the next writing is a whole one
         self._waiting: dict[str, PodResources] = {}
         self._writing: Set[str] = frozenset()  # the pods whose change is, or may be, on its way to the disk
-        self._next: asyncio.Task[None] | None = None
-        self._busy = asyncio.Lock()
+        self._told: list[asyncio.Future[None]] = []  # of those that wait for `_waiting`
+        self._idle = asyncio.Event()  # the file is being written by nobody
+        self._idle.set()
         self._timer: Timer | None = None
 
     def _read(self) -> dict[str, PodResources]:
@@ -97,9 +98,11 @@ class Checkpoint(Entries):
         if same and not self._owes and changes.keys().isdisjoint(self._waiting.keys() | self._writing):
             return
         self._waiting.update(changes)
-        if self._next is None:
-            self._next = self.supervisor.hold(self._flush(), name=f"write {self.path.name}")
-        await asyncio.shield(self._next)
+        told = asyncio.get_running_loop().create_future()
+        self._told.append(told)
+        if self._idle.is_set():
+            self._write()
+        await told
 
     async def catch_up(self) -> None:
         """Write the file after it was behind. Raises CheckpointError."""
@@ -118,36 +121,51 @@ class Checkpoint(Entries):
         await self.supervisor.finish()
         await self._fold(prepare=False)
 
-    async def _flush(self) -> None:
-        async with self._busy:
-            changes, self._waiting, self._next = self._waiting, {}, None
-            texts = self._texter.texts({**self._entries, **changes})
-            if texts != self._written or self._behind:
-                await self._write(texts, self._writing | changes.keys())
-            self._written, self._owes, self._behind = texts, False, False
-            self._entries.update(changes)
-            self.on_put(changes)
+    def _write(self) -> None:
+        """Begin to write what waits. In this turn of the loop: who has changed a size waits for the disk alone."""
+        write = _Write(self._waiting, self._told, self._texter.texts({**self._entries, **self._waiting}))
+        self._waiting, self._told = {}, []
+        if write.texts == self._written and not self._behind:
+            self._wrote(write)
+            return
+        self._idle.clear()
+        self._writing = self._writing | write.changes.keys()
+        before = self._written
+        write.put = [uid for uid, text in write.texts.items() if before.get(uid) != text]
+        quick = self._disk.quick and not self._behind and all(uid in before for uid in write.put)
+        save = partial(self._disk.save, write.texts, write.put, before.keys() - write.texts.keys())
+        work = save if quick else partial(self._replace, write.texts)
+        self._writer.begin(self.path, work, partial(self._ended, write))
 
-    async def _write(self, texts: Texts, uids: Set[str]) -> None:
-        self._writing = uids
+    def _ended(self, write: "_Write", done: asyncio.Future[None]) -> None:
         try:
-            await self._save(texts)
+            done.result()
         except Hung as error:
             self._behind = True
-            raise CheckpointError(f"could not write {error}") from error
+            write.failed(CheckpointError(f"could not write {error}"))
         except OSError as error:
-            self._writing = uids if self._behind else frozenset()
-            raise CheckpointError(f"could not write {self.path}: {error.strerror or error}") from error
-        self._writing = frozenset()
+            self._writing = self._writing if self._behind else frozenset()
+            write.failed(CheckpointError(f"could not write {self.path}: {error.strerror or error}"))
+        except Exception as error:  # noqa: BLE001  (it is raised where the change is waited for)
+            write.failed(error)
+        else:
+            self._writing = frozenset()
+            if any(uid in self._written for uid in write.put):
+                self._fold_soon()
+            self._wrote(write)
+        self._next()
 
-    async def _save(self, texts: Texts) -> None:
-        before = self._written
-        put = [uid for uid, text in texts.items() if before.get(uid) != text]
-        quick = self._disk.quick and not self._behind and all(uid in before for uid in put)
-        save = partial(self._disk.save, texts, put, before.keys() - texts.keys())
-        await self._writer.run(self.path, save if quick else partial(self._replace, texts))
-        if any(uid in before for uid in put):
-            self._fold_soon()
+    def _wrote(self, write: "_Write") -> None:
+        self._written, self._owes, self._behind = write.texts, False, False
+        self._entries.update(write.changes)
+        self.on_put(write.changes)
+        write.done()
+
+    def _next(self) -> None:
+        """The file is free."""
+        self._idle.set()
+        if self._told:
+            self._write()
 
     def _replace(self, texts: Texts) -> None:
         """A damaged file that could not be renamed before has to be, or this would overwrite it. Raises OSError."""
@@ -169,13 +187,36 @@ class Checkpoint(Entries):
         self.supervisor.begin(folding, name=f"fold {self.path.name}")
 
     async def _fold(self, *, prepare: bool) -> None:
-        async with self._busy:
-            if self.damage and self.set_aside is None:
-                return
-            try:
-                if not self._disk.whole:
-                    await self._writer.run(self.path, partial(self._disk.replace, self._written))
-                if prepare:
-                    await self._writer.run(self.path, self._disk.prepare)
-            except OSError as error:
-                log.warning("checkpoint not folded, its journal holds the rest path=%s error=%s", self.path, error)
+        while not self._idle.is_set():
+            await self._idle.wait()
+        if self.damage and self.set_aside is None:
+            return
+        self._idle.clear()
+        try:
+            if not self._disk.whole:
+                await self._writer.run(self.path, partial(self._disk.replace, self._written))
+            if prepare:
+                await self._writer.run(self.path, self._disk.prepare)
+        except OSError as error:
+            log.warning("checkpoint not folded, its journal holds the rest path=%s error=%s", self.path, error)
+        finally:
+            self._next()
+
+
+class _Write:
+    """Changes that are written together: the texts with them, of which those of `put` are new."""
+
+    def __init__(self, changes: Mapping[str, PodResources], told: list[asyncio.Future[None]], texts: Texts) -> None:
+        self.changes, self.texts = changes, texts
+        self.put: Collection[str] = ()
+        self._told = told
+
+    def done(self) -> None:
+        for told in self._told:
+            if not told.done():
+                told.set_result(None)
+
+    def failed(self, error: Exception) -> None:
+        for told in self._told:
+            if not told.done():
+                told.set_exception(error)

@@ -9,17 +9,18 @@ Work that was given up may still reach the disk, so nobody knows what the file h
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Semaphore, Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
-from podfit.core.clock import Clock
+from podfit.core.clock import Clock, Timer
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,10 @@ T = TypeVar("T")
 LIMIT_SECONDS = 10.0
 """A disk under full load answers a write within a commit interval of its file system, which is 5 s on ext4; a node that
 says nothing for 40 s counts as lost."""
+
+
+Ended: TypeAlias = Callable[["asyncio.Future[Any]"], None]
+"""Takes a future that is done: with what the work has returned or raised, or with Hung."""
 
 
 class Hung(OSError):
@@ -71,6 +76,16 @@ class DiskChange(msgspec.Struct, frozen=True):
     problem: str
 
 
+class _Job:
+    """Work on a file, at the disk or behind other work on the same file."""
+
+    def __init__(self, work: Callable[[], Any], ended: Ended) -> None:
+        self.work, self.ended = work, ended
+        self.at_disk: asyncio.Future[Any] | None = None
+        self.timer: Timer | None = None
+        self.given_up = False
+
+
 class DiskWriter:
     """Without an executor work is done at once, in the event loop: for files that are few and small and not synced."""
 
@@ -78,7 +93,7 @@ class DiskWriter:
         self.clock = clock
         self.changes: asyncio.Queue[DiskChange] = asyncio.Queue()
         self._executor = executor
-        self._going: dict[Path, asyncio.Future[Any]] = {}
+        self._jobs: dict[Path, deque[_Job]] = {}  # of each file in order; the first is at the disk
         self._hanging: set[Path] = set()
 
     @property
@@ -90,48 +105,103 @@ class DiskWriter:
         """Do something with the file in a thread. Raises Hung, and what the work raises."""
         if self._executor is None:
             return work()
-        while (before := self._going.get(path)) is not None:
-            await self._wait(path, before)
-        job = asyncio.get_running_loop().run_in_executor(self._executor, work)
-        self._going[path] = job
-        job.add_done_callback(partial(self._ended, path))
-        await self._wait(path, job)
-        return job.result()
-
-    async def _wait(self, path: Path, job: asyncio.Future[Any]) -> None:
-        """Until the job is done. Raises Hung after the limit, or at once for a file that hangs."""
-        if path in self._hanging:
-            raise Hung(_text(path))
-        late = asyncio.get_running_loop().create_future()
-        timer = self.clock.call_later(LIMIT_SECONDS, partial(_expire, late))
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        job = self._add(path, _Job(work, partial(_tell, done)))
         try:
-            await asyncio.wait({job, late}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            late.cancel()
-        if not job.done():
-            self._give_up(path)
-            raise Hung(_text(path))
+            return await done
+        except asyncio.CancelledError:
+            self._withdraw(path, job)
+            raise
 
-    def _give_up(self, path: Path) -> None:
+    def begin(self, path: Path, work: Callable[[], Any], ended: Ended) -> None:
+        """The same for who does not wait: `ended` is called once, in the event loop."""
+        if self._executor is None:
+            ended(_done(work))
+        else:
+            self._add(path, _Job(work, ended))
+
+    def at_disk(self, *paths: Path) -> set[asyncio.Future[Any]]:
+        """The work on these files that threads do now."""
+        first = (jobs[0].at_disk for path, jobs in self._jobs.items() if path in paths)
+        return {work for work in first if work is not None}
+
+    def _add(self, path: Path, job: _Job) -> _Job:
+        """Waits for no longer than the limit, and for a file that hangs not at all."""
+        if path in self._hanging:
+            job.ended(_hung(path))
+            return job
+        job.timer = self.clock.call_later(LIMIT_SECONDS, partial(self._give_up, path, job))
+        jobs = self._jobs.setdefault(path, deque())
+        jobs.append(job)
+        if len(jobs) == 1:
+            self._start(path, job)
+        return job
+
+    def _start(self, path: Path, job: _Job) -> None:
+        job.at_disk = asyncio.get_running_loop().run_in_executor(self._executor, job.work)
+        job.at_disk.add_done_callback(partial(self._ended, path, job))
+
+    def _withdraw(self, path: Path, job: _Job) -> None:
+        """Nobody waits for it any more; what is at the disk goes on."""
+        jobs = self._jobs.get(path, deque())
+        if job in jobs and jobs[0] is not job:
+            _stop(job)
+            jobs.remove(job)
+
+    def _give_up(self, path: Path, job: _Job) -> None:
+        job.given_up = True
         if path not in self._hanging:
             log.error("disk does not answer path=%s seconds=%.0f", path, LIMIT_SECONDS)
             self._hanging.add(path)
             self.changes.put_nowait(DiskChange(True, self.problem))
+        self._withdraw(path, job)
+        job.ended(_hung(path))
 
-    def _ended(self, path: Path, job: asyncio.Future[Any]) -> None:
+    def _ended(self, path: Path, job: _Job, done: asyncio.Future[Any]) -> None:
         """Who gave the job up does not ask how it ended."""
-        self._going.pop(path, None)
-        error = None if job.cancelled() else job.exception()
+        jobs = self._jobs[path]
+        jobs.popleft()
+        _stop(job)
         if path in self._hanging:
-            log.warning("disk answers again path=%s error=%s", path, error)
+            log.warning("disk answers again path=%s error=%s", path, done.exception())
             self._hanging.discard(path)
             self.changes.put_nowait(DiskChange(False, self.problem))
+        if jobs:
+            self._start(path, jobs[0])
+        else:
+            del self._jobs[path]
+        if not job.given_up:
+            job.ended(done)
 
 
-def _expire(late: asyncio.Future[None]) -> None:
-    if not late.done():
-        late.set_result(None)
+def _stop(job: _Job) -> None:
+    if job.timer is not None:
+        job.timer.cancel()
+
+
+def _done(work: Callable[[], Any]) -> asyncio.Future[Any]:
+    done = asyncio.get_running_loop().create_future()
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001  (it is for who hears of the end)
+        done.set_exception(error)
+    return done
+
+
+def _hung(path: Path) -> asyncio.Future[Any]:
+    hung = asyncio.get_running_loop().create_future()
+    hung.set_exception(Hung(_text(path)))
+    return hung
+
+
+def _tell(waiting: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
+    error = done.exception()
+    if waiting.done():
+        return
+    if error is None:
+        waiting.set_result(done.result())
+    else:
+        waiting.set_exception(error)
 
 
 def _text(path: Path) -> str:
