@@ -81,7 +81,8 @@ async def _revisions(client: Client, owner: Labelled) -> list[ControllerRevision
 
 
 async def _new_labels(client: Client, owner: Labelled, timeout: float) -> dict[str, str]:
-    """Of the present template, once its controller has seen it. Raises NotRelabelled when it does not in time."""
+    """The labels of the present template, once its controller has seen it. Raises NotRelabelled when it does not in
+    time."""
     meta = owner.metadata
     seconds = max(1, round(timeout))
     events = client.watch(

@@ -146,7 +146,7 @@ class ClusterAutoscaler:
 
 
 def priorities_of(text: str | None) -> Priorities:
-    """Of the map's text: patterns by priority (C-035, C-036)."""
+    """The priorities in the map's text: patterns by priority (C-035, C-036)."""
     begin = "Wrong configuration for priority expander:"
     if text is None:
         return Priorities(problem=f"{begin} there is no key {PRIORITIES}. Ignoring update.")

@@ -80,7 +80,7 @@ class Gathering:
             await informer.synced.wait()
 
     async def look(self, provided: Provided | None, problem: str, priorities: Priorities) -> Look:
-        """With what the provider tells; None where it does not, for which `problem` has the reason."""
+        """A look with what the provider tells; None where it does not, for which `problem` has the reason."""
         told = believed(provided.groups if provided is not None else ())
         pods = tuple(pod for pod in self.pods.list() if not has_ended(pod))
         buffers, recommended, makes_room = await asyncio.gather(
@@ -117,7 +117,7 @@ class Gathering:
         }
 
     def _templates(self, pods: Iterable[Pod]) -> dict[tuple[str, str], PodSpec]:
-        """By namespace and name of a pod, what its controller makes its successor of."""
+        """What a pod's controller makes its successor of, by namespace and name of the pod."""
         made: dict[tuple[str, str], PodSpec] = {}
         for pod in pods:
             owner = controller_of(pod.metadata)

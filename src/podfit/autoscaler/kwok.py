@@ -50,7 +50,7 @@ class GroupTemplate(msgspec.Struct, frozen=True):
 
 
 def read_groups(text: str) -> tuple[GroupTemplate, ...]:
-    """Of a YAML text: Nodes, in documents of their own or in Lists. Raises BadGroups."""
+    """The groups of a YAML text: Nodes, in documents of their own or in Lists. Raises BadGroups."""
     if len(text) > LARGEST_FILE:
         raise BadGroups(f"it is larger than {LARGEST_FILE >> 20} MiB")
     try:

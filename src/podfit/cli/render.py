@@ -257,7 +257,7 @@ def _safe(cell: str | Cell) -> Cell:
 
 
 def _put_line(span: Span, paint: bool) -> None:
-    """Of cells that are safe."""
+    """Writes a line of cells that are safe."""
     _put(f"{_painted(span, paint)}\n", sys.stdout)
 
 

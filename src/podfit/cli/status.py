@@ -40,7 +40,7 @@ def status(
 
 
 def _healthy(report: Report) -> bool:
-    """As a health check sees it: the API server answers that it is ready, and so is every node of this process."""
+    """What a health check sees: the API server answers that it is ready, and so is every node of this process."""
     return report.running and report.ready and all(node.ready for node in report.nodes)
 
 

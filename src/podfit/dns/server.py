@@ -64,7 +64,7 @@ class DnsServer:
     # ---------------------------------------------------------------- sockets
 
     async def listen(self, address: str, port: int) -> int:
-        """By UDP and TCP on one port; 0 takes a free one. Returns the port. Raises OSError."""
+        """Listens by UDP and TCP on one port; 0 takes a free one. Returns the port. Raises OSError."""
         loop = asyncio.get_running_loop()
         stream, packets = bound(address, port)
         transport, _ = await loop.create_datagram_endpoint(lambda: _Packets(self), sock=packets)
@@ -266,7 +266,7 @@ class _Packets(asyncio.DatagramProtocol):
 
 
 class _Connection(asyncio.Protocol):
-    """Of TCP: each message behind its size in two bytes (RFC 7766)."""
+    """A connection of TCP: each message behind its size in two bytes (RFC 7766)."""
 
     client = ""
 

@@ -119,7 +119,7 @@ def _opt(code: int = 0) -> bytes:
 
 
 def name_text(wire: bytes) -> str:
-    """Of a name's labels, in small letters. A dot within a label is escaped: it is no dot between two."""
+    """The text of a name's labels, in small letters. A dot within a label is escaped: it is no dot between two."""
     labels, at = [], 0
     while size := wire[at]:
         label = wire[at + 1 : at + 1 + size].lower()
@@ -132,7 +132,7 @@ def name_text(wire: bytes) -> str:
 
 @lru_cache(4096)
 def name_wire(name: str) -> bytes:
-    """Of a name of the cluster or of a Service: such a name has no escapes."""
+    """The bytes of a name of the cluster or of a Service: such a name has no escapes."""
     if not name:
         return b"\0"
     parts = [label.encode("latin-1") for label in name.split(".")]

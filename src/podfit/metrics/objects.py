@@ -26,7 +26,8 @@ _SUBJECTS = (Subject(kind="ServiceAccount", name=NAME, namespace=NAMESPACE),)
 
 
 def objects(address: str = "", port: int = 0) -> Iterator[Object]:
-    """With an `address` those that lead to it from outside of the cluster; without, the API server calls it."""
+    """The objects; with an `address` those that lead to it from outside of the cluster; without, the API server calls
+    it."""
     yield ServiceAccount(metadata=_meta(NAME, NAMESPACE))
     yield ClusterRole(
         metadata=ObjectMeta(name="system:aggregated-metrics-reader", labels={**_LABELS, **_READER}),

@@ -43,7 +43,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class PodUsage(msgspec.Struct, frozen=True):
-    """Of each container; `time` and `window` are those of the one that was read first."""
+    """The usage of each container; `time` and `window` are those of the one that was read first."""
 
     time: float
     window: float

@@ -15,7 +15,7 @@ class Pods(Protocol):
 
 
 class RunningPods:
-    """Of all pods, which others of the process follow as well."""
+    """Those that run of all pods, which others of the process follow as well."""
 
     def __init__(self, pods: Informer[Pod]) -> None:
         self._pods = pods

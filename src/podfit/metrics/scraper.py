@@ -183,7 +183,7 @@ class Scraper:
 
 
 def together(batches: Iterable[Batch]) -> Batch:
-    """Of a pod that two kubelets tell of, as when its name was used again elsewhere, the first counts."""
+    """All pods; of one that two kubelets tell of, as when its name was used again elsewhere, the first counts."""
     nodes: dict[str, Point] = {}
     pods: dict[PodKey, dict[str, Point]] = {}
     for batch in batches:

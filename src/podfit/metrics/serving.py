@@ -59,7 +59,7 @@ def _row(request: Request, obj: PodMetrics | NodeMetrics, used: dict[str, Quanti
 
 
 def _usage(obj: PodMetrics | NodeMetrics) -> dict[str, Quantity]:
-    """Of a pod the sum of its containers."""
+    """The usage of a pod, the sum of its containers."""
     if isinstance(obj, NodeMetrics):
         return obj.usage
     return _sum(container.usage for container in obj.containers)
@@ -197,7 +197,7 @@ def _quantities(used: Usage) -> dict[str, Quantity]:
 
 
 def _item(obj: Measured) -> dict[str, Any]:
-    """As a member of a list, which says for all of them what they are."""
+    """The member of a list, which says for all of them what they are."""
     fields = msgspec.structs.asdict(obj)
     del fields["kind"], fields["api_version"]
     return fields

@@ -20,7 +20,7 @@ turn of the loop."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`."""
+    """Runs as `asyncio.run` does."""
     gc.set_threshold(*COLLECT)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)

@@ -36,7 +36,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, keep_owner: bool
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `write_atomic`, for what is worth nothing once the machine has stopped: then it may be missing or damaged.
+    """Writes as `write_atomic` does, for what is worth nothing once the machine has stopped: then it may be missing or
+    damaged.
 
     On a full disk what is there is written over, which needs no room.
     """
@@ -117,8 +118,8 @@ def flat(error: Exception) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Of any depth, with two descriptors: whoever filled it may have made more levels than Python's own removal, which
-    calls itself, can go down. Follows no link. Raises OSError, also at what is mounted below.
+    """Removes a tree of any depth, with two descriptors: whoever filled it may have made more levels than Python's own
+    removal, which calls itself, can go down. Follows no link. Raises OSError, also at what is mounted below.
 
     Directories are moved up to the top before they are emptied, so one that fails half-way is flatter than it was.
     """

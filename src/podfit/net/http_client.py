@@ -164,7 +164,7 @@ class _Guarded(ResponseHandler):
 
 
 def _notice_death(connection: socket.socket, seconds: float) -> None:
-    """By the kernel's probes; where it has not all of these options, by those it has."""
+    """Notices it by the kernel's probes; where it has not all of these options, by those it has."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     half = max(1, round(seconds / 2))
     for name, value in (

@@ -57,8 +57,8 @@ class BrokenBody(Exception):
 
 
 def forget_frames(error: BaseException | None) -> None:
-    """Of an error that a request or a body keeps. The frames refer to the connection, so the connection would stay in
-    memory until Python looks for cycles among old objects, which it seldom does."""
+    """Forgets the frames of an error that a request or a body keeps. They refer to the connection, so the connection
+    would stay in memory until Python looks for cycles among old objects, which it seldom does."""
     if error is not None:
         error.__traceback__ = None
 
@@ -160,7 +160,7 @@ class Intake(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _parse(self, data: bytes) -> None:
-        """As far as the end of a request."""
+        """Parses as far as the end of a request."""
         if self._raw is not None:
             self._keep(data)
             return
@@ -189,7 +189,7 @@ class Intake(asyncio.BufferedProtocol):
             self._rest += data
 
     def _await_reader(self) -> None:
-        """Of a body, unless all of it is there."""
+        """Waits for the reader of a body, unless all of it is there."""
         if not self._payload.is_eof():
             self._hold(_UNWANTED)
         elif self._held:
@@ -251,7 +251,7 @@ class Intake(asyncio.BufferedProtocol):
         self._body_left = _ENDLESS if message.chunked else int(message.headers.get("Content-Length", 0))
 
     def _check_head(self) -> None:
-        """Of a head that is not complete. Raises HttpProcessingError when it is too large."""
+        """Checks a head that is not complete. Raises HttpProcessingError when it is too large."""
         if self._head_size > HEAD_LIMIT + TARGET_LIMIT:
             raise BadHttpMessage("Too many headers received")
         if self._head_size > UNCOUNTED and not self.account.hold(RECEIVED, 3 * self._head_size):  # as texts, too

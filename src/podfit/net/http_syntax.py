@@ -60,9 +60,8 @@ def split_query(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def join_headers(lines: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    """By name in lower case, what came several times joined by commas; and these with their values as they came.
-    Raises BadRequest when all are too large together.
-    """
+    """Headers by name in lower case, what came several times joined by commas; and these with their values as they
+    came. Raises BadRequest when all are too large together."""
     headers: dict[str, str] = {}
     repeated: dict[str, list[str]] = {}
     size = 0

@@ -117,7 +117,7 @@ def _answer(head: bytes) -> tuple[int, dict[str, str]]:
 
 
 async def _refusal(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
-    """As much of it as its length says, or comes at once."""
+    """The refusal, as much of it as its length says, or comes at once."""
     size = min(int(headers.get("content-length", MOST_REFUSAL)), MOST_REFUSAL)
     if "content-length" in headers:
         return await reader.readexactly(size)

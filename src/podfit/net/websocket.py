@@ -74,7 +74,7 @@ def shake_hands(request: Request, protocols: Sequence[str]) -> Handshake:
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Of a message, at most PART bytes: no message is held as a whole. `first` and `last` may be one."""
+    """A part of a message, at most PART bytes: no message is held as a whole. `first` and `last` may be one."""
 
     data: bytes
     first: bool
@@ -181,7 +181,7 @@ class WebSocket:
         return self._frame
 
     async def _some(self, frame: _Frame) -> Part:
-        """As much of a frame as has come."""
+        """What has come of a frame."""
         size = min(frame.left, PART)
         if size and not self._buffer:
             self._buffer += await self._more()
@@ -240,7 +240,7 @@ async def _only(data: bytes) -> AsyncIterator[bytes]:
 
 
 def _unmasked(data: bytes, mask: bytes) -> bytes:
-    """As one large number: byte by byte it would take a hundred times as long."""
+    """Unmasks it as one large number: byte by byte it would take a hundred times as long."""
     size = len(data)
     repeated = (mask * (size // 4 + 1))[:size]
     return (int.from_bytes(data, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")

@@ -25,9 +25,8 @@ def serving(authority: Authority, *more: str, name: str = "apiserver") -> KeyPai
 
 
 def front_proxy(data: DataDir, clients: bytes, clock: Clock, *, make: bool = True) -> FrontProxy:
-    """Of an authority of its own: whoever has a certificate of it can be anybody. `clients` is who signs those of users
-    (PEM).
-    """
+    """A certificate of an authority of its own: whoever has a certificate of it can be anybody. `clients` is who signs
+    those of users (PEM)."""
     authority = Authority.load(data.pki / "front-proxy", clock=clock, name="podfit-front-proxy-ca", make=make)
     pair = authority.client(PROXY, user=PROXY)
     return FrontProxy(ProxyCertificate(pair.certificate, pair.key), authority.certificate, PROXY, clients)

@@ -138,7 +138,7 @@ def url(address: str, port: int) -> str:
 
 
 def port_of(server: str) -> int:
-    """Of what `url` made."""
+    """The port of what `url` made."""
     return int(server.rpartition(":")[2])
 
 

@@ -41,7 +41,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DnsOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the name server, in `up` and alone."""
+    """The options of the name server, in `up` and alone."""
 
     networks: Annotated[
         tuple[str, ...],

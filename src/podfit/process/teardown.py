@@ -72,7 +72,8 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
 
 
 def _running_process(data: DataDir) -> tuple[Process | None, tuple[RunningNode, ...]]:
-    """Of the cluster that runs on the directory, also when its state file is lost; what is known of its nodes."""
+    """The process of the cluster that runs on the directory, also when its state file is lost; what is known of its
+    nodes."""
     try:
         state = running(data)
     except Unrecorded as cluster:

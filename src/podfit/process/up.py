@@ -344,7 +344,7 @@ class Cluster:
             await traces.verify(self._clock)
 
     async def terminated(self) -> None:
-        """By SIGTERM: if the machine goes down and the nodes were given time for that, their pods end first."""
+        """SIGTERM ended it: if the machine goes down and nodes were given time for that, their pods end first."""
         await asyncio.gather(*(node.terminated() for node in self.nodes))
 
     async def _abandon(self) -> None:

@@ -325,7 +325,7 @@ class Cluster:
 
 
 def _sizes(nodes: int | Sequence[Mapping[str, str]]) -> list[ResourceList]:
-    """Of each node. Raises ValueError for what is neither a number of nodes nor their sizes."""
+    """The sizes of each node. Raises ValueError for what is neither a number of nodes nor their sizes."""
     sizes = [{}] * nodes if isinstance(nodes, int) and nodes >= 0 else nodes
     if isinstance(sizes, int | str) or not all(isinstance(size, Mapping) for size in sizes):
         raise ValueError(f'nodes is a number, or the size of each such as [{{"cpu": "16"}}, {{}}], not {nodes!r}')

@@ -10,7 +10,7 @@ from podfit.kubelet.runtime.simulated import SimulatedRuntime
 
 
 def end(runtimes: Sequence[SimulatedRuntime], pod: Pod, container: str, *, code: int, reason: str) -> None:
-    """As if it had ended by itself. Raises LookupError when it does not run."""
+    """Ends it as if it had ended by itself. Raises LookupError when it does not run."""
     runtime, status = running(runtimes, pod, container)
     runtime.end(status.id, code, reason=reason)
 

@@ -60,7 +60,7 @@ class Objects:
         return str(answer["status"]["token"])
 
     async def _resource(self, api_version: str, kind: str) -> ResourceInfo:
-        """Of a built-in kind, or of one that this cluster declares, as its discovery tells."""
+        """The resource of a built-in kind, or of one that this cluster declares, as its discovery tells."""
         group, _, version = api_version.rpartition("/")
         for resource in resources():
             if (resource.group, resource.version, resource.kind) == (group, version, kind):

@@ -56,7 +56,7 @@ class PodView(msgspec.Struct, frozen=True):
 
     @property
     def restarts(self) -> int:
-        """Of all its containers together."""
+        """The restarts of all its containers together."""
         statuses = (*self.pod.status.init_container_statuses, *self.pod.status.container_statuses)
         return sum(status.restart_count for status in statuses)
 
@@ -122,7 +122,7 @@ class EventView(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Of what it is about."""
+        """The kind of what it is about."""
         return self.event.involved_object.kind
 
     @property

@@ -42,7 +42,7 @@ class Files(msgspec.Struct, frozen=True):
 
 @contextmanager
 def self_made(clock: Clock, hosts: tuple[str, ...], name: str) -> Iterator[Certificates]:
-    """Of an authority that lives as long as this process; a certificate near its end is issued anew."""
+    """Certificates of an authority that lives as long as this process; one near its end is issued anew."""
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as directory:
 
         def issued() -> Shown:

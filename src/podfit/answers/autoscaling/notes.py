@@ -57,7 +57,7 @@ def _done(pod: Pod) -> Pod:
 def _taken_back(
     vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: tuple[LimitRange, ...], found: Autoscalers
 ) -> str:
-    """By the updater's own decision on the pods as they will be."""
+    """What is taken back, by the updater's own decision on the pods as they will be."""
     told = list(filter(None, dict.fromkeys(slice_told(vpa, pod) for pod in pods)))
     sized = f", pods sized {told[0]}{f' and {len(told) - 1} others' if len(told) > 1 else ''}" if told else ""
     name, updater, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)}{sized})", found.updater, found.read_at

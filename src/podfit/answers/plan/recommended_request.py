@@ -80,7 +80,7 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
         return replace(self._request(self._alike(snapshot), snapshot.limit_ranges), by_pod=by_pod)
 
     def template_sizes(self, snapshot: Snapshot) -> dict[str, ResourceRequirements]:
-        """By container, or of WHOLE; the snapshot has a pod."""
+        """The sizes by container, or of WHOLE; the snapshot has a pod."""
         pod = self._alike(snapshot)
         whole = self.whole(pod, snapshot.limit_ranges)
         return self.containers(pod, snapshot.limit_ranges) | ({WHOLE: whole} if whole is not None else {})

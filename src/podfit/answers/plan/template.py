@@ -160,7 +160,7 @@ def template_plan(workload: WorkloadTemplate, request: ResizeRequest, commands: 
 
 
 def _consequence(workload: WorkloadTemplate, new: Pod, commands: Commands) -> tuple[str, str, str]:
-    """By what each controller does with pods of an old template (`decide.workload`)."""
+    """The consequence by what each controller does with pods of an old template (`decide.workload`)."""
     target, owner = workload.target, workload.owner
     match owner:
         case Deployment():

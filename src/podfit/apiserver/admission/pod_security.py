@@ -52,7 +52,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _OwnedPod(msgspec.Struct, frozen=True):
-    """Of a pod as much as says in which order to look at it."""
+    """As much of a pod as says in which order to look at it."""
 
     metadata: _Meta = _Meta()
 

@@ -92,7 +92,7 @@ def _certified(der: bytes) -> Identity | None:
 
 
 def authenticated(identity: Identity) -> Identity:
-    """With the group of everyone who is someone."""
+    """The identity with the group of everyone who is someone."""
     if AUTHENTICATED in identity.groups:
         return identity
     return Identity(identity.user, (*identity.groups, AUTHENTICATED), identity.uid, identity.extra)

@@ -164,7 +164,7 @@ def _forbid_masters(verb: str, wanted: Identity, identity: Identity) -> None:
 
 
 def _completed(wanted: Identity, mode: str) -> Identity:
-    """With the groups that come with being that user."""
+    """The identity with the groups that come with being that user."""
     groups = wanted.groups
     if mode in (ASSOCIATED, ARBITRARY):
         groups = (NODES,)

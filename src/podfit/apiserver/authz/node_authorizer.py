@@ -95,7 +95,7 @@ def _covered(question: Question) -> bool:
 
 
 def _claims_by_secret(volumes: Iterable[PersistentVolume]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """By namespace and name of a secret: the claims, by namespace, whose volumes are mounted with it."""
+    """Claims by namespace and name of a secret: those, by namespace, whose volumes are mounted with it."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
     for volume in volumes:
         for secret in volume_secrets(volume):

@@ -175,7 +175,7 @@ def _by_service(slices: list[EndpointSlice]) -> dict[str, list[EndpointSlice]]:
 
 
 async def _numeric(addresses: Sequence[Address]) -> list[Address]:
-    """With the addresses that names stand for. Raises OSError for a name that stands for none."""
+    """The backends with the addresses that names stand for. Raises OSError for a name that stands for none."""
     loop, found = asyncio.get_running_loop(), list[Address]()
     for host, port in addresses:
         for answer in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):

@@ -135,7 +135,7 @@ def _entries(info: ResourceInfo) -> Iterable[Document]:
 
 
 def _storage_hash(info: ResourceInfo) -> str:
-    """Of the version in which objects are stored, so that a client notices when it becomes another."""
+    """The hash of the version in which objects are stored, so that a client notices when it becomes another."""
     home = info.home
     stored = f"{home.group}/{home.stored_as or home.version}/{home.kind}"
     return b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()

@@ -35,7 +35,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class ListCache:
-    """By kind and by what was asked for (`place`: the namespace, and where in the list it begins)."""
+    """Lists by kind and by what was asked for (`place`: the namespace, and where in the list it begins)."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[ResourceInfo, str], _Kept] = OrderedDict()

@@ -228,7 +228,8 @@ def _ports_carried(new: ServiceSpec, old: ServiceSpec) -> tuple[ServicePort, ...
 
 
 def with_families(service: Service, ranges: ServiceRanges) -> Service:
-    """With the families and the policy that it does not say; what contradicts itself stays for `family_errors`."""
+    """The service with the families and the policy that it does not say; what contradicts itself stays for
+    `family_errors`."""
     spec = service.spec
     if spec.type == EXTERNAL_NAME or validate_addresses(service):
         return service

@@ -158,7 +158,7 @@ def most_stored(kind: type[Object]) -> int:
 
 
 def encoded(obj: Object) -> bytes:
-    """As Go writes it: some clients compare bytes, as upstream's own tests do with the data of revisions."""
+    """The object as Go writes it: some clients compare bytes, as upstream's own tests do with the data of revisions."""
     meta = obj.metadata
     unversioned = replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj
     return go_json.escaped(codec.encode(unversioned))

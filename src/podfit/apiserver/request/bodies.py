@@ -53,7 +53,7 @@ class Strictness(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(request: Request) -> "Strictness":
-        """Of a request whose options were checked."""
+        """The body of a request whose options were checked."""
         return Strictness(request.param("fieldValidation") or "Warn")
 
     def check(self, problems: Iterable[str], refuse: Callable[[str], ApiError]) -> list[str]:
@@ -221,7 +221,7 @@ def _object_of(media: str, request: Request, wanted: type[Object]) -> tuple[Any,
 
 
 def _scanned(media: str, request: Request, words: Callable[[str], str]) -> tuple[Any, list[str]]:
-    """As `_decoded`; what is no JSON is refused in these words around those of upstream's scanner."""
+    """Decodes as `_decoded` does; what is no JSON is refused in these words around those of upstream's scanner."""
     try:
         return _decoded(media, request)
     except ApiError as error:

@@ -52,7 +52,7 @@ class _Each(msgspec.Struct, frozen=True):
 
 
 class _Members(msgspec.Struct, frozen=True):
-    """Of an object: only those in which there is something to do."""
+    """The members of an object: only those in which there is something to do."""
 
     known: "dict[str, _Plan]"
 

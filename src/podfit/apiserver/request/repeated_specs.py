@@ -42,7 +42,7 @@ _decoder = msgspec.json.Decoder(_Body)
 
 
 class RepeatedSpecs:
-    """Of one API server. The specs have their defaults."""
+    """The repeated specs of one API server. They have their defaults."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, PodSpec] = {}
@@ -71,7 +71,7 @@ class RepeatedSpecs:
         self._known[text] = spec
 
     def _parts_of(self, media_type: str, body: bytes) -> _Body | None:
-        """Of a body that is read and then kept once."""
+        """The parts of a body that is read and then kept once."""
         if len(body) > LARGEST:
             return None
         last, parts = self._last

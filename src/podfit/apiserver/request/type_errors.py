@@ -162,7 +162,7 @@ def _bare(hint: object) -> Any:
 
 
 def _go_type(hint: object, place: _Place) -> str:
-    """As upstream declares a member of this name."""
+    """The type that upstream declares for a member of this name."""
     if hint is str:
         return NAMED.get(f"{place.owner}.{place.name}", "string")
     if hint is int:

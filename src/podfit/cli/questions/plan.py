@@ -248,7 +248,7 @@ class ManifestPlan(Plan, frozen=True, kw_only=True, rename="camel", omit_default
 
 
 def with_rollouts(plan: Plan, rollouts: Sequence[RolloutPlan]) -> ManifestPlan:
-    """As one document."""
+    """The plan as one document."""
     fields = {name: getattr(plan, name) for name in plan.__struct_fields__}
     return ManifestPlan(**fields, rollouts=tuple(rollouts))
 

@@ -56,7 +56,7 @@ def _how(size: LargestSize) -> str:
 
 
 def _why(size: LargestSize) -> str:
-    """Of the first pod that cannot have the next size."""
+    """Why the first pod cannot have the next size."""
     what = f"short of {size.short_by}" if size.short_by else readable_text(size.text) or size.verdict
     holders = f"; the room is held by {', '.join(size.blocked_by)}" if size.blocked_by else ""
     return f"{size.more}: {size.pod} {size.verdict}, {what}{holders}"

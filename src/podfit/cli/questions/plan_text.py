@@ -59,7 +59,7 @@ def _running(answer: Plan, *, wide: bool, read_only: bool) -> None:
 
 
 def _where(pod: PodPlan, several: bool) -> tuple[str, ...]:
-    """With its namespace where there are `several`."""
+    """The pod with its namespace where there are `several`."""
     return (pod.namespace, pod.pod) if several else (pod.pod,)
 
 

@@ -112,7 +112,7 @@ def recommend_sizes(
 
 
 class _Source(NamedTuple):
-    """Of usage of the past; `own` is the directory of podfit's history, where that is asked for."""
+    """A source of usage of the past; `own` is the directory of podfit's history, where that is asked for."""
 
     options: HistoryOptions
     own: Path | None

@@ -134,7 +134,7 @@ async def default_account(client: Client) -> None:
 def controllers(
     client_of: ClientOf, informers: Informers, clock: Clock, *, ca: str, signing: Signing
 ) -> dict[str, Controller[Any]]:
-    """By upstream's names, beside those of namespaces and quotas."""
+    """The controllers by upstream's names, beside those of namespaces and quotas."""
 
     def own(name: str) -> Client:
         return client_of(controller(name))

@@ -36,7 +36,7 @@ LEAST_SECONDS = 10.0
 
 
 class MetricsServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `podfit metrics-server`. Times in seconds."""
+    """The options of `podfit metrics-server`. Times in seconds."""
 
     kubeconfig: Annotated[Path, Option("How it reaches the API server.", usual="KUBECONFIG or ~/.kube/config")] = (
         msgspec.field(default_factory=lambda: default_paths(os.environ)[0])

@@ -66,7 +66,7 @@ SecurePort: TypeAlias = Annotated[
 
 
 class ControlOptions(Configured, frozen=True, kw_only=True):
-    """Of each process that watches and acts."""
+    """The options of each process that watches and acts."""
 
     connection: Annotated[Connection, Part(CONNECTION)] = Connection()
     port: SecurePort = 0
@@ -74,7 +74,7 @@ class ControlOptions(Configured, frozen=True, kw_only=True):
 
 
 class ElectedOptions(ControlOptions, frozen=True, kw_only=True):
-    """Of one that works alone of several."""
+    """The options of one that works alone of several."""
 
     election: Annotated[LeaderElection, Part(ELECTION)] = LeaderElection()
 

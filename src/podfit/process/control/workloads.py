@@ -46,7 +46,7 @@ class ControllerFactory(Protocol):
 def workloads(
     client_of: Callable[[Identity], Client], informers: Informers, clock: Clock, *, in_place: bool = True
 ) -> Mapping[str, Loops]:
-    """By name, what makes the loops of a controller; nothing is followed before. Without `in_place` the annotation
+    """What makes the loops of a controller, by its name; nothing is followed before. Without `in_place` the annotation
     `podfit.dev/rollout` is somebody else's to follow.
     """
 

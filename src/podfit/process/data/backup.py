@@ -98,7 +98,7 @@ def restore(data: DataDir, source: Path, *, replace: bool, now: datetime) -> Res
 
 
 def _revision_of(data: DataDir) -> int:
-    """Of the store that is to be replaced: its clients may have seen it, so it is not given out again."""
+    """The revision of the store that is to be replaced: its clients may have seen it, so it is not given out again."""
     try:
         return check_store(data.store).revision
     except StoreError:
@@ -146,7 +146,7 @@ def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Ma
 
 
 def _remove_empty(aside: Path) -> None:
-    """With nothing that is still in there."""
+    """Removes those with nothing in them."""
     for folder in (aside / "pki", aside):
         with suppress(OSError):
             folder.rmdir()

@@ -93,7 +93,7 @@ class DataDir(msgspec.Struct, frozen=True):
         return self.root / "admin.kubeconfig"
 
     def component_kubeconfig(self, name: str) -> Path:
-        """Of `podfit NAME`, written by `podfit apiserver`."""
+        """The kubeconfig of `podfit NAME`, written by `podfit apiserver`."""
         return self.root / f"{name}.kubeconfig"
 
     @property
@@ -124,5 +124,5 @@ class DataDir(msgspec.Struct, frozen=True):
         return self.root / "kubelet" / node
 
     def played(self, node: str) -> Path:
-        """Of the kubelet of a Node that somebody else has made; it goes with the Node."""
+        """The folder of the kubelet of a Node that somebody else has made; it goes with the Node."""
         return self.root / "played" / node

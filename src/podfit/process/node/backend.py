@@ -152,9 +152,8 @@ async def release(backend: NodeBackend, *, end: bool) -> None:
 def simulated_backend(
     clock: Clock, *, programs_end: bool, passing_seconds: float = 0.0, addresses: SimulatedAddresses | None = None
 ) -> NodeBackend:
-    """With `programs_end` init containers and Jobs end well, as no program says otherwise. Without `addresses` pods
-    have that of the node.
-    """
+    """A backend that simulates. With `programs_end` init containers and Jobs end well, as no program says otherwise.
+    Without `addresses` pods have that of the node."""
     cgroups = MemoryCgroups()
     runtime = SimulatedRuntime(clock, cgroups, programs_end=programs_end, addresses=addresses)
     checks = SimulatedChecks.of(runtime)

@@ -11,7 +11,7 @@ from podfit.process.node.choice import NodeChoice
 
 
 def local_client(name: str, api: Handler, random: Random) -> Client:
-    """As the node, to an API server in this process."""
+    """A client as the node, to an API server in this process."""
     identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
     return Client(Local(api, identity), user_agent="kubelet", random=random)
 

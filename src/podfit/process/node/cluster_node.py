@@ -196,7 +196,7 @@ class ClusterNode:
             await self._kubelet.shut_down()
 
     async def stop(self, *, pods: bool, runtime: bool) -> None:
-        """With `runtime` our own containerd ends as well, if nothing runs on it any more."""
+        """Stops it. With `runtime` our own containerd ends as well, if nothing runs on it any more."""
         if not self.lost:
             await self._kubelet.stop(stop_pods=pods)
         await self.supervisor.stop()

@@ -68,7 +68,8 @@ def names_of(name: str) -> Names:
 
 
 def keep(name: str, kubeconfig: Path, access: Access) -> None:
-    """As the current context, beside whatever else the file holds; with mode 0600, for it holds the node's key."""
+    """Keeps it as the current context, beside whatever else the file holds; with mode 0600, for it holds the node's
+    key."""
     kubeconfig_edit.merge(kubeconfig, CONTEXT, access, owner=names_of(name).user, switch=True)
 
 

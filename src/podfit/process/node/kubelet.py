@@ -149,7 +149,7 @@ class KubeletProcess:
         )
 
     async def stop(self, *, pods: bool) -> None:
-        """With `pods` the containers and the private containerd go too, else they run on."""
+        """Stops it. With `pods` the containers and the private containerd go too, else they run on."""
         try:
             if self._node is not None:
                 await self._node.stop(pods=pods, runtime=pods)
@@ -163,7 +163,7 @@ class KubeletProcess:
                 self.options.data.state.unlink(missing_ok=True)
 
     async def terminated(self) -> None:
-        """By SIGTERM: if the machine goes down and the node was given time for that, its pods end first."""
+        """SIGTERM ended it: if the machine goes down and the node was given time for that, its pods end first."""
         if self._node is not None:
             await self._node.terminated()
 

@@ -37,7 +37,7 @@ SIMULATED: ResourceList = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 
 
 
 class PlayedNode(msgspec.Struct, frozen=True):
-    """Of a Node that is played: what it says of its size, and who we are in its Lease."""
+    """What is known of a Node that is played: what it says of its size, and who we are in its Lease."""
 
     size: Played
     holder: str

@@ -72,7 +72,7 @@ def look(
 
 
 def _lines(name: str) -> list[str]:
-    """Of a file below /proc; none where it is missing."""
+    """The lines of a file below /proc; none where it is missing."""
     try:
         return [line for line in (PROC / name).read_text(errors="replace").splitlines() if line.strip()]
     except OSError:

@@ -52,7 +52,7 @@ def network_traces(data: DataDir) -> NetworkTraces:
 def pod_network(
     options: NodeOptions, backend: NodeBackend, clock: Clock, *, api_port: int, guarded: bool = True
 ) -> PodNetwork:
-    """Of a node with this backend; `api_port` and `guarded` as in `RoutedNetwork`."""
+    """The network of a node with this backend; `api_port` and `guarded` as in `RoutedNetwork`."""
     wanted = options.kubelet.has_addresses
     if isinstance(backend.runtime, SimulatedRuntime) or not makes_network(options):
         return OthersNetwork(host=not wanted)
@@ -91,7 +91,7 @@ def claim_range(options: UpOptions) -> NodeRanges:
 
 
 def first_gateway(ranges: NodeRanges) -> str:
-    """Of the node that gets the first part."""
+    """The gateway of the node that gets the first part."""
     return gateway(ranges.free(()))
 
 

@@ -44,12 +44,12 @@ class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> bool:
-        """Of a server."""
+        """Whether the history is that of a Prometheus server."""
         return self.storage == PROMETHEUS
 
     @property
     def own(self) -> bool:
-        """Of podfit's own files."""
+        """Whether the history is that in podfit's own files."""
         return self.storage == OWN
 
     def settings(self, namespace: str) -> HistorySettings:

@@ -111,7 +111,7 @@ def _of_server(server: PromQL, asked: HistorySettings) -> ReadPast:
 
 
 def recorder_in(directory: Path, size: int, clock: Clock, client: Client) -> Recorder:
-    """Of at most `size` MiB. `client` asks kubelets for throttling; where it may not, that is left out."""
+    """A recorder of at most `size` MiB. `client` asks kubelets for throttling; where it may not, that is left out."""
     kubelets = ThrottlingReader(client)
 
     async def throttling(pods: Iterable[Pod]) -> Mapping[tuple[str, str, str], float]:
@@ -159,7 +159,7 @@ async def _served(api: PodRecommendationApi, client: Client, clock: Clock, optio
 def recommender_in_up(
     client: Client, clock: Clock, metrics: Metrics, gates: Gates, usages: PodUsages, recorder: Recorder | None
 ) -> Recommender:
-    """With a recorder it starts from what that has kept, unless checkpoints know more."""
+    """The recommender. With a recorder it starts from what that has kept, unless checkpoints know more."""
     return Recommender(
         client,
         clock=clock,

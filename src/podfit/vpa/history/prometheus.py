@@ -71,12 +71,12 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resolution_text(self) -> str:
-        """As Prometheus reads it."""
+        """The resolution as Prometheus reads it."""
         return short_duration(self.resolution)
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """Of a container at a time, in seconds since 1970: cores or bytes."""
+    """The amount of a container at a time, in seconds since 1970: cores or bytes."""
 
     pod: PodKey
     container: str
@@ -137,7 +137,7 @@ def _samples(amounts: Sequence[Amount], unit: int, weight: int) -> tuple[list[Co
 
 
 def queries(settings: HistorySettings) -> tuple[str, str]:
-    """Of CPU and of memory."""
+    """The queries of CPU and of memory."""
     terms = [f'job="{settings.job}"'] if settings.job else []
     terms += [f'{settings.pod_label}=~".+"', f'{settings.container_label}!="POD"', f'{settings.container_label}!=""']
     if settings.namespace:
@@ -148,7 +148,8 @@ def queries(settings: HistorySettings) -> tuple[str, str]:
 
 
 async def read_history(server: PromQL, settings: HistorySettings, now: float) -> History:
-    """Of the time until `now`. Raises QueryFailed; without labels of pods that are gone, those are left out."""
+    """The history of the time until `now`. Raises QueryFailed; without labels of pods that are gone, those are left
+    out."""
     cpu, memory = queries(settings)
     when = now - settings.length, now, settings.resolution
     containers = set[Container]()
@@ -204,7 +205,7 @@ async def _labels(server: PromQL, settings: HistorySettings) -> dict[PodKey, dic
 
 
 def _see_labels(series: Series, settings: HistorySettings, found: dict[PodKey, tuple[float, dict[str, str]]]) -> None:
-    """Of the pod that it is of, as they were last."""
+    """Notes the labels of its pod, as they were last."""
     namespace, pod = (series.metric.get(name, "") for name in (settings.labels_namespace, settings.labels_pod))
     if not namespace or not pod or not series.samples:
         return

@@ -39,7 +39,7 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def samples(self) -> tuple[tuple[float, str], ...]:
-        """Of a query of now too, which has one."""
+        """The samples, of a query of now too, which has one."""
         return self.values or ((self.value,) if self.value is not None else ())
 
 

@@ -26,9 +26,8 @@ def replay(state: ClusterState, history: Blocks) -> int:
 
 
 async def fill(state: ClusterState, past: Past, now: float) -> int:
-    """By and by, also of pods that are gone, whose labels are known; says how many samples were taken. Raises
-    ConnectionError.
-    """
+    """Fills it by and by, also with pods that are gone, whose labels are known; says how many samples were taken.
+    Raises ConnectionError."""
     gone = _add_gone(state, past, now)
     taken = 0
     try:

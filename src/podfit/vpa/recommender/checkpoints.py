@@ -38,7 +38,7 @@ class Checkpoints:
         self._written: dict[VpaKey, float] = {}
 
     def restore(self, checkpoints: Iterable[VerticalPodAutoscalerCheckpoint]) -> None:
-        """Of VPAs that the model has."""
+        """Restores those of VPAs that the model has."""
         known, now = set(self._state.vpas), self._clock.now().timestamp()
         for checkpoint in checkpoints:
             if _owner(checkpoint) in known:

@@ -54,7 +54,7 @@ class Answers(msgspec.Struct):
 async def external_samples(
     client: Client, metrics: ExternalMetrics, pods: Iterable[tuple[PodKey, Selector]], workers: int
 ) -> Answers:
-    """Of these pods, each with the selector of its VPA."""
+    """Samples of these pods, each with the selector of its VPA."""
     found = Answers()
     await each_by_workers(workers, pods, partial(_ask, client, metrics, found))
     return found

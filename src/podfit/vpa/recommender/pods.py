@@ -36,9 +36,8 @@ MOST_OOMS = 5000
 
 
 class Pods:
-    """With `selected_only` those that no VPA selects take no memory; `sidecars` are counted as other containers are.
-    `told_of_oom` hears of pods whose containers ran out of memory, which `count_ooms` counts.
-    """
+    """All pods. With `selected_only` those that no VPA selects take no memory; `sidecars` are counted as other
+    containers are. `told_of_oom` hears of pods whose containers ran out of memory, which `count_ooms` counts."""
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class Pods:
                 yield PodKey(pod.metadata.namespace, pod.metadata.name)
 
     def get(self, key: PodKey) -> Pod | None:
-        """As its watch told of it last."""
+        """The pod as its watch told of it last."""
         return self._all.get(key.name, key.namespace)
 
     def count(self, samples: Iterable[Sample]) -> int:

@@ -234,7 +234,7 @@ class Recommender:
         begin(self._quality, self._state, new)
 
     async def _selector(self, key: VpaKey, vpa: VerticalPodAutoscaler) -> Selector:
-        """Of the target; while it cannot be read, the one that the same target had (docs/vpa.md)."""
+        """The selector of the target; while it cannot be read, the one that the same target had (docs/vpa.md)."""
         target = vpa.spec.target_ref
         try:
             found = await self._targets.selector(key.namespace, target)

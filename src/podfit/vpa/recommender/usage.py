@@ -21,7 +21,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def samples(pods: Iterable[PodUsage]) -> Iterator[Sample]:
-    """Of those that say when they were measured."""
+    """Samples of those that say when they were measured."""
     for pod in pods:
         if pod.timestamp is None:
             continue

@@ -67,7 +67,7 @@ class _Summary(msgspec.Struct, frozen=True):
 
 
 def samples(body: bytes) -> Mapping[tuple[str, str], Sample]:
-    """By UID of the pod and name of the container. ValueError: it is no summary."""
+    """Samples by UID of the pod and name of the container. ValueError: it is no summary."""
     if len(body) > LARGEST:
         raise ValueError(f"a summary of more than {LARGEST} bytes")
     try:

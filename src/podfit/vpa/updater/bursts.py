@@ -129,7 +129,7 @@ class BurstLoop:
             self._refused.pop(meta.uid, None)
 
     async def _send(self, pod: Pod, write: BurstWrite) -> None:
-        """As one write of `pods/resize`; where that drops annotations, as a resize and a patch of the pod."""
+        """Sends it as one write of `pods/resize`; where that drops annotations, as a resize and a patch of the pod."""
         meta, patch = pod.metadata, patch_of(pod, write)
         if not self.polls:
             await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize")

@@ -26,7 +26,7 @@ NODE_CAPACITY = "NodeCapacity"
 
 
 class Writer:
-    """With `asks_first`, disruption budgets hold for resizes that may restart containers, too."""
+    """Writes to the API. With `asks_first`, disruption budgets hold for resizes that may restart containers, too."""
 
     def __init__(self, client: Client, clock: Clock, recorder: EventRecorder, *, asks_first: bool) -> None:
         self._client, self._clock, self._recorder, self._asks_first = client, clock, recorder, asks_first

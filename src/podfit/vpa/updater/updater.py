@@ -253,7 +253,7 @@ class Updater:
         self._infeasible = {uid: amounts for uid, amounts in self._infeasible.items() if uid in living}
 
     def _note_some(self, pods: Sequence[Pod]) -> None:
-        """As `_note`, of these pods alone."""
+        """Does what `_note` does, for these pods alone."""
         now = self._clock.now()
         for pod in pods:
             uid = pod.metadata.uid

@@ -108,7 +108,7 @@ class Operation(msgspec.Struct, frozen=True):
         return METHODS[self.verb]
 
     def schema(self, kind: str, prefix: str) -> Document:
-        """Of a body of this media type; `prefix` is where schemas are referred to."""
+        """The schema of a body of this media type; `prefix` is where schemas are referred to."""
         if self.verb == "patch":
             return {"type": "array", "items": {"type": "object"}} if kind == JSON_PATCH else {"type": "object"}
         return {"$ref": prefix + self.body} if self.body else {"type": "object"}

@@ -95,9 +95,8 @@ _NOT: Mapping[str, tuple[str, ...]] = {
 
 
 def required(kind: type[Struct], name: str, written: Mapping[str, Any], times: frozenset[str]) -> list[str]:
-    """Of the schema `name`, in the order of its fields. `written` is the Struct with nothing given, as JSON; the fields
-    that hold `times` are written and not required.
-    """
+    """What is required of the schema `name`, in the order of its fields. `written` is the Struct with nothing given, as
+    JSON; the fields that hold `times` are written and not required."""
     short = ".".join(name.split(".")[-3:])
     also, never = _ALSO.get(short, ()), {*_NOT.get(short, ()), *times}
     if issubclass(kind, Object):

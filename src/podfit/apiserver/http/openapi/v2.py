@@ -61,7 +61,8 @@ def definitions(infos: Infos) -> dict[str, dict[str, Any]]:
 
 
 def _declared(schema: dict[str, Any]) -> dict[str, Any]:
-    """Of a custom resource. Where anything may stand at the root, clients are told of nothing that they could check."""
+    """What is declared of a custom resource. Where anything may stand at the root, clients are told of nothing that
+    they could check."""
     if schema.get(_PRESERVED):
         return {"type": "object", _KIND: schema[_KIND]}
     found: dict[str, Any] = _without_junctors(schema)

@@ -38,7 +38,7 @@ def compared(before: Any, after: Any, shape: Shape) -> tuple[Tree, bool]:
 
 
 def part_compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
-    """As `compared`, of a part: None where nothing came or changed, as an empty set is the part itself."""
+    """What `compared` says, of a part: None where nothing came or changed, as an empty set is the part itself."""
     if before == after:
         return None, False
     kind = struct_of(shape) if isinstance(before, dict) and isinstance(after, dict) else None

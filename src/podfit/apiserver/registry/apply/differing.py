@@ -50,15 +50,15 @@ class _Part(NamedTuple):
     plain_map: bool
 
     def writes(self, value: object) -> bool:
-        """As the encoder decides it: what is the default itself is left out, and an empty dict where one is made."""
+        """What the encoder writes: what is the default itself is left out, and an empty dict where one is made."""
         if self.factory is dict:
             return bool(value)
         return value is not self.unwritten
 
 
 def changes(old: S, new: S) -> tuple[Tree, Gone]:
-    """As `changed` and `gone` say it of their documents: what `new` has that `old` has not or has otherwise, and what
-    is gone. Not for custom resources, whose contents are documents."""
+    """The changes as `changed` and `gone` say them of their documents: what `new` has that `old` has not or has
+    otherwise, and what is gone. Not for custom resources, whose contents are documents."""
     tree, went = _changes(old, new)
     return tree or {}, went
 
@@ -116,7 +116,7 @@ def _member_changes(part: _Part, before: Any, after: Any) -> tuple[Tree | None, 
 
 
 def _entry_changes(before: Document, after: Document) -> tuple[Tree | None, Gone]:
-    """Of maps whose values are owned as a whole."""
+    """The changes of maps whose values are owned as a whole."""
     tree: Tree = {
         f"f:{name}": {}
         for name, value in after.items()
@@ -141,7 +141,7 @@ def _told_apart(part: _Part, before: Items, after: Items) -> tuple[Document, Doc
 def _item_changes(
     part: _Part, before: Document, after: Document, name_of: Callable[[str], str]
 ) -> tuple[Tree | None, Gone]:
-    """Of lists whose items are told apart by their keys."""
+    """The changes of lists whose items are told apart by their keys."""
     tree: Tree = {}
     went: Gone = {name_of(key): None for key in before if key not in after}
     assert part.schema is not None
@@ -187,7 +187,7 @@ def differing(old: S, new: S) -> tuple[S, S]:
 
 @lru_cache(maxsize=1024)  # declared kinds come and go
 def _parts(kind: type[Struct]) -> tuple[_Part, ...]:
-    """Of a custom resource only the whole members."""
+    """The parts; of a custom resource only the whole members."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     known = {} if is_custom(kind) else {member.attribute: (name, member) for name, member in members(kind).items()}
     hints = {name: hint for base in kind.__mro__ for name, hint in vars(base).get("__annotations__", {}).items()}

@@ -112,7 +112,7 @@ class _Patching:
                 self._add(path, value)
 
     def _copy(self, value: object) -> Any:
-        """Of its own, so that a change of one is none of the other."""
+        """A copy of its own, so that a change of one is none of the other."""
         text = msgspec.json.encode(value)
         self._copied += len(text)
         if self._copied > MOST_COPIED:

@@ -22,7 +22,7 @@ def key_of(item: object, merge_key: str) -> Any:
 
 
 def keys_of(items: list[Any], merge_key: str) -> list[Any]:
-    """As `key_of` for each of them; quick where every item has a plain one."""
+    """What `key_of` says of each of them; quick where every item has a plain one."""
     keys = [item.get(merge_key, items) if isinstance(item, dict) else items for item in items] if merge_key else items
     if not _NESTED.isdisjoint(map(type, keys)):
         return [key_of(item, merge_key) for item in items]

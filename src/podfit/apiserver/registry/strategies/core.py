@@ -90,7 +90,7 @@ def _new_volume(_info: ResourceInfo, obj: PersistentVolume, _gates: FeatureGates
 
 
 def _new_node(_info: ResourceInfo, obj: Node, _gates: FeatureGates) -> Node:
-    """With its status: a kubelet registers with what its machine has."""
+    """The Node with its status: a kubelet registers with what its machine has."""
     return obj
 
 

@@ -22,7 +22,7 @@ def strategy_of(kind: type[Object]) -> "Strategy":
 
 @cache
 def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]":
-    """By kind; of custom kinds; of kinds without one of their own."""
+    """The strategies by kind; that of custom kinds; that of kinds without one of their own."""
     from podfit.apiserver.registry.strategies import (
         apiextensions,
         apps,

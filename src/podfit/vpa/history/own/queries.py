@@ -118,7 +118,7 @@ def _answer(directory: HistoryDirectory, asked: Asked) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; what it has no word for as text."""
+    """The value as JSON has it; what it has no word for as text."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

@@ -55,7 +55,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Of one step: means and peaks, CPU in millicores, memory in bytes; None where nothing was measured."""
+    """A point of one step: means and peaks, CPU in millicores, memory in bytes; None where nothing was measured."""
 
     time: str
     cpu: int | None = None
@@ -100,7 +100,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnHistory:
-    """Of a directory. Raises OSError where it cannot be read."""
+    """The history in a directory. Raises OSError where it cannot be read."""
 
     def __init__(self, directory: HistoryDirectory) -> None:
         self._directory = directory
@@ -110,7 +110,7 @@ class OwnHistory:
         return self._asked(about, self._tell)
 
     def rows(self, about: Subject) -> tuple[Sequence[Row], bool]:
-        """As they were recorded, under `ROWS`; and whether there are more than `MOST_ROWS`."""
+        """Rows as they were recorded, under `ROWS`; and whether there are more than `MOST_ROWS`."""
         return self._asked(about, self._rows)
 
     def parquet(self, about: Subject) -> bytes:

@@ -89,7 +89,8 @@ decoder = msgspec.msgpack.Decoder(Record)
 
 
 def workload_of(pod: Pod) -> str:
-    """Of a pod of a ReplicaSet the Deployment: the set is named by it and the hash of its template."""
+    """The workload of a pod; of one of a ReplicaSet the Deployment: the set is named by it and the hash of its
+    template."""
     owner = controller_of(pod.metadata)
     if owner is None:
         return f"Pod/{pod.metadata.name}"
@@ -100,7 +101,7 @@ def workload_of(pod: Pod) -> str:
 
 
 def labels_of(pod: Pod) -> str:
-    """As JSON; empty for more than are kept."""
+    """The labels as JSON; empty for more than are kept."""
     text = msgspec.json.encode(pod.metadata.labels, order="sorted").decode()
     return text if len(text) <= MOST_LABELS else ""
 

@@ -38,7 +38,7 @@ S = TypeVar("S")
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a namespace, or of all; seconds since 1970."""
+    """What is asked of a namespace, or of all; seconds since 1970."""
 
     directory: str
     since: float

@@ -73,9 +73,8 @@ _LOCKED: Mapping[str, Any] = {
 
 
 def connect(memory: str = "256MB", threads: int = 1, spill: Path | None = None) -> Connection:
-    """With the empty table `live`. It holds `memory` at most in tables and sorts; what is more goes to the directory
-    `spill`.
-    """
+    """A connection with the empty table `live`. It holds `memory` at most in tables and sorts; what is more goes to the
+    directory `spill`."""
     config = {**_LOCKED, "memory_limit": memory, "threads": threads, "temp_directory": str(spill or "")}
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("set timezone = 'UTC'")
