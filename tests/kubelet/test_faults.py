@@ -17,7 +17,11 @@ from kubelet.harness import MACHINE
 Figure = Callable[[str, object], None]
 
 
-@pytest.fixture(params=[True, False], ids=["kernel-first", "runtime"])
+ACTUATION = {"kernel-first": True, "runtime": False}
+"""Whether the kernel is told first."""
+
+
+@pytest.fixture(params=list(ACTUATION.values()), ids=list(ACTUATION))
 async def node(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[FaultyNode]:
     made = FaultyNode(tmp_path / "node", machine=replace(MACHINE, kernel_first=request.param))
     await made.start()
@@ -37,7 +41,11 @@ async def _running(node: FaultyNode, **sizes: str) -> None:
 
 @pytest.mark.row("R-174")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("call", [*READS, *WRITES])
+@pytest.mark.parametrize(
+    ("call", "node"),
+    [(call, True) for call in READS] + [(call, first) for call in WRITES for first in ACTUATION.values()],
+    indirect=["node"],  # a question is the same however sizes are actuated
+)
 async def test_a_call_that_fails_is_made_up_for(node: FaultyNode, call: str, kind: Kind) -> None:
     """One call fails in one way while pods are made, resized both ways, restarted and deleted."""
     await _running(node, web="1", other="500m")

@@ -265,7 +265,6 @@ async def test_a_connection_that_has_ended_leaves_nothing(
 
     large, budget = Response(200, {}, b"a" * 8 * MIB), MemoryBudget()
     async with serving(server_pair, budget, large, body_timeout=0.05 if answered else 60) as port:
-        gc.collect()
         gc.disable()
         gc.freeze()  # what is there is not looked at: a session of all tests has millions of objects
         try:
