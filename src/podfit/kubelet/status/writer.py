@@ -135,6 +135,7 @@ class StatusWriter:
 
     async def _write(self) -> None:
         while patch := self._patch:
+            before = self._version
             answer = await self._client.patch(
                 Pod,
                 self._meta.name,
@@ -143,7 +144,7 @@ class StatusWriter:
                 content_type=STRATEGIC_PATCH,
                 subresource="status",
             )
-            if _version(answer) < self._version:  # the watch was quicker, and has told of something newer
+            if before < self._version >= _version(answer):  # the watch was quicker, and has told of this or of newer
                 continue
             self._learn(answer)
             if self._patch == patch:
