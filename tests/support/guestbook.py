@@ -16,8 +16,6 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from urllib.request import urlopen
 
-from support.eventually import PATIENCE
-
 PROGRAM = str(Path(__file__).resolve())
 _values: dict[str, str] = {}
 _copies: set[str] = set()
@@ -56,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def asked(host: str, port: int, path: str) -> Any:
-    with urlopen(f"http://{host}:{port}{path}", timeout=5 * PATIENCE) as answer:
+    with urlopen(f"http://{host}:{port}{path}", timeout=20) as answer:
         return json.load(answer)
 
 
