@@ -16,8 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from support.eventually import PATIENCE
-
 MAPS = "/api/v1/namespaces/default/configmaps"
 MIB = 1 << 20
 LONGEST_SECONDS = 120.0
@@ -69,7 +67,7 @@ def opened(port: int, context: ssl.SSLContext) -> ssl.SSLSocket | None:
     """A connection whose client takes little before it reads."""
     plain = socket.socket()
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    plain.settimeout(30 * PATIENCE)
+    plain.settimeout(120)
     try:
         plain.connect(("127.0.0.1", port))
         secured = context.wrap_socket(plain, server_hostname="127.0.0.1")
