@@ -105,7 +105,7 @@ def serve(points: Path, arguments: list[str]) -> None:
         "checkpoint durable",
         lambda disk, _t, put, _d: [*put] * (disk.path.name == allocated),
     )
-    notes(Checkpoint, "_save", "", "allocated", lambda one, texts: [*texts] * (one.path.name == allocated))
+    notes(Checkpoint, "_wrote", "allocated", "", lambda one, write: [*write.changes] * (one.path.name == allocated))
     notes(PodCgroups, "grow", "", "kernel", lambda _c, pod, *_a: [pod.metadata.name])
     notes(PodWorld, "_look", "look awaited", "looked", lambda world, *_: [world._uid])
     notes(CRIRuntime, "container_status", "status asked", "status told", lambda _c, key: [key])
