@@ -13,12 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podfit.core.clock import Clock
+from podfit.decide.lifecycle.facts import Sandbox
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.cgroup.removal import remove_cgroup
 from podfit.kubelet.disk.mounter import TmpfsMounter
 from podfit.kubelet.network.leftovers import NetworkTraces
-from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.runtime.errors import CRIError, Unavailable
+from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock
 from podfit.process.access import take_back
 from podfit.process.data.data_dir import DataDir
@@ -41,6 +44,7 @@ from podfit.process.options import NodeKind
 log = logging.getLogger(__name__)
 
 STOP_SECONDS = 60.0
+ANSWER_SECONDS = 20.0
 STEP = 0.05
 
 
@@ -110,11 +114,11 @@ async def _ask_to_stop(process: Process, clock: Clock, grace: int) -> None:
 
 async def _take_down(data: DataDir, left: UpState | None, traces: Traces, clock: Clock) -> None:
     if left is not None and left.external_runtime:
-        await _remove_sandboxes(Path(left.external_runtime), None)
+        await _remove_sandboxes(Path(left.external_runtime))
     elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
         containerd = private_containerd(data, clock)
         await containerd.start()
-        await _remove_sandboxes(containerd.places.socket, network_traces(data))
+        await _remove_sandboxes(containerd.places.socket, network_traces(data), containerd)
         await containerd.stop()
         traces.end_processes()
     else:
@@ -129,13 +133,16 @@ async def _take_down(data: DataDir, left: UpState | None, traces: Traces, clock:
     await remove_network(data)
 
 
-async def _remove_sandboxes(socket: Path, traces: NetworkTraces | None) -> None:
+async def _remove_sandboxes(
+    socket: Path, traces: NetworkTraces | None = None, containerd: Containerd | None = None
+) -> None:
     """All of them: a CRI runtime belongs to one kubelet. `traces` are those of a network of our own, whose plugins may
-    have been killed while they answered; nobody makes a pod now.
+    have been killed while they answered; nobody makes a pod now. A containerd of our own that has just started, or is
+    ending, is waited for.
     """
     runtime = cri_runtime(socket)
     try:
-        sandboxes = await runtime.list_sandboxes()
+        sandboxes = await (runtime.list_sandboxes() if containerd is None else first_answer(runtime, containerd, SystemClock()))
         if traces is not None:
             await asyncio.to_thread(
                 traces.mend, {sandbox.id for sandbox in sandboxes}, SystemClock().now().timestamp(), 0.0
@@ -147,3 +154,17 @@ async def _remove_sandboxes(socket: Path, traces: NetworkTraces | None) -> None:
         raise MachineError(f"the container runtime at {socket} does not answer: {error}") from error
     finally:
         await runtime.close()
+
+
+async def first_answer(runtime: Runtime, containerd: Containerd, clock: Clock) -> tuple[Sandbox, ...]:
+    """The sandboxes of a containerd that has just started: its socket takes connections a moment before it answers.
+    One that has ended instead is started again. Raises CRIError."""
+    deadline = clock.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            return await runtime.list_sandboxes()
+        except Unavailable:
+            if clock.monotonic() >= deadline:
+                raise
+        await clock.sleep(STEP)
+        await containerd.revive()

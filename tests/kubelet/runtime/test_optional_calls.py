@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from podfit.decide.lifecycle.facts import LinuxResources
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 from podfit.kubelet.runtime.cri.client import CRIRuntime
-from podfit.kubelet.runtime.errors import Unimplemented
+from podfit.kubelet.runtime.errors import Unavailable, Unimplemented
 from podfit.kubelet.runtime.types import CgroupDriver, EventKind
 
 DRIVER, EVENTS, SANDBOX = "RuntimeConfig", "GetContainerEvents", "UpdatePodSandboxResources"
@@ -137,3 +137,10 @@ async def test_recursive_read_only_mounts_are_told_by_the_default_handler(
     ]
     async with runtime_of(Flavour(status=pb.StatusResponse(runtime_handlers=told))) as (runtime, _):
         assert (await runtime.status()).recursive_read_only is recursive
+
+
+async def test_a_runtime_that_has_just_started_is_not_there_yet() -> None:
+    starting = Flavour(sandbox=(grpc.StatusCode.UNKNOWN, "server is not initialized yet"))
+    async with runtime_of(starting) as (runtime, _):
+        with pytest.raises(Unavailable, match="not initialized"):
+            await updates(runtime)

@@ -117,6 +117,8 @@ def _translated(error: grpc.aio.AioRpcError) -> CRIError:
             return Unimplemented(text)
         case grpc.StatusCode.UNKNOWN if "not implemented" in text:
             return Unimplemented(text)
+        case grpc.StatusCode.UNKNOWN if "not initialized" in text:  # containerd has just started
+            return Unavailable(text)
         case code if code in _GONE:
             return Unavailable(text)
         case _:
