@@ -142,7 +142,10 @@ async def _remove_sandboxes(
     """
     runtime = cri_runtime(socket)
     try:
-        sandboxes = await (runtime.list_sandboxes() if containerd is None else first_answer(runtime, containerd, SystemClock()))
+        if containerd is None:
+            sandboxes = await runtime.list_sandboxes()
+        else:
+            sandboxes = await first_answer(runtime, containerd, SystemClock())
         if traces is not None:
             await asyncio.to_thread(
                 traces.mend, {sandbox.id for sandbox in sandboxes}, SystemClock().now().timestamp(), 0.0
