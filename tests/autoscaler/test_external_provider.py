@@ -119,15 +119,15 @@ async def test_a_provider_that_hangs_is_cut_off(pair: Pair, impatient: ExternalP
         await impatient.refresh([])
 
 
-async def test_a_provider_that_hangs_for_every_group_is_cut_off_as_a_whole(
-    pair: Pair, impatient: ExternalProvider
-) -> None:
-    """A thousand groups at half a second each would hold up the loop for minutes."""
+async def test_a_provider_that_hangs_for_every_group_is_cut_off_as_a_whole(pair: Pair, tmp_path: Path) -> None:
+    """A thousand groups at a second each would hold up the loop for minutes."""
     server, _ = pair
     server.groups = {f"g{number}": FakeGroup() for number in range(500)}
     server.hangs = {"NodeGroupNodes"}
-    with pytest.raises(ProviderError, match="not all of it was answered within 3 s"):
-        await impatient.refresh([])
+    client = ExternalProvider(Connection(address=f"unix://{tmp_path}/provider.sock", timeout=1.0))
+    with pytest.raises(ProviderError, match="not all of it was answered within 6 s"):
+        await client.refresh([])
+    await client.close()
 
 
 @pytest.mark.parametrize("call", ["NodeGroupTargetSize", "NodeGroupNodes", "NodeGroupTemplateNodeInfo"])

@@ -59,6 +59,7 @@ class Snapshot:
 
 
 def _processes() -> list[str]:
+    """Without copies that have just been forked, which have not yet become the program that they are for."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -72,9 +73,18 @@ def _processes() -> list[str]:
         program = command.split(" ")[0].rpartition("/")[2]
         if not sessions and " -m podfit.cli " in command and " --data " in command:
             continue  # somebody's own cluster, beside which the tests may run
-        if program.startswith(RUNTIME_PROCESSES) or " -m podfit.cli " in command:
+        if (program.startswith(RUNTIME_PROCESSES) or " -m podfit.cli " in command) and not _is_copy(path):
             found.append(f"{path.parent.name} {command}")
     return found
+
+
+def _is_copy(command: Path) -> bool:
+    """Whether the process of this `cmdline` runs what its parent runs, word for word."""
+    try:
+        parent = command.with_name("stat").read_text().rpartition(")")[2].split()[1]
+        return command.read_bytes() == Path(f"/proc/{parent}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _cgroups() -> Iterator[str]:
