@@ -31,13 +31,13 @@ class Busy(FakeClock):
         return super().monotonic()
 
 
-def sink_of(clock: FakeClock) -> tuple[EventSink[ConfigMap], list[str]]:
+def sink_of(clock: FakeClock, *, at_once: bool = False) -> tuple[EventSink[ConfigMap], list[str]]:
     told: list[str] = []
 
     def tell(event: WatchEvent[ConfigMap]) -> None:
         told.append(event.object.metadata.name)
 
-    return EventSink(ConfigMap, tell, clock), told
+    return EventSink(ConfigMap, tell, clock, at_once=at_once), told
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 51, 1000])
@@ -50,6 +50,27 @@ async def test_lines_may_be_cut_anywhere(clock: FakeClock, size: int) -> None:
     assert told == []
     await sink.drained()
     assert told == ["a", "b", "c"]
+
+
+async def test_who_is_told_at_once_is_told_while_the_line_is_written(clock: FakeClock) -> None:
+    sink, told = sink_of(clock, at_once=True)
+    sink.write(line("a"))
+    assert told == ["a"]
+    sink.write(line("b") + line("c")[:9])
+    assert told == ["a", "b"]
+    sink.write(line("c")[9:])
+    await sink.drained()
+    assert told == ["a", "b", "c"]
+
+
+async def test_what_takes_long_is_not_told_at_once_and_stays_in_order() -> None:
+    sink, told = sink_of(Busy(), at_once=True)
+    sink.write(b"".join(map(line, "abcd")))
+    assert told == ["a", "b"]
+    sink.write(line("e"))
+    assert told == ["a", "b"], "others come first"
+    await sink.drained()
+    assert told == [*"abcde"]
 
 
 async def test_what_takes_long_waits_and_stays_in_order() -> None:

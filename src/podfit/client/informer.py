@@ -134,8 +134,9 @@ class Informer(Generic[T]):
         indexes: Mapping[str, Callable[[T], Iterable[Hashable]]] | None = None,
         backoff: Backoff | None = None,
         keep: Callable[[T], T] = lambda obj: obj,
+        at_once: bool = False,
     ) -> None:
-        self._client = client
+        self._client, self._at_once = client, at_once
         self._resource = resource_of(kind)
         self._clock = clock
         self._namespace = namespace
@@ -250,7 +251,7 @@ class Informer(Generic[T]):
         """Follow until the server ends the watch. One that ends at once, without having said anything, is a failure."""
         began, near = self._clock.monotonic(), self._client.near
         self._quiet = True
-        sink = EventSink(self._resource.type, self._tell, self._clock)
+        sink = EventSink(self._resource.type, self._tell, self._clock, at_once=self._at_once)
         try:
             await self._client.follow(
                 self._resource,

@@ -94,14 +94,17 @@ async def lines_of(response: Response) -> AsyncGenerator[bytes, None]:
 
 
 class EventSink(Generic[T]):
-    """Takes the lines of a watch, cut anywhere, and tells of their events in order, in the next turn of the event loop.
+    """Takes the lines of a watch, cut anywhere, and tells of their events in order, in the next turn of the event loop,
+    or `at_once`, to who does next to nothing when told.
 
     Once that has taken `BUSY_SECONDS` the rest has the turn after. What fails, an ApiError of an event ERROR or
     `Unreadable`, is the end: raised to whoever writes, or waits until all is told.
     """
 
-    def __init__(self, kind: type[T], tell: Callable[[WatchEvent[T]], None], clock: Clock) -> None:
-        self._kind, self._tell, self._clock = kind, tell, clock
+    def __init__(
+        self, kind: type[T], tell: Callable[[WatchEvent[T]], None], clock: Clock, *, at_once: bool = False
+    ) -> None:
+        self._kind, self._tell, self._clock, self._at_once = kind, tell, clock, at_once
         self._waiting: deque[bytes] = deque()
         self._rest = b""
         self._due = False
@@ -120,7 +123,10 @@ class EventSink(Generic[T]):
         else:
             *lines, self._rest = (self._rest + data).split(b"\n")
             self._waiting.extend(lines)
-        self._go_on()
+        if self._at_once and not self._due:
+            self._turn()
+        else:
+            self._go_on()
 
     async def drained(self) -> None:
         """Wait until all is told."""

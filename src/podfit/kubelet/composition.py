@@ -175,7 +175,7 @@ def _checkpoints(config: KubeletConfig, writer: DiskWriter) -> tuple[Entries, En
 class PodParts:
     def __init__(self, base: Base, node: NodeParts, allocation_parts: AllocationParts) -> None:
         config, clock, client = base.config, base.clock, base.client
-        self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
+        self.informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}", at_once=True)
         self.runtime_watch = RuntimeWatch(base.runtime, allocation_parts.known, clock=clock)
         self.mirrors = Mirrors(
             self.informer, client, clock=clock, owner=node.agent.reference, shown=allocation_parts.known.shown

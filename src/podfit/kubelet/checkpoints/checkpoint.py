@@ -139,6 +139,12 @@ class Checkpoint(Entries):
 
     def _ended(self, write: "_Write", done: asyncio.Future[None]) -> None:
         try:
+            self._take_end(write, done)
+        finally:
+            self._next()
+
+    def _take_end(self, write: "_Write", done: asyncio.Future[None]) -> None:
+        try:
             done.result()
         except Hung as error:
             self._behind = True
@@ -153,7 +159,6 @@ class Checkpoint(Entries):
             if any(uid in self._written for uid in write.put):
                 self._fold_soon()
             self._wrote(write)
-        self._next()
 
     def _wrote(self, write: "_Write") -> None:
         self._written, self._owes, self._behind = write.texts, False, False
