@@ -9,7 +9,8 @@
 
 The copy is changed before the handlers are called, and they are called synchronously, in order, by whoever brings the
 event: in the turn of the event loop after what was read from a socket, or, where the API server is in this process, was
-committed. Nothing polls and no task is woken between an event's arrival and its handler.
+committed; within the commit where an informer is told `at_once`, whose handlers then only take note. Nothing polls, and
+no task is woken between an event's arrival and its handler.
 """
 
 import asyncio
