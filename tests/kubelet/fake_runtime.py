@@ -33,7 +33,7 @@ from podfit.decide.lifecycle.facts import (
 )
 from podfit.decide.pod.pull_credentials import Credential
 from podfit.kubelet.cgroup.memory import MemoryCgroups
-from podfit.kubelet.cgroup.protocol import CgroupConfig, Layout, Throttling
+from podfit.kubelet.cgroup.protocol import Busy, CgroupConfig, Layout, Throttling
 from podfit.kubelet.runtime.configs import ContainerConfig, SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unimplemented
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
@@ -54,12 +54,14 @@ LEAST = 6 << 20
 
 
 class FakeCgroups(MemoryCgroups):
-    """`used` is what every group uses, in bytes; `throttled` is by the last part of the path."""
+    """`used` is what every group uses, in bytes; `throttled` is by the last part of the path; `processes` are in groups
+    and not the runtime's."""
 
     def __init__(self) -> None:
         super().__init__(Layout())
         self.used = 0
         self.throttled: dict[str, Throttling] = {}
+        self.processes: dict[str, int] = {}
 
     @property
     def groups(self) -> dict[str, CgroupConfig]:
@@ -71,6 +73,15 @@ class FakeCgroups(MemoryCgroups):
     def throttling(self, path: str) -> Throttling | None:
         self._group(path)
         return self.throttled.get(path.rpartition("/")[2])
+
+    def kill(self, path: str) -> tuple[int, ...]:
+        inside = [group for group in self.processes if group == path or group.startswith(f"{path}/")]
+        return tuple(self.processes.pop(group) for group in inside)
+
+    def remove(self, path: str) -> None:
+        if any(group == path or group.startswith(f"{path}/") for group in self.processes):
+            raise Busy(f"removing {path}: Device or resource busy")
+        super().remove(path)
 
 
 class FakeRuntime(SimulatedRuntime):

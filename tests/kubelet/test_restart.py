@@ -8,6 +8,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
+from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.runtime.configs import SandboxConfig
 from podfit.kubelet.runtime.errors import CRIError
@@ -121,6 +122,66 @@ async def test_sandboxes_of_another_node_on_the_same_runtime_are_left_alone(node
     await node.runtime.run_sandbox(SandboxConfig(name="x", namespace="y", uid="z", labels={"podfit.dev/node": "n2"}))
     await node.advance(61)
     assert [box.uid for box, _ in node.runtime.boxes.values()] == ["z"]
+
+
+async def test_processes_that_the_runtime_forgot_go_with_their_deleted_pod(node: Node) -> None:
+    """A containerd that is killed while it makes a sandbox knows nothing of the process that it has started for it."""
+    node.add("web")
+    node.add("stays")
+    await node.runs("web")
+    await node.runs("stays")
+    forgotten = {pod.uid: f"{pod.path}/forgotten" for pod in node.cgroups.list_pods()}
+    await node.crash()
+    for number, path in enumerate(forgotten.values()):
+        node.cgroups.create(path, CgroupConfig())
+        node.cgroups.processes[path] = 1000 + number
+    node.api.remove("pods", "web")
+    sandbox = next(name for name, (box, _) in node.runtime.boxes.items() if box.uid == "web")
+    await node.runtime.remove_sandbox(sandbox)
+    await node.start()
+    await node.until(lambda: [pod.uid for pod in node.cgroups.list_pods()] == ["stays"])
+    assert list(node.cgroups.processes) == [forgotten["stays"]]
+
+
+async def test_processes_of_a_sandbox_that_the_runtime_cannot_remove_are_not_killed(node: Node) -> None:
+    node.add("web")
+    await node.runs("web")
+    (pod,) = node.cgroups.list_pods()
+    await node.crash()
+    node.cgroups.processes[pod.path] = 1000
+    node.api.remove("pods", "web")
+    node.runtime.fail["stop_sandbox"] = "not now"
+    await node.start()
+    await node.advance(10)
+    assert node.cgroups.list_pods() == (pod,)
+    assert node.cgroups.processes == {pod.path: 1000}
+    del node.runtime.fail["stop_sandbox"]
+    node.cgroups.processes.clear()
+    await node.advance(61)
+    assert node.cgroups.list_pods() == ()
+
+
+async def test_what_a_pod_has_that_comes_during_a_sweep_stays(node: Node) -> None:
+    """Its removals take time: what is wanted is asked before each."""
+    node.add("old")
+    await node.runs("old")
+    await node.crash()
+    node.api.remove("pods", "old")
+    removed = node.runtime.remove_sandbox
+
+    async def slow(sandbox_id: str) -> None:
+        node.add("new")
+        await node.clock.sleep(5)
+        await removed(sandbox_id)
+
+    node.runtime.remove_sandbox = slow  # type: ignore[method-assign]  # a moment made to last
+    await node.start()
+    await node.runs("new")
+    node.runtime.remove_sandbox = removed  # type: ignore[method-assign]
+    await node.advance(6)
+    assert [pod.uid for pod in node.cgroups.list_pods()] == ["new"]
+    assert [path.name for path in (node.config.root / "pods").iterdir()] == ["new"]
+    assert [path.name for path in node.config.log_root.iterdir()] == ["default_new_new"]
 
 
 async def test_a_deletion_that_was_asked_for_meanwhile_is_carried_out(node: Node) -> None:

@@ -49,30 +49,35 @@ class Housekeeper(msgspec.Struct, frozen=True):
     async def run(self) -> None:
         """Until cancelled: what nobody speaks for is removed, and the QoS tiers are brought up to date."""
         while True:
-            await self._sweep(self.known.uids() | {pod.metadata.uid for pod in self.informer.list()})
+            await self._sweep()
             try:
                 self.actuator.cgroups.refresh_tiers(self.pods.active())
             except CgroupError as error:
                 log.warning("cannot refresh the QoS tiers error=%s", error)
             await self.clock.sleep(SWEEP_SECONDS)
 
-    async def _sweep(self, wanted: set[str]) -> None:
-        """Remove everything of pods that are not `wanted` (uids). What fails is tried again at the next sweep."""
+    def _wanted(self) -> set[str]:
+        """The uids of pods that somebody speaks for, now: each removal takes time, in which pods come."""
+        return self.known.uids() | {pod.metadata.uid for pod in self.informer.list()}
+
+    async def _sweep(self) -> None:
+        """Remove everything of pods that are not wanted. What fails is tried again at the next sweep."""
         try:
             present = owned(await self.runtime.list_sandboxes(), self.config.name)
         except CRIError as error:
             log.warning("cannot look for orphaned pods error=%s", error)
             return
         for uid, pod in present.items():
-            if uid not in wanted:
+            if uid not in self._wanted():
                 log.info("removing orphaned pod pod=%s", pod)
                 await self._remove(uid)
-        await self._sweep_logs(wanted)
-        for uid in self.volumes.known() - wanted:
+        await self._sweep_logs(self._wanted())
+        for uid in self.volumes.known() - self._wanted():
             await self._remove_volumes(uid)
         for cgroup in self.cgroups.list_pods():
-            if cgroup.uid not in wanted:
-                await self._remove_cgroup(cgroup.path)
+            if cgroup.uid not in self._wanted():
+                # A runtime that is killed while it makes a sandbox forgets its processes, and will never end them.
+                await self._remove_cgroup(cgroup.path, kill=cgroup.uid not in present)
 
     async def take_down(self) -> None:
         """Stop and remove every pod of this node, its cgroup tree and its mounts; pod directories and logs stay."""
@@ -124,9 +129,9 @@ class Housekeeper(msgspec.Struct, frozen=True):
             await self.runtime.stop_sandbox(sandbox.id)
             await self.runtime.remove_sandbox(sandbox.id)
 
-    async def _remove_cgroup(self, path: str) -> None:
+    async def _remove_cgroup(self, path: str, *, kill: bool = False) -> None:
         try:
-            await remove_cgroup(self.cgroups, path, self.clock.sleep)
+            await remove_cgroup(self.cgroups, path, self.clock.sleep, kill=kill)
         except CgroupError as error:
             log.warning("cannot remove cgroup path=%s error=%s", path, error)
 

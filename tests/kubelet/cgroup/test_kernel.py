@@ -1,6 +1,7 @@
 """The cgroup tree against this machine's kernel: its real refusals, and nothing left when removed."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,6 +102,14 @@ def test_a_cgroup_with_a_process_inside_is_not_removed(cgroups: Cgroups, user: s
         cgroups.remove(POD)
     assert user.poll() is None
     assert user.pid in cgroups.read_container(POD).processes
+
+
+def test_processes_inside_and_below_are_ended(cgroups: Cgroups, user: subprocess.Popen[str]) -> None:
+    assert cgroups.kill(f"{POD}/nobody") == ()
+    assert cgroups.kill(LAYOUT.qos("Burstable")) == (user.pid,)
+    assert user.wait(timeout=10) == -signal.SIGKILL
+    cgroups.remove(POD)
+    assert cgroups.kill(POD) == ()
 
 
 def test_removing_twice_is_fine(cgroups: Cgroups) -> None:

@@ -92,6 +92,20 @@ def test_a_cgroup_that_is_not_there_is_missing(cgroups: Cgroups) -> None:
     assert not cgroups.exists(LAYOUT.pod("other", "Burstable"))
 
 
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_process_of_another_namespace_is_not_killed(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel shows it as 0, which as a target of a signal is the sender's whole process group."""
+    killed: list[int] = []
+    monkeypatch.setattr("os.kill", lambda pid, _signal: killed.append(pid))
+    _pretend(tmp_path, V2_FILES | {"cgroup.procs": "0\n"})
+    made: Cgroups = CgroupsV1({"cpu": tmp_path}, LAYOUT) if version == "v1" else CgroupsV2(tmp_path, LAYOUT)
+    _fill(tmp_path / POD.strip("/") / "child", {"cgroup.procs": "0\n71\n"})
+    assert made.kill(POD) == (71,)
+    assert killed == [71]
+
+
 def test_v1_hands_cpus_and_memory_nodes_down(tmp_path: Path) -> None:
     for controller, content in V1_FILES.items():
         _pretend(tmp_path / controller, content)

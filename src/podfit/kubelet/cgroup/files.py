@@ -6,6 +6,8 @@ never.
 
 import errno
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 from podfit.kubelet.cgroup.protocol import Busy, CgroupError, Invalid, Missing, PartlyDone
@@ -59,6 +61,22 @@ def read_int(path: Path | str) -> int:
 
 def processes(directory: Path | str) -> tuple[int, ...]:
     return tuple(int(line) for line in read(f"{directory}/cgroup.procs").split())
+
+
+def kill_tree(*directories: Path) -> tuple[int, ...]:
+    """SIGKILL to the processes of these cgroups and of all below; which ones. A process of another namespace, which the
+    kernel shows as 0, cannot be ended from here. What is forked meanwhile is found at the next call."""
+    found: set[int] = set()
+    for directory in directories:
+        for parent, _, _ in os.walk(directory):
+            with suppress(Missing):  # removed since
+                found.update(processes(parent))
+    killed = []
+    for pid in sorted(found - {0}):
+        with suppress(ProcessLookupError):  # ended since
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+    return tuple(killed)
 
 
 def remove_tree(directory: Path) -> None:

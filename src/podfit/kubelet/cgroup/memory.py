@@ -143,6 +143,10 @@ class MemoryCgroups:
         self._high = {group: high for group, high in self._high.items() if not _within(group, path, below)}
         self.usage = {group: used for group, used in self.usage.items() if not _within(group, path, below)}
 
+    def kill(self, path: str) -> tuple[int, ...]:
+        """Simulated containers have no processes."""
+        return ()
+
     def list_pods(self) -> tuple[PodCgroup, ...]:
         found = []
         for qos in TIERS:

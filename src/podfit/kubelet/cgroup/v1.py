@@ -165,6 +165,9 @@ class CgroupsV1(Tree):
         for hierarchy in self._hierarchies:
             files.remove_tree(inside(hierarchy, path))
 
+    def kill(self, path: str) -> tuple[int, ...]:
+        return files.kill_tree(*(inside(hierarchy, path) for hierarchy in self._hierarchies))
+
     def list_pods(self) -> tuple[PodCgroup, ...]:
         found = {pod for hierarchy in self._hierarchies for pod in self.pods_below(hierarchy)}
         return tuple(sorted(found, key=lambda pod: pod.path))

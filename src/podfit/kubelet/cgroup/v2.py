@@ -167,6 +167,9 @@ class CgroupsV2(Tree):
     def remove(self, path: str) -> None:
         files.remove_tree(inside(self._mount, path))
 
+    def kill(self, path: str) -> tuple[int, ...]:
+        return files.kill_tree(inside(self._mount, path))
+
     def list_pods(self) -> tuple[PodCgroup, ...]:
         return self.pods_below(self._mount)
 
