@@ -8,9 +8,8 @@
     rest      and all others; each reads half of the tests, where each worker of xdist would read all of them
 
 The last four are told when `node` has ended. Ctrl-C ends all of them, and so does the end of this process, whatever
-it was. What failed is run once more when all sessions have ended, alone: two cores that are full still spoil a test now
-and then. Both runs are told. The exit code is 0 when each session's was, or its second run's; otherwise the folder with
-the tests' files stays.
+it was. Nothing is run a second time: a test that fails once is a failure. The exit code is 0 when each session's was;
+otherwise the folder with the tests' files stays.
 """
 
 import asyncio
@@ -24,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 FLUSH_SECONDS = 5
-SOME_FAILED = 1  # pytest's exit code
 PATIENCE = "4"
 """So many times as long as it says a test may take here, and each of its waits (tests/support/eventually.py)."""
 
@@ -66,13 +64,12 @@ SESSIONS = (
 class Run:
     """One session: what it says, shown at once or kept until it is asked for."""
 
-    def __init__(self, session: Session, files: Path, *, at_once: bool, cache: Path | None = None) -> None:
+    def __init__(self, session: Session, files: Path, *, at_once: bool) -> None:
         self.session, self.files, self.at_once = session, files, at_once
-        self.cache = Path(f"{cache or files}.cache")
         self.log = Path(f"{files}.log")
         self.code, self.seconds, self.said = -1, 0.0, b""
 
-    async def go(self, *more: str) -> None:
+    async def go(self) -> None:
         begun = time.monotonic()
         environment = os.environ | {"COLUMNS": str(shutil.get_terminal_size().columns)}
         environment["PODFIT_TESTS_FILES"] = str(self.files)
@@ -97,9 +94,8 @@ class Run:
             "--basetemp",
             str(self.files),
             "-o",
-            f"cache_dir={self.cache}",
+            f"cache_dir={self.files}.cache",
             *self.session.options,
-            *more,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -152,17 +148,6 @@ async def main() -> int:
         for run in runs[1:]:
             tell(run)
         return 130
-    again = [
-        Run(run.session._replace(options=()), Path(f"{run.files}-again"), at_once=True, cache=run.files)
-        for run in runs
-        if run.code == SOME_FAILED
-    ]
-    for run in again:
-        show(f"\n{run.session.name}: what failed, once more and alone\n".encode())
-        await run.go("--last-failed")
-        first = next(other for other in runs if other.session.name == run.session.name)
-        first.said += b"\n" + run.said
-        first.code, first.seconds = run.code, first.seconds + run.seconds
     show(b"\n")
     for run in runs:
         ended = "" if run.code == 0 else f"exit code {run.code}: "
