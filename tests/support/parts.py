@@ -190,8 +190,10 @@ def together(root: Path) -> Iterator[Together]:
 def _clean(root: Path) -> Iterator[None]:
     before = Snapshot.take()
     yield
-    assert Snapshot.take().since(before) == {}
-    assert [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line] == []
+    left = Snapshot.take().since(before)
+    assert left == {}, f"left on this machine: {left}"
+    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line]
+    assert mounts == [], f"left mounted: {mounts}"
 
 
 def containerd_pid(root: Path) -> int:
