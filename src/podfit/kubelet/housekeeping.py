@@ -71,7 +71,7 @@ class Housekeeper(msgspec.Struct, frozen=True):
             if uid not in self._wanted():
                 log.info("removing orphaned pod pod=%s", pod)
                 await self._remove(uid)
-        await self._sweep_logs(self._wanted())
+        await self._sweep_logs()
         for uid in self.volumes.known() - self._wanted():
             await self._remove_volumes(uid)
         for cgroup in self.cgroups.list_pods():
@@ -141,15 +141,22 @@ class Housekeeper(msgspec.Struct, frozen=True):
         except OSError as error:
             log.warning("cannot remove volumes uid=%s error=%s", uid, error)
 
-    async def _sweep_logs(self, wanted: Collection[str]) -> None:
+    async def _sweep_logs(self) -> None:
+        root, writer = self.config.log_root, self.volumes.writer
         try:
-            await self.volumes.writer.run(self.config.log_root, partial(sweep_logs, self.config.log_root, wanted))
+            directories = await writer.run(root, partial(_directories, root))
+            wanted = self._wanted()
+            orphaned = [path for path in directories if path.name.rpartition("_")[2] not in wanted]
+            if orphaned:
+                await writer.run(root, partial(_remove_all, orphaned))
         except OSError as error:
             log.warning("cannot remove logs of orphaned pods error=%s", error)
 
 
-def sweep_logs(root: Path, wanted: Collection[str]) -> None:
-    """Remove the directories of pods that are not `wanted` (uids). Raises OSError."""
-    for path in root.iterdir() if root.exists() else ():
-        if path.name.rpartition("_")[2] not in wanted:
-            shutil.rmtree(path, ignore_errors=True)
+def _directories(root: Path) -> list[Path]:
+    return list(root.iterdir()) if root.exists() else []
+
+
+def _remove_all(directories: Collection[Path]) -> None:
+    for path in directories:
+        shutil.rmtree(path, ignore_errors=True)
