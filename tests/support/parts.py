@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from podfit import __version__
 from podfit.decide.lifecycle.facts import Sandbox
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.runtime import labels
@@ -35,6 +36,7 @@ from support.up import PODFIT, Up, run
 from support.vpa_processes import DEFINITIONS, RECOMMENDER
 
 CORE = ("apiserver", "controllers", "scheduler", "kubelet")
+UNREACHABLE, ANNOUNCED = "error: no answer from the API server", f"podfit {__version__}: "
 BESIDE = ("metrics-server", "vpa recommender", "vpa updater", "vpa admission-controller")
 
 
@@ -49,7 +51,7 @@ class Parts(Protocol):
         """With SIGKILL; returns once it is started again."""
 
     def keep(self) -> None:
-        """Who ended because it could not renew its Lease is started again, as by systemd."""
+        """What ended by itself is started again, as by systemd."""
 
 
 class Separate:
@@ -63,6 +65,7 @@ class Separate:
         self.node = self._kubelet.data
         self._port = free_ports(1)[0]  # of the webhook, which is registered by its address
         self._others: dict[str, subprocess.Popen[bytes]] = {}
+        self._begun: dict[str, int] = {}  # where their logs were when they were started
 
     def start(self) -> None:
         for part in CORE:
@@ -88,10 +91,13 @@ class Separate:
         self._start(part)
 
     def keep(self) -> None:
+        """Start again what has ended, as a supervisor of its machine does. A part ends where it could not renew its
+        Lease, or where it began while the API server was killed."""
         for part, other in list(self._others.items()):
             if other.poll() is not None:
-                log = self._log(part).read_text()
-                assert "no longer the leader" in "".join(log.splitlines()[-3:]), log[-5000:]
+                said = self._log(part).read_bytes()[self._begun[part] :].decode()
+                lost = "no longer the leader" in "".join(said.splitlines()[-3:])
+                assert lost or (UNREACHABLE in said and ANNOUNCED not in said), said[-5000:]
                 self._start(part)
 
     def stop(self) -> None:
@@ -114,6 +120,7 @@ class Separate:
             self._kubelet.start()
         else:
             with self._log(part).open("a") as log:
+                self._begun[part] = log.tell()
                 self._others[part] = subprocess.Popen(self._command(part), stdout=log, stderr=log)
 
     def _command(self, part: str) -> tuple[str, ...]:
