@@ -142,13 +142,23 @@ class Up:
                 process.kill()
 
     def pod_when(self, name: str, holds: "Any", what: str, *, seconds: float = 30) -> dict[str, Any]:
-        """The pod once it looks like this. A test beside a running cluster has no clock to move, so it looks again."""
+        """The pod once it is there and looks like this. A test beside a running cluster has no clock to move, so it
+        looks again."""
+
+        def seen(pod: dict[str, Any]) -> bool:
+            return pod["kind"] == "Pod" and bool(holds(pod))
+
         path = f"/api/v1/namespaces/default/pods/{name}"
-        return eventually(lambda: self.asked(path), holds, within=seconds, what=f"{name} {what}", told=self.log)
+        return eventually(lambda: self._answer(path)[1], seen, within=seconds, what=f"{name} {what}", told=self.log)
 
     def asked(self, path: str) -> dict[str, Any]:
         """What the API server answers to a GET, as kubectl shows it: for what is asked many times, where a kubectl each
         time would take most of a core."""
+        status, document = self._answer(path)
+        assert status == 200, document
+        return document
+
+    def _answer(self, path: str) -> tuple[int, dict[str, Any]]:
         access, tls = _access(self.kubeconfig, self.kubeconfig.stat().st_mtime_ns)
         server, token = urlsplit(access.server), access.read_token()
         assert server.hostname
@@ -156,9 +166,8 @@ class Up:
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
             answer = connection.getresponse()
             document: dict[str, Any] = json.loads(answer.read())
-        assert answer.status == 200, document
         document["metadata"].pop("managedFields", None)
-        return document
+        return answer.status, document
 
 
 @lru_cache
