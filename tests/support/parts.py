@@ -197,10 +197,12 @@ def together(root: Path) -> Iterator[Together]:
 def _clean(root: Path) -> Iterator[None]:
     before = Snapshot.take()
     yield
-    left = Snapshot.take().since(before)
-    assert left == {}, f"left on this machine: {left}"
-    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line]
-    assert mounts == [], f"left mounted: {mounts}"
+    assert (left := Snapshot.take().since(before)) == {}, f"left on this machine: {left}"
+    assert (mounts := _mounts_below(root)) == [], f"left mounted: {mounts}"
+
+
+def _mounts_below(root: Path) -> list[str]:
+    return [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line]
 
 
 def containerd_pid(root: Path) -> int:
