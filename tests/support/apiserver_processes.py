@@ -23,6 +23,8 @@ class ApiProcess:
     options: tuple[str, ...] = ()
     port: int = field(default_factory=lambda: free_ports(1)[0])
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    begun: int = 0
+    """Where its log was when it was started last."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -35,7 +37,6 @@ class ApiProcess:
     def start(self) -> None:
         """Begin; `await_ready` waits until it serves."""
         self.data.mkdir(exist_ok=True)
-        self.kubeconfig.unlink(missing_ok=True)
         command = [
             PODFIT,
             "apiserver",
@@ -48,6 +49,7 @@ class ApiProcess:
             *self.options,
         ]
         with self.log.open("a") as log:
+            self.begun = log.tell()
             self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)
 
     def await_ready(self) -> None:
@@ -55,9 +57,10 @@ class ApiProcess:
         assert process is not None
 
         def serves() -> bool:
-            """It writes its kubeconfig then."""
-            assert process.poll() is None, self.log.read_text()
-            return self.kubeconfig.exists()
+            """It says where its kubeconfig is when it has written that."""
+            said = self.log.read_bytes()[self.begun :].decode()
+            assert process.poll() is None, said
+            return "  kubectl   " in said
 
         eventually(serves, within=START_SECONDS, what=f"{self.name} serves", told=self.log.read_text, every=0.02)
 

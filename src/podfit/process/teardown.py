@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from podfit.core.clock import Clock
@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 STOP_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
+REMOVAL_SECONDS = 20.0
 STEP = 0.05
 
 
@@ -150,13 +151,29 @@ async def _remove_sandboxes(
             await asyncio.to_thread(
                 traces.mend, {sandbox.id for sandbox in sandboxes}, SystemClock().now().timestamp(), 0.0
             )
-        for sandbox in sandboxes:
-            await runtime.stop_sandbox(sandbox.id)
-            await runtime.remove_sandbox(sandbox.id)
+        await remove_sandboxes(runtime, sandboxes, SystemClock())
     except CRIError as error:
-        raise MachineError(f"the container runtime at {socket} does not answer: {error}") from error
+        what = "does not answer" if isinstance(error, Unavailable) else "refuses"
+        raise MachineError(f"the container runtime at {socket} {what}: {error}") from error
     finally:
         await runtime.close()
+
+
+async def remove_sandboxes(runtime: Runtime, sandboxes: Iterable[Sandbox], clock: Clock) -> None:
+    """Stop and remove them. What is refused is tried again for a while: a container that a killed kubelet was starting
+    cannot be removed before it has started. Raises CRIError."""
+    deadline = clock.monotonic() + REMOVAL_SECONDS
+    for sandbox in sandboxes:
+        while True:
+            try:
+                await runtime.stop_sandbox(sandbox.id)
+                await runtime.remove_sandbox(sandbox.id)
+                break
+            except CRIError as error:
+                if isinstance(error, Unavailable) or clock.monotonic() >= deadline:
+                    raise
+                log.debug("sandbox not removed yet id=%s error=%s", sandbox.id, error)
+            await clock.sleep(STEP)
 
 
 async def first_answer(runtime: Runtime, containerd: Containerd, clock: Clock) -> tuple[Sandbox, ...]:
