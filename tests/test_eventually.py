@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.eventually import Steady, eventually, eventually_async, logged, process_ended
+from support.eventually import PATIENCE, Steady, eventually, eventually_async, logged, process_ended
+from support.up import patient
 
 
 def test_what_is_seen_is_given_once_it_holds() -> None:
@@ -47,3 +48,11 @@ def test_a_process_that_ends_before_it_says_so_is_not_waited_for(tmp_path: Path)
                     logged(log, process, "  ready ", within=30)
             else:
                 assert logged(log, process, "  ready ", within=30) == "  ready now"
+
+
+@pytest.mark.parametrize(
+    "argument", ["--timeout=50ms", "--timeout", "--timeout=", "--for=create", "--request-timeout=5s"]
+)
+def test_only_whole_seconds_of_kubectl_are_made_longer(argument: str) -> None:
+    assert patient("--timeout=30s") == f"--timeout={30 * PATIENCE:g}s"
+    assert patient(argument) == argument

@@ -118,8 +118,8 @@ class Up:
         )
 
     def ok(self, *arguments: str, stdin: str | None = None, timeout: float = 60) -> str:
-        """kubectl that has to succeed; its output."""
-        answer = self.kubectl(*arguments, stdin=stdin, timeout=timeout)
+        """kubectl that has to succeed; its output. Its own `--timeout=`, in seconds, is as patient as a test."""
+        answer = self.kubectl(*map(patient, arguments), stdin=stdin, timeout=timeout)
         assert answer.code == 0, answer.err or answer.out
         return answer.out
 
@@ -168,6 +168,14 @@ class Up:
             document: dict[str, Any] = json.loads(answer.read())
         document["metadata"].pop("managedFields", None)
         return answer.status, document
+
+
+def patient(argument: str) -> str:
+    """An argument for kubectl: a `--timeout=` in seconds times PATIENCE."""
+    name, _, seconds = argument.partition("=")
+    if name != "--timeout" or not seconds.removesuffix("s").isdigit():
+        return argument
+    return f"{name}={int(seconds.removesuffix('s')) * PATIENCE:g}s"
 
 
 @lru_cache
