@@ -238,6 +238,22 @@ async def test_vpa_plan_foretells_what_new_pods_get(world: World, bounded: bool)
     assert len(set(map(str, promised.values()))) == 2
 
 
+async def test_vpa_plan_and_pod_go_by_the_same_of_several_vpas(world: World) -> None:
+    """The oldest that sizes new pods, be there an older one that is Off; where none does, the oldest bounds."""
+    await learnt(world)
+    target = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "report"}
+    owner, promised = await job(world, "report-2"), list[dict[str, str]]()
+    for name, mode, cpu in (("a", "Off", "90m"), ("b", "Off", "80m"), ("c", "Initial", "70m")):
+        policy = {"containerPolicies": [{"containerName": "app", "maxAllowed": {"cpu": cpu}}]}
+        await world.vpa(name, target, updatePolicy={"updateMode": mode}, resourcePolicy=policy)
+        told = await plan_initial(world.client, [CRON], NAMESPACE)
+        made = await pod_of(world, f"beside-{name}", owner)
+        own = given(made) if ANNOTATION in made.metadata.annotations else {}
+        assert [plan.requests for plan in told.plans] == ([own] if own else []), name
+        promised.append(own)
+    assert promised == [{"cpu": "90m", "memory": "43Mi"}] * 2 + [{}], "the third is sized by its VPA"
+
+
 async def test_vpa_plan_says_nothing_of_what_asks_or_of_a_namespace_that_does_not(world: World) -> None:
     await learnt(world)
     sized = json.loads(json.dumps(CRON))

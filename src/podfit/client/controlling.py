@@ -3,7 +3,6 @@ several the oldest, then the first by name.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
@@ -11,12 +10,7 @@ from podfit.api.meta.owners import ObjectIdentity, controller_of, named_by
 from podfit.client.targets import Ref, Targets, Unsupported
 from podfit.client.workloads import NOTHING
 from podfit.core.selectors import Selector
-
-
-class _Target(NamedTuple):
-    namespace: str
-    kind: str
-    name: str
+from podfit.decide.autoscaling.targets import NamedTarget, by_age, target_of
 
 
 class Controlling:
@@ -26,12 +20,11 @@ class Controlling:
         self._targets = targets
         self._topmost: dict[ObjectIdentity, Ref | None] = {}
         self._selectors: dict[tuple[str, CrossVersionObjectReference], Selector] = {}
-        self._by_target: dict[_Target, dict[str, VerticalPodAutoscaler]] = {}
+        self._by_target: dict[NamedTarget, dict[str, VerticalPodAutoscaler]] = {}
         """By what they name, the oldest for each version that they name it in."""
         for vpa in vpas:
-            target = vpa.spec.target_ref
-            if target is not None:
-                place = _Target(vpa.metadata.namespace, target.kind, target.name)
+            target, place = vpa.spec.target_ref, target_of(vpa)
+            if target is not None and place is not None:
                 versions = self._by_target.setdefault(place, {})
                 known = versions.get(target.api_version)
                 versions[target.api_version] = vpa if known is None else min(known, vpa, key=by_age)
@@ -48,7 +41,7 @@ class Controlling:
         topmost = self._topmost[identity]
         if topmost is None:
             return None
-        named = self._by_target.get(_Target(namespace, topmost.kind, topmost.name), {})
+        named = self._by_target.get(NamedTarget(namespace, topmost.kind, topmost.name), {})
         for vpa in sorted(named.values(), key=by_age):
             if (await self._selector(vpa)).matches(pod.metadata.labels):
                 return vpa
@@ -64,9 +57,3 @@ class Controlling:
             except Unsupported:
                 self._selectors[namespace, target] = NOTHING
         return self._selectors[namespace, target]
-
-
-def by_age(vpa: VerticalPodAutoscaler) -> tuple[bool, str, str]:
-    """Sort key: the oldest first; times of the API are all in UTC and of one width."""
-    created = vpa.metadata.creation_timestamp
-    return not created, created or "", vpa.metadata.name

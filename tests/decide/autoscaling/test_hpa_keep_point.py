@@ -13,6 +13,7 @@ from podfit.decide.autoscaling.horizontal.keep_point import ANCHOR, SCALE, ancho
 from podfit.decide.autoscaling.horizontal.model import Anchor, Sample, Settings, View
 from podfit.decide.autoscaling.horizontal.passing import finish, propose
 from podfit.decide.autoscaling.nodes_and_autoscalers import MOVES, POINT, kept_points, within_points
+from podfit.decide.autoscaling.targets import NamedTarget
 
 SETTINGS = Settings(upstream_compatible=False)
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -100,7 +101,7 @@ def test_vpa_keeps_the_request_within_the_bounds_of_the_point() -> None:
     container = {"containerName": "app", "target": {"cpu": "300m"}, "upperBound": {"cpu": "1"}}
     beside = {"containerName": "side", "target": {"cpu": "100m"}, "lowerBound": {"cpu": "10m"}}
     status = convert({"recommendation": {"containerRecommendations": [container, beside]}}, VerticalPodAutoscalerStatus)
-    points = kept_points([hpa(anchor=anchor_of())])["shop", "Deployment", "web"]
+    points = kept_points([hpa(anchor=anchor_of())])[NamedTarget("shop", "Deployment", "web")]
     found = within_points(status, status.recommendation, points, EARLY)
     assert found.recommendation is not None
     told = [to_dict(one) for one in found.recommendation.container_recommendations]

@@ -6,6 +6,7 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerStatus
 from podfit.api.meta.codec import convert
 from podfit.decide.autoscaling.nodes_and_autoscalers import HELD, held_resources, without_held
+from podfit.decide.autoscaling.targets import NamedTarget
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -29,6 +30,6 @@ def autoscaler(name: str, *resources: str) -> HorizontalPodAutoscaler:
     ],
 )
 def test_every_autoscaler_of_a_resource_is_named(autoscalers: list[HorizontalPodAutoscaler], told: str) -> None:
-    held = held_resources(autoscalers)["shop", "Deployment", "web"]
+    held = held_resources(autoscalers)[NamedTarget("shop", "Deployment", "web")]
     status = without_held(VerticalPodAutoscalerStatus(), held, NOW)
     assert [(condition.type, condition.message) for condition in status.conditions] == [(HELD, told)]

@@ -10,6 +10,7 @@ from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from podfit.decide.autoscaling.estimate import steps
 from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of, sized_resources
 from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.decide.autoscaling.validation import validate
 
@@ -134,3 +135,33 @@ def test_vpa_percentiles_are_shares_of_one(share: str, gates: Gates, expected: l
     errors = validate(convert({"spec": spec}, VerticalPodAutoscaler), None, gates)
     assert [error.cause()["reason"] for error in errors] == expected
     assert {error.field for error in errors} <= {"spec.resourcePolicy.containerPolicies[0].targetMemoryPercentile"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "sized"),
+    [
+        ((), {"cpu", "memory"}),
+        (({"containerName": "*", "mode": "Off"},), set[str]()),
+        (({"containerName": "a", "controlledResources": ["cpu"]},), {"cpu", "memory"}),
+        (({"containerName": "*", "controlledResources": ["cpu"]},), {"cpu"}),
+        (
+            ({"containerName": "*", "mode": "Off"}, {"containerName": "a", "controlledResources": ["memory"]}),
+            {"memory"},
+        ),
+        (({"containerName": "*"}, {"containerName": "*", "controlledResources": ["cpu"]}), {"cpu"}),
+        (
+            (
+                {"containerName": "*", "mode": "Off"},
+                {"containerName": "a", "mode": "Off"},
+                {"containerName": "a", "controlledResources": ["cpu"]},
+            ),
+            set[str](),
+        ),
+    ],
+)
+def test_vpa_what_is_sized_of_any_container_is_what_policies_say_of_each(entries: Any, sized: set[str]) -> None:
+    """Of entries for one container the first counts, of those for every one the last, as wherever a policy is read."""
+    policy = convert({"containerPolicies": entries}, PodResourcePolicy)
+    assert sized_resources(policy) == sized
+    each = (policy_of(policy, name) for name in ("a", "b"))
+    assert sized == {name for entry in each if not is_off(entry) for name in controlled_resources(entry)}

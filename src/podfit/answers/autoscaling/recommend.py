@@ -21,7 +21,6 @@ from podfit.answers.facts.readable import readable_amount
 from podfit.answers.facts.workloads import WorkloadName
 from podfit.api.autoscaling_k8s.v1 import RecommendedContainerResources, VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
-from podfit.client.controlling import by_age
 from podfit.core.quantity import ZERO, Format, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import from_map
@@ -31,6 +30,7 @@ from podfit.decide.autoscaling.estimate import BOUNDS, Estimates, EstimationStep
 from podfit.decide.autoscaling.flags import EstimatorFlags, RecommenderFlags
 from podfit.decide.autoscaling.policies import recommended
 from podfit.decide.autoscaling.status import provided
+from podfit.decide.autoscaling.targets import by_age, target_of
 from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 from podfit.vpa.history.gathered import Gathered
 from podfit.vpa.history.replay import replay
@@ -255,9 +255,8 @@ def _by_workload(vpas: tuple[VerticalPodAutoscaler, ...]) -> dict[WorkloadName, 
     """Of several the one that counts. Workloads are the topmost controllers of pods, as a VPA has to name them."""
     found: dict[WorkloadName, VerticalPodAutoscaler] = {}
     for vpa in sorted(vpas, key=by_age):
-        if vpa.spec.target_ref is not None:
-            target = vpa.spec.target_ref
-            found.setdefault(WorkloadName(vpa.metadata.namespace, target.kind, target.name), vpa)
+        if (target := target_of(vpa)) is not None:
+            found.setdefault(WorkloadName(*target), vpa)
     return found
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from podfit.answers.facts.kinds import LIMIT_RANGES, NAMESPACES
 from podfit.answers.facts.rights import why_unread
+from podfit.answers.facts.updater import read_updater
 from podfit.answers.plan.amounts import RequestError
 from podfit.answers.plan.resize_request import why_unreadable
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
@@ -30,10 +31,13 @@ from podfit.client.rest import Client
 from podfit.client.vpa_kinds import VPAS
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES
+from podfit.decide.autoscaling.boost import BoostError
+from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.initial import ENABLED, LABEL, initial_requests, wants_initial
-from podfit.decide.autoscaling.patches import recommended_resources
+from podfit.decide.autoscaling.patches import admission_patches, sized_by
 from podfit.decide.autoscaling.pod_recommendation import with_answer
-from podfit.decide.autoscaling.policies import OFF, observes, update_mode
+from podfit.decide.autoscaling.slices import told_to
+from podfit.decide.autoscaling.targets import NamedTarget, gives_to_new_pods, naming
 from podfit.decide.limits.limit_range import add_defaults
 from podfit.decide.workload.kinds import WORKLOADS
 from podfit.net.system import SystemClock
@@ -97,12 +101,16 @@ async def _of(client: Client, new: _NewPod) -> tuple[InitialPlan, ...] | str:
         limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
         pod = add_defaults(new.pod, limit_ranges)
         told = await _asked(client, pod)
-        vpa = await _vpa(client, new) if told.initial else None
+        vpas = await _vpas(client, new) if told.initial else []
+        gates = (await read_updater(client, SystemClock())).settings.rules.gates if vpas else NO_GATES
     except ApiError as error:
         if error.code == NOT_FOUND or not await _enabled(client, namespace):
             return ""
         return f"initial resources of {new}: {why_unread(error)}"
-    sized = _sized(pod, with_answer(vpa, told), limit_ranges) if vpa is not None else ()
+    now, boosting = SystemClock().now(), gates.cpu_startup_boost
+    giving = next((vpa for vpa in vpas if gives_to_new_pods(vpa, now, boosting=boosting)), None)
+    sized = _sized(pod, with_answer(told_to(giving, pod), told), limit_ranges, gates) if giving is not None else ()
+    bounding = giving or next(iter(vpas), None)
     return tuple(
         InitialPlan(
             target=str(new),
@@ -113,16 +121,7 @@ async def _of(client: Client, new: _NewPod) -> tuple[InitialPlan, ...] | str:
             confidence=given.confidence,
             notes=given.notes,
         )
-        for name, given in initial_requests(pod, told.initial, limit_ranges, vpa, sized).items()
-    )
-
-
-def _sized(pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Sequence[LimitRange]) -> Sequence[str]:
-    """The containers that a VPA gives their size."""
-    return (
-        ()
-        if update_mode(vpa) == OFF or observes(vpa, SystemClock().now())
-        else tuple(recommended_resources(pod, vpa, limit_ranges))
+        for name, given in initial_requests(pod, told.initial, limit_ranges, bounding, sized).items()
     )
 
 
@@ -132,21 +131,23 @@ async def _asked(client: Client, pod: Pod) -> PodRecommendationStatus:
     return codec.decode(await client.request("POST", path, body), PodRecommendation).status
 
 
-async def _vpa(client: Client, new: _NewPod) -> VerticalPodAutoscaler | None:
-    """The oldest that names the workload."""
+def _sized(pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Sequence[LimitRange], gates: Gates) -> Sequence[str]:
+    """The containers that a VPA gives their size. The admission controller has the gates of the updater."""
+    try:
+        return sized_by(pod, admission_patches(pod, vpa, limit_ranges, gates))
+    except BoostError:  # then it changes nothing
+        return ()
+
+
+async def _vpas(client: Client, new: _NewPod) -> list[VerticalPodAutoscaler]:
+    """Those that name the workload, the one that counts first."""
     try:
         vpas = (await client.list(VPAS, new.pod.metadata.namespace)).items
     except ApiError as error:
         if error.code != NOT_FOUND:
             raise
-        return None
-    naming = [
-        vpa
-        for vpa in vpas
-        if vpa.spec.target_ref is not None
-        and (vpa.spec.target_ref.kind, vpa.spec.target_ref.name) == (new.kind, new.name)
-    ]
-    return min(naming, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name), default=None)
+        return []
+    return naming(vpas, NamedTarget(new.pod.metadata.namespace, new.kind, new.name))
 
 
 async def _enabled(client: Client, namespace: str) -> bool:

@@ -21,6 +21,7 @@ from podfit.decide.autoscaling.patches import recommended_resources
 from podfit.decide.autoscaling.policies import OFF, update_mode
 from podfit.decide.autoscaling.slices import differs_by_pod
 from podfit.decide.autoscaling.status import provided
+from podfit.decide.autoscaling.targets import NamedTarget, naming
 
 NOT_FOUND = 404
 
@@ -43,10 +44,7 @@ class RecommendingVpa(msgspec.Struct, frozen=True):
             if error.code != NOT_FOUND:
                 raise
             vpas = ()
-        for vpa in sorted(vpas, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name)):
-            target = vpa.spec.target_ref
-            if target is None or (target.kind, target.name) != (about.kind.kind, about.name):
-                continue
+        for vpa in naming(vpas, NamedTarget(namespace, about.kind.kind, about.name)):
             if provided(vpa).container_recommendations:
                 return RecommendingVpa(vpa)
         raise NoRecommendation(f"no VPA in namespace {namespace} recommends sizes for {about}: see podfit recommend")

@@ -29,6 +29,7 @@ from podfit.decide.autoscaling.horizontal.asked_size import asked, split
 from podfit.decide.autoscaling.horizontal.keep_point import request_bounds
 from podfit.decide.autoscaling.horizontal.vertical import shares
 from podfit.decide.autoscaling.status import PROVIDED
+from podfit.decide.autoscaling.targets import NamedTarget, scaled_by
 
 NEAR = 4
 """What is less than this part of a size away from it is near."""
@@ -47,17 +48,17 @@ class Around(msgspec.Struct, frozen=True):
     """For one pass: the most that a container could get anywhere, and by target and resource the HPAs that scale it."""
 
     most: ResourceList = msgspec.field(default_factory=dict)
-    held: Mapping[tuple[str, str, str], Mapping[str, tuple[str, ...]]] = msgspec.field(default_factory=dict)
-    points: Mapping[tuple[str, str, str], Mapping[str, tuple[int, int]]] = msgspec.field(default_factory=dict)
+    held: Mapping[NamedTarget, Mapping[str, tuple[str, ...]]] = msgspec.field(default_factory=dict)
+    points: Mapping[NamedTarget, Mapping[str, tuple[int, int]]] = msgspec.field(default_factory=dict)
     """Bounds of requests (thousandths of a pod) within which HPAs keep the point at which they scale."""
-    asked: Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]] = msgspec.field(default_factory=dict)
+    asked: Mapping[NamedTarget, Mapping[str, tuple[int, str]]] = msgspec.field(default_factory=dict)
     """Sizes (thousandths of a pod) that HPAs ask for before they add replicas, and which of them does."""
 
     def asks(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[int, str]]:
-        return self.asked.get((namespace, target.kind, target.name), {}) if target is not None else {}
+        return self.asked.get(NamedTarget(namespace, target.kind, target.name), {}) if target is not None else {}
 
     def keeps(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[int, int]]:
-        return self.points.get((namespace, target.kind, target.name), {}) if target is not None else {}
+        return self.points.get(NamedTarget(namespace, target.kind, target.name), {}) if target is not None else {}
 
     def sized_by_autoscalers(self, namespace: str, target: CrossVersionObjectReference | None) -> frozenset[str]:
         """The resources in which HPAs of a target have a say: all of its pods are alike in them."""
@@ -65,7 +66,7 @@ class Around(msgspec.Struct, frozen=True):
         return frozenset((*self.keeps(*place), *self.asks(*place), *self.holds(*place)))
 
     def holds(self, namespace: str, target: CrossVersionObjectReference | None) -> Mapping[str, tuple[str, ...]]:
-        return self.held.get((namespace, target.kind, target.name), {}) if target is not None else {}
+        return self.held.get(NamedTarget(namespace, target.kind, target.name), {}) if target is not None else {}
 
 
 def around(nodes: Iterable[Node], autoscalers: Iterable[HorizontalPodAutoscaler]) -> Around:
@@ -85,44 +86,31 @@ def beside_autoscalers(
     return without_held(status, held, now)
 
 
-def held_resources(
-    autoscalers: Iterable[HorizontalPodAutoscaler],
-) -> dict[tuple[str, str, str], dict[str, tuple[str, ...]]]:
+def held_resources(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[NamedTarget, dict[str, tuple[str, ...]]]:
     """The HPAs, by namespace, kind and name of a target and by resource, that scale it on its share of the request."""
-    found: dict[tuple[str, str, str], dict[str, tuple[str, ...]]] = {}
+    found: dict[NamedTarget, dict[str, tuple[str, ...]]] = {}
     for autoscaler in autoscalers:
-        scaled = found.setdefault(_target_of(autoscaler), {})
+        scaled = found.setdefault(scaled_by(autoscaler), {})
         for resource in dict.fromkeys(filter(None, map(shares, autoscaler.spec.metrics))):
             scaled[resource] = (*scaled.get(resource, ()), autoscaler.metadata.name)
     return found
 
 
-def kept_points(
-    autoscalers: Iterable[HorizontalPodAutoscaler],
-) -> dict[tuple[str, str, str], dict[str, tuple[int, int]]]:
+def kept_points(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[NamedTarget, dict[str, tuple[int, int]]]:
     """The bounds, by namespace, kind and name of a target and by resource, within which all HPAs keep their point."""
     return {target: bounds for target, its in _by_target(autoscalers).items() if (bounds := request_bounds(its))}
 
 
-def asked_sizes(
-    autoscalers: Iterable[HorizontalPodAutoscaler],
-) -> dict[tuple[str, str, str], dict[str, tuple[int, str]]]:
+def asked_sizes(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[NamedTarget, dict[str, tuple[int, str]]]:
     """The size, by namespace, kind and name of a target and by resource, that an HPA asks for, and which one does."""
     return {target: sizes for target, its in _by_target(autoscalers).items() if (sizes := asked(its))}
 
 
-def _by_target(
-    autoscalers: Iterable[HorizontalPodAutoscaler],
-) -> dict[tuple[str, str, str], list[HorizontalPodAutoscaler]]:
-    found: dict[tuple[str, str, str], list[HorizontalPodAutoscaler]] = {}
+def _by_target(autoscalers: Iterable[HorizontalPodAutoscaler]) -> dict[NamedTarget, list[HorizontalPodAutoscaler]]:
+    found: dict[NamedTarget, list[HorizontalPodAutoscaler]] = {}
     for autoscaler in autoscalers:
-        found.setdefault(_target_of(autoscaler), []).append(autoscaler)
+        found.setdefault(scaled_by(autoscaler), []).append(autoscaler)
     return found
-
-
-def _target_of(autoscaler: HorizontalPodAutoscaler) -> tuple[str, str, str]:
-    ref = autoscaler.spec.scale_target_ref
-    return autoscaler.metadata.namespace, ref.kind, ref.name
 
 
 def largest(nodes: Iterable[Node]) -> ResourceList:

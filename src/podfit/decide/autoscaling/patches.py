@@ -120,6 +120,14 @@ def admission_patches(
     return tuple(operations)
 
 
+def sized_by(pod: Pod, patches: Iterable[Operation]) -> list[str]:
+    """The containers whose resources the patches of an admission change."""
+    paths = tuple(str(operation["path"]) for operation in patches)
+    return [
+        scaled.container.name for scaled in every_container(pod) if any(path.startswith(scaled.path) for path in paths)
+    ]
+
+
 def boosted_again(
     pod: Pod,
     vpa: VerticalPodAutoscaler,

@@ -24,6 +24,8 @@ UPDATE_MODES = (AUTO, IN_PLACE, IN_PLACE_OR_RECREATE, INITIAL, OFF, RECREATE)
 ACTIVE_MODES = (RECREATE, IN_PLACE_OR_RECREATE, IN_PLACE)
 """Those in which running pods are changed."""
 EVERY_CONTAINER = "*"
+_UNNAMED = ""
+"""The name of no container: what holds for it holds for each that no entry names."""
 REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
 NOT_SAID = float("nan")
 RESOURCES = (CPU, MEMORY)
@@ -121,6 +123,13 @@ def is_off(policy: ContainerResourcePolicy | None) -> bool:
 
 def controlled_resources(policy: ContainerResourcePolicy | None) -> tuple[str, ...]:
     return RESOURCES if policy is None or policy.controlled_resources is None else policy.controlled_resources
+
+
+def sized_resources(policy: PodResourcePolicy | None) -> frozenset[str]:
+    """Those that are sized of any container, whichever there are."""
+    named = {entry.container_name for entry in (policy.container_policies if policy else ())}
+    found = (policy_of(policy, name) for name in (named - {EVERY_CONTAINER}) | {_UNNAMED})
+    return frozenset(name for entry in found if not is_off(entry) for name in controlled_resources(entry))
 
 
 class Override(NamedTuple):

@@ -28,14 +28,14 @@ from podfit.core.fields import refusal
 from podfit.core.options import Option, Part
 from podfit.core.quantity import MALFORMED, Quantity
 from podfit.decide.autoscaling.boost import BoostError
-from podfit.decide.autoscaling.container_view import every_container
 from podfit.decide.autoscaling.flags import AMOUNT, IgnoredNamespaces, VpaNamespace
 from podfit.decide.autoscaling.gates import NO_GATES, VpaGates
 from podfit.decide.autoscaling.initial import SELECTOR, initial_patches, initial_requests, wants_initial
-from podfit.decide.autoscaling.patches import Operation, admission_patches
+from podfit.decide.autoscaling.patches import Operation, admission_patches, sized_by
 from podfit.decide.autoscaling.pod_recommendation import with_answer
-from podfit.decide.autoscaling.policies import OFF, boosts, observes, update_mode
+from podfit.decide.autoscaling.policies import OFF, update_mode
 from podfit.decide.autoscaling.slices import told_to
+from podfit.decide.autoscaling.targets import gives_to_new_pods
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings
 from podfit.decide.pod.spare import is_spare
 from podfit.net.metrics import Metrics
@@ -186,18 +186,16 @@ class AdmissionController:
             self._by_vpa(pod, with_answer(told_to(vpa, pod), told), namespace, limit_ranges) if vpa is not None else ()
         )
         if wants and told.initial:
-            sized = [scaled.container.name for scaled in every_container(pod) if _touches(patches, scaled.path)]
             bounding = vpa or await self._bounding(pod, namespace)
-            initial = initial_requests(pod, told.initial, limit_ranges, bounding, sized)
+            initial = initial_requests(pod, told.initial, limit_ranges, bounding, sized_by(pod, patches))
             patches = (*patches, *initial_patches(pod, initial, annotated=bool(patches)))
         return _Answer(patches)
 
     async def _controlling(self, pod: Pod, namespace: str) -> VerticalPodAutoscaler | None:
         """The VPA that gives the pod something."""
-        now = self._clock.now()
-        vpas = [vpa for vpa in self._vpas.by_index(BY_NAMESPACE, namespace) if not observes(vpa, now)]
-        boosting = self._settings.gates.cpu_startup_boost
-        kept = [vpa for vpa in vpas if update_mode(vpa) != OFF or (boosting and boosts(vpa))]
+        now, boosting = self._clock.now(), self._settings.gates.cpu_startup_boost
+        vpas = self._vpas.by_index(BY_NAMESPACE, namespace)
+        kept = [vpa for vpa in vpas if gives_to_new_pods(vpa, now, boosting=boosting)]
         return await Controlling(self._targets, kept).vpa_of(pod, namespace)
 
     async def _bounding(self, pod: Pod, namespace: str) -> VerticalPodAutoscaler | None:
@@ -224,10 +222,6 @@ class AdmissionController:
             refused = refusal(KIND, vpa.metadata.name, errors, group=GROUP)
             return _Answer(status=refused.status())
         return _Answer(default_patch(vpa), warnings(vpa, old))
-
-
-def _touches(patches: Sequence[Operation], path: str) -> bool:
-    return any(str(operation["path"]).startswith(path) for operation in patches)
 
 
 def _unreadable(error: Exception) -> dict[str, Any]:

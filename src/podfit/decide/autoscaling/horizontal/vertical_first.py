@@ -24,7 +24,7 @@ from podfit.decide.autoscaling.horizontal.limits import down_window, tolerance_o
 from podfit.decide.autoscaling.horizontal.metrics import Computed, Failure
 from podfit.decide.autoscaling.horizontal.model import Memory, Need, Reading, Samples, View
 from podfit.decide.autoscaling.horizontal.pods import as_granted, is_over, sort_pods
-from podfit.decide.autoscaling.horizontal.vertical import same_target, shares
+from podfit.decide.autoscaling.horizontal.vertical import shares
 from podfit.decide.autoscaling.policies import (
     IN_PLACE,
     IN_PLACE_OR_RECREATE,
@@ -34,6 +34,7 @@ from podfit.decide.autoscaling.policies import (
     policy_of,
     recommended,
 )
+from podfit.decide.autoscaling.targets import by_age, scaled_by, target_of
 
 PATIENCE = 180.0
 """Seconds: a pass of the recommender and one of the updater, each once a minute, and the resize."""
@@ -114,11 +115,11 @@ def sizer(view: View, resource: str) -> VerticalPodAutoscaler | None:
     there = [
         vpa
         for vpa in view.vpas
-        if same_target(view.autoscaler, vpa)
+        if target_of(vpa) == scaled_by(view.autoscaler)
         and acting_mode(vpa, upstream_compatible=False) in (IN_PLACE, IN_PLACE_OR_RECREATE)
         and any(_sizes(vpa, name, resource) for name in names)
     ]
-    return min(there, key=lambda vpa: (vpa.metadata.creation_timestamp or "", vpa.metadata.name), default=None)
+    return min(there, key=by_age, default=None)
 
 
 def _sizes(vpa: VerticalPodAutoscaler, container: str, resource: str) -> bool:
