@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.meta.owners import ObjectIdentity
+from podfit.core.quantity import Quantity
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.actions import Action, ActionOutcome, EvictPod, ResizePod, Tally
 from podfit.decide.autoscaling.conditions import (
@@ -19,8 +21,11 @@ from podfit.decide.autoscaling.conditions import (
     too_few,
     with_conditions,
 )
+from podfit.decide.autoscaling.patches import Resources
+from podfit.decide.autoscaling.shrinks import guards
 from podfit.decide.autoscaling.update import View, run
 from podfit.decide.autoscaling.update_settings import UpdateSettings
+from podfit.decide.resize.steps import lowers
 
 NOW = parse_time("2026-05-01T12:00:00Z")
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}
@@ -128,6 +133,18 @@ def test_vpa_lets_podfits_nodes_lower_memory_step_by_step() -> None:
     ((resize,), _) = played(vpa("300Mi"), [pod("p", annotations={"a": "b"})], min_replicas=1)
     assert isinstance(resize, ResizePod)
     assert resize.guards == ({"op": "add", "path": SHRINK, "value": "guarded"},)
+
+
+@pytest.mark.parametrize("before", ["512Mi", "100Mi", "", "0"])
+def test_vpa_marks_what_its_node_measures(before: str) -> None:
+    """A limit where there was none comes down for the node, which measures before it writes it."""
+    limits = {"memory": before} if before else {}
+    own = pod("p")
+    container = replace(own.spec.containers[0], resources=convert({"limits": limits}, ResourceRequirements))
+    limited = replace(own, spec=replace(own.spec, containers=(container,)))
+    wanted = Quantity.parse("300Mi")
+    marked = bool(guards(limited, {container.name: Resources({}, {"memory": wanted})}))
+    assert marked == lowers(wanted, Quantity.parse(before or "0"))
 
 
 def test_vpa_makes_room_for_its_first_annotation_once() -> None:
