@@ -160,6 +160,19 @@ async def test_an_hpa_whose_share_moves_with_the_request(metric: dict[str, Any],
     assert not [note for note in other if note.startswith("hpa/")]
 
 
+async def test_an_hpa_measures_by_what_lasts_and_not_by_what_only_starts() -> None:
+    """An init container that needs more than all others is in the pod's requests, and not in what an HPA divides by."""
+    cluster = shop(**{HPAS: {"items": [hpa(cpu_share(averageUtilization=80))]}})
+    for made in cluster.documents["/api/v1/pods"]["items"]:
+        amounts = {"cpu": "3", "memory": "1Gi"}
+        init = {"name": "init", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
+        made["spec"]["initContainers"] = [init]
+    notes = (await planned(cluster, cpu="1")).notes
+    assert [note.partition(":")[0] for note in notes if note.startswith("hpa/")] == [
+        "hpa/h keeps cpu at 80 % of the request"
+    ]
+
+
 async def test_who_may_not_read_them_is_told_which_right_that_needs() -> None:
     cluster = shop()
     cluster.forbidden = (VPAS, HPAS)

@@ -11,14 +11,15 @@ from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.base import ResourceList
 from podfit.api.meta.owners import group_of
-from podfit.core.quantity import ZERO
+from podfit.core.features import DEFAULT_GATES
+from podfit.core.quantity import Quantity
+from podfit.core.resources import CPU
+from podfit.decide.autoscaling.horizontal.pods import requests_of
 from podfit.decide.autoscaling.policies import update_mode
 from podfit.decide.autoscaling.slices import slice_told
 from podfit.decide.autoscaling.view import since_conditions, view_of
 from podfit.decide.node.settled import settled_status
-from podfit.decide.pod.requests import pod_requests
 from podfit.decide.pod.resize_state import CONDITIONS
 
 
@@ -95,7 +96,7 @@ def _moved(hpa: HorizontalPodAutoscaler, old: Pod, new: Pod) -> Iterator[str]:
         if source is None or source.target.average_utilization is None:
             continue
         container = metric.container_resource.container if metric.container_resource else ""
-        before, after = (_requests(pod, container).get(source.name, ZERO) for pod in (old, new))
+        before, after = (_measured(pod, source.name, container) for pod in (old, new))
         if before and after and before != after:
             fewer = "fewer" if after > before else "more"
             yield (
@@ -105,7 +106,8 @@ def _moved(hpa: HorizontalPodAutoscaler, old: Pod, new: Pod) -> Iterator[str]:
             )
 
 
-def _requests(pod: Pod, container: str) -> ResourceList:
-    if not container:
-        return pod_requests(pod)
-    return next((one.resources.requests for one in pod.spec.containers if one.name == container), {})
+def _measured(pod: Pod, resource: str, container: str) -> Quantity:
+    """What it measures the usage by: nothing where a container has no request, since it then does not scale."""
+    requests, _ = requests_of((pod,), resource, container, DEFAULT_GATES)
+    milli = requests.get(pod.metadata.name, 0)
+    return Quantity.of_milli(milli) if resource == CPU else Quantity.of_bytes(milli // 1000)
