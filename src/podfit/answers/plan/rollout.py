@@ -221,13 +221,9 @@ def _is_at_rest(live: Rolled) -> bool:
 
 def _held(owner: Rolled) -> str:
     """Why nothing is rolled out by itself; empty when something is."""
-    if standing.is_mine(owner):
+    if standing.may_be_held(owner):
         return ""
-    if isinstance(owner, Deployment):
-        return "it is paused" if owner.spec.paused else ""
-    if owner.spec.update_strategy.type == "OnDelete":
-        return "its update strategy is OnDelete"
-    return ""
+    return "it is paused" if isinstance(owner, Deployment) else "its update strategy is OnDelete"
 
 
 def _free(owner: Rolled) -> Any:

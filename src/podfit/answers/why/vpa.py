@@ -43,6 +43,7 @@ from podfit.decide.autoscaling.container_view import WHOLE
 from podfit.decide.autoscaling.limit_range_capping import for_pod
 from podfit.decide.autoscaling.nodes_and_autoscalers import largest
 from podfit.decide.autoscaling.policies import controlled_resources, is_off, policy_of, recommended, stored_mode
+from podfit.decide.autoscaling.priority import is_above, is_below
 from podfit.decide.autoscaling.scope import EVERY_SLICE
 from podfit.decide.autoscaling.slices import RECOMMENDATIONS, slice_for, slice_told, stored, told_to
 from podfit.decide.autoscaling.update import View
@@ -313,10 +314,9 @@ def _slices(vpa: VerticalPodAutoscaler, pods: Sequence[Pod]) -> Iterator[SliceCh
 
 
 def _where(request: Quantity | None, bounds: RecommendedContainerResources, resource: str) -> str:
-    lower, upper = bounds.lower_bound.get(resource), bounds.upper_bound.get(resource)
-    if request is None or (lower is not None and request < lower):
+    if is_below(request, bounds, resource):
         return BELOW
-    return ABOVE if upper is not None and request > upper else WITHIN
+    return ABOVE if is_above(request, bounds, resource) else WITHIN
 
 
 def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str) -> str:

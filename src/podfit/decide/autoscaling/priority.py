@@ -92,11 +92,22 @@ def priority(
                 outside = up = True
                 continue
             up = up or target.milli() > request.milli()
-            lower, upper = resources.lower_bound.get(resource), resources.upper_bound.get(resource)
-            outside = outside or (lower is not None and request < lower) or (upper is not None and request > upper)
+            outside = outside or is_below(request, resources, resource) or is_above(request, resources, resource)
     difference = sum(abs(max(asked[name], 1) - wanted[name]) / max(asked[name], 1) for name in wanted)
     quick = any(_quick_oom(status, vpa, gates, by) for status in _observed_statuses(pod))
     return Priority(outside_range=outside, scale_up=up, difference=difference, quick_oom=quick)
+
+
+def is_below(request: Quantity | None, bounds: RecommendedContainerResources, resource: str) -> bool:
+    """Whether less is requested than is recommended at least."""
+    lower = bounds.lower_bound.get(resource)
+    return not request or (lower is not None and request < lower)
+
+
+def is_above(request: Quantity | None, bounds: RecommendedContainerResources, resource: str) -> bool:
+    """Whether more is requested than is recommended at most."""
+    upper = bounds.upper_bound.get(resource)
+    return request is not None and upper is not None and request > upper
 
 
 def accepted(

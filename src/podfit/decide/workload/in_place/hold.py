@@ -26,6 +26,7 @@ from podfit.api.core.v1.pods.templates import PodTemplateSpec
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import decode, encode, to_dict
 from podfit.decide.workload.daemon.nodes import GENERATION
+from podfit.decide.workload.daemon.steps import replaces
 from podfit.decide.workload.history import HASH, in_order, templates_in
 from podfit.decide.workload.stateful import identity
 from podfit.decide.workload.stateful.steps import replaced_from
@@ -121,7 +122,8 @@ def first_replaced(owner: Labelled) -> int | None:
     """The lowest ordinal that its controller would replace without the hold, of a daemon set 0; None when none is."""
     strategy = strategy_before(owner)
     if isinstance(strategy, DaemonSetUpdateStrategy):
-        return None if strategy.type == ON_DELETE else 0
+        assert isinstance(owner, DaemonSet)
+        return 0 if replaces(replace(owner, spec=replace(owner.spec, update_strategy=strategy))) else None
     assert isinstance(owner, StatefulSet)
     return replaced_from(replace(owner, spec=replace(owner.spec, update_strategy=strategy)))
 
