@@ -27,13 +27,14 @@ LEASES = (f"--leader-elect-lease-duration={15 * PATIENCE:g}s", f"--leader-elect-
 
 
 class Part:
-    """`podfit controllers` or `podfit scheduler`."""
+    """`podfit controllers`, `podfit scheduler` or `podfit dns`, which holds no Lease."""
 
     def __init__(self, api: ApiProcess, log: Path, verb: str, *options: str) -> None:
         self.log = log
+        leases = () if verb == "dns" else LEASES
         with log.open("w") as file:
             self.process = subprocess.Popen(
-                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0", *LEASES, *options),
+                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0", *leases, *options),
                 stdout=file,
                 stderr=file,
                 text=True,
