@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.net.processes import start_ticks
+from support.eventually import eventually_async
 from support.small_disk import small_disk
 from support.up import Up
 
@@ -110,12 +112,15 @@ def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
             left = (await client.list(ConfigMap, "default")).items
             assert {config_map.metadata.name for config_map in left} <= {"kube-root-ca.crt"}
             (up.root / "ballast").unlink()
-            for _ in range(100):  # the first has the store look; until then it says what it knows
-                try:
+
+            async def is_ready() -> bool:
+                """The first has the store look; until then it says what it knows."""
+                with suppress(ApiError):
                     await client.request("GET", "/readyz")
-                    break
-                except ApiError:
-                    await asyncio.to_thread(os.sync)
+                    return True
+                return False
+
+            await eventually_async(is_ready, within=20, what="the store has found room")
             await client.request("GET", "/readyz")
             await client.create(ConfigMap(metadata=ObjectMeta(name="again", namespace="default")))
         finally:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from podfit.store.logged import GROWTH
 from podfit.store.protocol import Record, Store, StoreUnavailable
 from podfit.store.sqlite import sqlite_store
 from podfit.store.sqlite.log import SqliteLog
+from support.eventually import eventually_async
 from support.small_disk import small_disk
 
 SIZE = 48 << 20
@@ -42,11 +44,12 @@ def fill(folder: Path) -> Path:
 async def opened(folder: Path) -> Store:
     """With its reserve, which is taken beside the start."""
     store = sqlite_store(folder / "store.db")
-    for _ in range(500):
-        if (folder / "store.reserve").exists() or (folder / "ballast").exists():
-            return store
-        await asyncio.to_thread(os.sync)
-    raise AssertionError("no reserve was taken")
+
+    async def is_taken() -> bool:
+        return (folder / "store.reserve").exists() or (folder / "ballast").exists()
+
+    await eventually_async(is_taken, within=20, what="the reserve is taken")
+    return store
 
 
 async def until_full(store: Store, size: int = 2000, *, prefix: str = "/") -> list[Record]:
@@ -101,16 +104,18 @@ async def test_what_was_deleted_makes_room_at_once(disk: Path, asked: str, reser
         await store.delete(record.key, expected=record.mod_revision)
     assert (disk / "store.reserve").exists() is (reserve == "kept")
     made = 0
-    for _ in range(300):
+
+    async def many_more() -> bool:
+        nonlocal made
         if asked == "by /readyz":
             await store.retry()
-        (done,) = await asyncio.gather(store.create(f"/again-{made}", bytes(100_000)), return_exceptions=True)
-        made += isinstance(done, Record)
-        if made > 100:
-            break
-        if not isinstance(done, Record):
-            await asyncio.to_thread(os.sync)
-    assert made > 100
+        with suppress(StoreUnavailable):
+            while made <= 100:
+                await store.create(f"/again-{made}", bytes(100_000))
+                made += 1
+        return made > 100
+
+    await eventually_async(many_more, within=20, what="what was deleted makes room")
     assert store.problem == ""
     await store.close()
 
@@ -183,6 +188,30 @@ async def test_a_deletion_in_the_batch_that_finds_the_disk_full_is_done(disk: Pa
     done = await asyncio.gather(*creations[:5], deletion, *creations[5:], return_exceptions=True)
     assert [isinstance(record, StoreUnavailable) for record in done] == [True] * 5 + [False] + [True] * 5
     assert (await store.list("/")).records == []
+    await store.close()
+
+
+async def test_a_deletion_among_creations_without_end_is_done(disk: Path) -> None:
+    """Whoever was refused writes again at once, so that each batch has something that does not fit."""
+    store = await opened(disk)
+    made = await store.create("/kept", bytes(1000))
+    fill(disk)
+    await until_full(store)
+    left = 300
+
+    async def go_on(number: int) -> None:
+        nonlocal left
+        while left:
+            left -= 1
+            with suppress(StoreUnavailable):
+                await store.create(f"/{number}/{left}", bytes(2000))
+
+    going = [asyncio.create_task(go_on(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    await store.delete("/kept", expected=made.mod_revision)
+    left = 0
+    await asyncio.gather(*going)
+    assert await store.get("/kept") is None
     await store.close()
 
 
