@@ -21,7 +21,7 @@ from podfit.decide.autoscaling.tracked import PodKey, VpaKey
 
 NOW = 1_770_000_000.0
 REGISTERED = 2
-"""More times that all are registered: the first one touches memory for the first time."""
+"""More times that all are registered: the quickest counts, as of all else."""
 GOALS = {"register": "50", "CPU sample": "0.05", "memory sample": "0.05", "estimates": "2", "checkpoints": "100"}
 """Microseconds for each container (one sample of each resource: 0.1; checkpoints of 10,000 in one second)."""
 

@@ -57,7 +57,7 @@ class ApiProcess:
         assert process is not None
 
         def serves() -> bool:
-            """It says where its kubeconfig is when it has written that."""
+            """It says where its kubeconfig is once that is written; an earlier one stays, for others may read it."""
             said = self.log.read_bytes()[self.begun :].decode()
             assert process.poll() is None, said
             return "  kubectl   " in said

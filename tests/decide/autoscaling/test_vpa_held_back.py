@@ -135,8 +135,8 @@ def test_vpa_lets_podfits_nodes_lower_memory_step_by_step() -> None:
     assert resize.guards == ({"op": "add", "path": SHRINK, "value": "guarded"},)
 
 
-@pytest.mark.parametrize("before", ["512Mi", "100Mi", "", "0"])
-def test_vpa_marks_what_its_node_measures(before: str) -> None:
+@pytest.mark.parametrize(("before", "measured"), [("512Mi", True), ("100Mi", False), ("", True), ("0", True)])
+def test_vpa_marks_what_its_node_measures(before: str, measured: bool) -> None:
     """A limit where there was none comes down for the node, which measures before it writes it."""
     limits = {"memory": before} if before else {}
     own = pod("p")
@@ -144,7 +144,7 @@ def test_vpa_marks_what_its_node_measures(before: str) -> None:
     limited = replace(own, spec=replace(own.spec, containers=(container,)))
     wanted = Quantity.parse("300Mi")
     marked = bool(guards(limited, {container.name: Resources({}, {"memory": wanted})}))
-    assert marked == lowers(wanted, Quantity.parse(before or "0"))
+    assert marked == lowers(wanted, Quantity.parse(before or "0")) == measured
 
 
 def test_vpa_makes_room_for_its_first_annotation_once() -> None:

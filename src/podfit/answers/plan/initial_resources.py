@@ -96,18 +96,18 @@ async def plan_initial(client: Client, documents: Sequence[Any], namespace: str)
 
 async def _of(client: Client, new: _NewPod) -> tuple[InitialPlan, ...] | str:
     """Or why it is not known, empty where nobody gives any."""
-    namespace = new.pod.metadata.namespace
+    namespace, clock = new.pod.metadata.namespace, SystemClock()
     try:
         limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
         pod = add_defaults(new.pod, limit_ranges)
         told = await _asked(client, pod)
         vpas = await _vpas(client, new) if told.initial else []
-        gates = (await read_updater(client, SystemClock())).settings.rules.gates if vpas else NO_GATES
+        gates = (await read_updater(client, clock)).settings.rules.gates if vpas else NO_GATES
     except ApiError as error:
         if error.code == NOT_FOUND or not await _enabled(client, namespace):
             return ""
         return f"initial resources of {new}: {why_unread(error)}"
-    now, boosting = SystemClock().now(), gates.cpu_startup_boost
+    now, boosting = clock.now(), gates.cpu_startup_boost
     giving = next((vpa for vpa in vpas if gives_to_new_pods(vpa, now, boosting=boosting)), None)
     sized = _sized(pod, with_answer(told_to(giving, pod), told), limit_ranges, gates) if giving is not None else ()
     bounding = giving or next(iter(vpas), None)
@@ -132,7 +132,8 @@ async def _asked(client: Client, pod: Pod) -> PodRecommendationStatus:
 
 
 def _sized(pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Sequence[LimitRange], gates: Gates) -> Sequence[str]:
-    """The containers that a VPA gives their size. The admission controller has the gates of the updater."""
+    """The containers that a VPA gives their size. `gates` are those that the updater publishes; the admission
+    controller publishes none, and is taken to have the same."""
     try:
         return sized_by(pod, admission_patches(pod, vpa, limit_ranges, gates))
     except BoostError:  # then it changes nothing

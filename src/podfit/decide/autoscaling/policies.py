@@ -126,7 +126,7 @@ def controlled_resources(policy: ContainerResourcePolicy | None) -> tuple[str, .
 
 
 def sized_resources(policy: PodResourcePolicy | None) -> frozenset[str]:
-    """Those that are sized of any container, whichever there are."""
+    """The resources that are sized of at least one container: of one that an entry names, or of any other."""
     named = {entry.container_name for entry in (policy.container_policies if policy else ())}
     found = (policy_of(policy, name) for name in (named - {EVERY_CONTAINER}) | {_UNNAMED})
     return frozenset(name for entry in found if not is_off(entry) for name in controlled_resources(entry))

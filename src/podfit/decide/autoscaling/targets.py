@@ -42,5 +42,6 @@ def naming(vpas: Iterable[VerticalPodAutoscaler], target: NamedTarget) -> list[V
 
 
 def gives_to_new_pods(vpa: VerticalPodAutoscaler, now: datetime, *, boosting: bool) -> bool:
-    """Whether pods are made as it says: an older one that does not is passed over. `boosting`: boosts are given."""
+    """Whether the admission controller sizes new pods by it; the next younger one counts where it does not. `boosting`
+    is whether CPU startup boosts are on."""
     return not observes(vpa, now) and (update_mode(vpa) != OFF or (boosting and boosts(vpa)))
