@@ -57,7 +57,8 @@ class Housekeeper(msgspec.Struct, frozen=True):
             await self.clock.sleep(SWEEP_SECONDS)
 
     def _wanted(self) -> set[str]:
-        """The uids of pods that somebody speaks for, now: each removal takes time, in which pods come."""
+        """The uids of pods that somebody speaks for. Asked after each listing: pods come while something is removed,
+        and a pod that was listed and is not wanted by then never will be."""
         return self.known.uids() | {pod.metadata.uid for pod in self.informer.list()}
 
     async def _sweep(self) -> None:
@@ -67,15 +68,17 @@ class Housekeeper(msgspec.Struct, frozen=True):
         except CRIError as error:
             log.warning("cannot look for orphaned pods error=%s", error)
             return
+        wanted = self._wanted()
         for uid, pod in present.items():
-            if uid not in self._wanted():
+            if uid not in wanted:
                 log.info("removing orphaned pod pod=%s", pod)
                 await self._remove(uid)
         await self._sweep_logs()
         for uid in self.volumes.known() - self._wanted():
             await self._remove_volumes(uid)
-        for cgroup in self.cgroups.list_pods():
-            if cgroup.uid not in self._wanted():
+        cgroups, wanted = self.cgroups.list_pods(), self._wanted()
+        for cgroup in cgroups:
+            if cgroup.uid not in wanted:
                 # A runtime that is killed while it makes a sandbox forgets its processes, and will never end them.
                 await self._remove_cgroup(cgroup.path, kill=cgroup.uid not in present)
 

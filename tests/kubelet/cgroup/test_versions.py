@@ -1,5 +1,7 @@
 """One suite for all cgroup trees: v1 and v2 over directories that look like the kernel's, and the one in memory."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,16 @@ def test_a_process_of_another_namespace_is_not_killed(
     _fill(tmp_path / POD.strip("/") / "child", {"cgroup.procs": "0\n71\n"})
     assert made.kill(POD) == (71,)
     assert killed == [71]
+
+
+def test_a_process_that_may_not_be_killed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_pid: int, _signal: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.kill", refused)
+    _pretend(tmp_path, V2_FILES | {"cgroup.procs": "71\n"})
+    with pytest.raises(CgroupError, match="ending process 71: Operation not permitted"):
+        CgroupsV2(tmp_path, LAYOUT).kill(POD)
 
 
 def test_v1_hands_cpus_and_memory_nodes_down(tmp_path: Path) -> None:

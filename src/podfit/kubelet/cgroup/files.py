@@ -64,8 +64,9 @@ def processes(directory: Path | str) -> tuple[int, ...]:
 
 
 def kill_tree(*directories: Path) -> tuple[int, ...]:
-    """SIGKILL to the processes of these cgroups and of all below; which ones. A process of another namespace, which the
-    kernel shows as 0, cannot be ended from here. What is forked meanwhile is found at the next call."""
+    """Send SIGKILL to the processes of these cgroups and of all below. Returns their pids. A process of a PID namespace
+    that this one cannot see, which the kernel shows as 0, is left. What is forked meanwhile is found by the next call.
+    Raises CgroupError."""
     found: set[int] = set()
     for directory in directories:
         for parent, _, _ in os.walk(directory):
@@ -73,9 +74,13 @@ def kill_tree(*directories: Path) -> tuple[int, ...]:
                 found.update(processes(parent))
     killed = []
     for pid in sorted(found - {0}):
-        with suppress(ProcessLookupError):  # ended since
+        try:
             os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+        except ProcessLookupError:  # ended since
+            continue
+        except OSError as error:
+            raise failed(f"ending process {pid}", error) from error
+        killed.append(pid)
     return tuple(killed)
 
 

@@ -221,7 +221,7 @@ class Cgroups(Protocol):
         """rmdir it with everything below, deepest first. Kills nothing: `Busy` while processes are inside."""
 
     def kill(self, path: str) -> tuple[int, ...]:
-        """SIGKILL to every process in it and below; which ones. Empty when there is none, or no such cgroup."""
+        """Send SIGKILL to every process in it and below. Returns their pids; none where there is no such cgroup."""
 
     def list_pods(self) -> tuple[PodCgroup, ...]:
         """Every pod cgroup present under this layout, wanted or orphaned."""
