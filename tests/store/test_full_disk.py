@@ -207,7 +207,6 @@ async def test_a_deletion_among_creations_without_end_is_done(disk: Path) -> Non
                 await store.create(f"/{number}/{left}", bytes(2000))
 
     going = [asyncio.create_task(go_on(number)) for number in range(5)]
-    await asyncio.sleep(0)
     await store.delete("/kept", expected=made.mod_revision)
     left = 0
     await asyncio.gather(*going)

@@ -315,13 +315,13 @@ class LoggedStore:
 
     def _commit(self) -> None:
         queue, self._queue = self._queue, []
-        if any(write.tries > 1 for write in queue):  # alone: what does not fit beside it would have it refused again
+        if any(write.tries > 1 for write in queue):  # without creations, for which a batch is refused as a whole
             self._queue = [write for write in queue if not write.freeing]
             queue = [write for write in queue if write.freeing]
         batch = decide(queue, self._index, self.revision)
         if not batch.changes:
             self._settle(batch)
-            self._go_on()
+            self._commit_rest()
             return
         appended = self._writer.submit(self._append, batch)
         if appended.done():  # by an executor without threads
@@ -359,9 +359,9 @@ class LoggedStore:
             trace = None if isinstance(error, StoreError) else error
             logger.error("commit failed writes=%d error=%s", len(batch.outcomes), error, exc_info=trace)
             self._settle(Batch((), [(write, _refusal(error)) for write, _ in batch.outcomes]))
-        self._go_on()
+        self._commit_rest()
 
-    def _go_on(self) -> None:
+    def _commit_rest(self) -> None:
         if self._queue:
             self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
         else:
