@@ -1,6 +1,7 @@
 """The short ways through a write end where the long ones do: what is skipped is what would have changed nothing."""
 
 import json
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -309,12 +310,17 @@ def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> Non
     assert [volume.field for volume in validate_volumes((wrong,), "b")[1]] == ["b[0].name"]
 
 
-@given(PODS, st.uuids())
+UIDS = count(1)
+"""No two objects of a store are the same; of a pod that is drawn twice the first decoding would be told."""
+
+
+@given(PODS)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-def test_what_is_written_is_remembered_as_it_would_be_decoded(pod: Pod, uid: UUID) -> None:
+def test_what_is_written_is_remembered_as_it_would_be_decoded(pod: Pod) -> None:
     """By everybody who is told of it: those who read it, and those who watch in the same process."""
     info = info_for(Pod)
-    meta = replace(pod.metadata, name="p", namespace="default", uid=str(uid), resource_version="6")
+    uid = str(UUID(int=next(UIDS)))
+    meta = replace(pod.metadata, name="p", namespace="default", uid=uid, resource_version="6")
     written = replace(pod, metadata=meta)
     record = Record(stored.key(info, "default", "p"), stored.encoded(written), 3, 7)
     stored.remember(info, record.value, written)
