@@ -7,7 +7,7 @@ import pytest
 from answers.conversation import PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT, VPAS
 from podfit.answers.autoscaling.estimate_steps import estimate_steps
-from podfit.answers.why.vpa import BELOW, WITHIN, VpaWhy, read_facts, why_vpa
+from podfit.answers.why.vpa import ABOVE, BELOW, WITHIN, VpaWhy, read_facts, why_vpa
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 
@@ -186,6 +186,24 @@ async def test_a_limit_range_is_obeyed(limit: dict[str, Any], why: str) -> None:
     document = {"metadata": {"name": "small"}, "spec": {"limits": [{"type": "Container", **limit}]}}
     conversation.documents[LIMITS] = {"items": [document]}
     assert why in (await asked(conversation)).stands[0].why
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "limit", "stands"),
+    [
+        ("500m", {"max": {"cpu": "500m"}}, WITHIN),
+        ("900m", {"max": {"cpu": "800m"}}, ABOVE),
+        ("650m", {"min": {"cpu": "660m"}}, BELOW),
+    ],
+)
+async def test_bounds_are_those_that_the_updater_compares_with(
+    asked_for: str, limit: dict[str, Any], stands: str
+) -> None:
+    """Moved into the LimitRange, as its target is."""
+    conversation = cluster(vpa(), pod("web-1", cpu=asked_for), pod("web-2", cpu=asked_for))
+    document = {"metadata": {"name": "small"}, "spec": {"limits": [{"type": "Container", **limit}]}}
+    conversation.documents[LIMITS] = {"items": [document]}
+    assert {stand.stands for stand in (await asked(conversation)).stands if stand.resource == "cpu"} == {stands}
 
 
 async def test_without_a_recommendation_its_conditions_speak() -> None:

@@ -6,7 +6,7 @@ How the recommender came to `uncapped` (percentiles, margins, confidence) is in 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -274,7 +274,9 @@ def _chains(target: RecommendedContainerResources, vpa: VerticalPodAutoscaler) -
 def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
     """Where the pod stands by what the node has granted: an updater that resizes has written its target into the spec
     at once."""
-    spec, told = granted(pod, facts.age).spec, told_to(facts.vpa, pod).status.recommendation
+    spec, vpa = granted(pod, facts.age).spec, told_to(facts.vpa, pod)
+    told, annotations = vpa.status.recommendation, vpa.metadata.annotations
+    processed = for_pod(pod, told, vpa.spec.resource_policy, facts.limit_ranges, annotations)
     own = [(container.name, container.resources) for container in all_containers(spec)]
     for name, resources in (*own, (WHOLE, spec.resources or ResourceRequirements())):
         found = recommended(told, name)
@@ -284,15 +286,14 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
             target, request = found.target.get(resource), resources.requests.get(resource)
             if target is None or target == request:
                 continue
-            stands = _where(request, found, resource)
             yield OffTarget(
                 pod=pod.metadata.name,
                 container=name or POD_AS_A_WHOLE,
                 resource=resource,
                 request=str(request) if request is not None else "",
                 target=str(target),
-                stands=stands,
-                why=_reason(facts, coming, pod, name, resource),
+                stands=_where(request, recommended(processed.recommendation, name) or found, resource),
+                why=_reason(facts, coming, pod, name, resource, processed.notes),
             )
 
 
@@ -319,7 +320,9 @@ def _where(request: Quantity | None, bounds: RecommendedContainerResources, reso
     return ABOVE if is_above(request, bounds, resource) else WITHIN
 
 
-def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str) -> str:
+def _reason(
+    facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resource: str, capped: Mapping[str, tuple[str, ...]]
+) -> str:
     """What the updater's own decision makes of the pod, and what keeps this resource of it from the target."""
     if facts.updater.idle:
         return f"the updater does nothing: {facts.updater.idle}"
@@ -328,12 +331,11 @@ def _reason(facts: VpaFacts, coming: NextPass, pod: Pod, container: str, resourc
     if facts.view is None or pod.metadata.uid not in coming.verdicts:
         return "its topmost controller is not what this VPA names, or an older VPA names it too"
     vpa = told_to(facts.vpa, pod)
-    policy, annotations = policy_of(vpa.spec.resource_policy, container), vpa.metadata.annotations
+    policy = policy_of(vpa.spec.resource_policy, container)
     reasons = [coming.reason(pod.metadata.uid)]
     if how := slice_told(facts.vpa, pod):
         reasons.append(f"it is sized {how}")
-    processed = for_pod(pod, vpa.status.recommendation, vpa.spec.resource_policy, facts.limit_ranges, annotations)
-    reasons += [note for note in processed.notes.get(container, ()) if note.startswith(f"{resource} ")]
+    reasons += [note for note in capped.get(container, ()) if note.startswith(f"{resource} ")]
     if policy is not None and is_off(policy):
         reasons.append(f'containerPolicies has mode Off for "{policy.container_name}"')
     if resource not in controlled_resources(policy):

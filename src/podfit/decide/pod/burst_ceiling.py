@@ -23,7 +23,7 @@ from podfit.api.meta.base import ResourceList
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, MEMORY, maximum
-from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.qos import held_class
 
 BURSTING = (CPU, MEMORY)
 LONGEST = 16 * 1024
@@ -101,7 +101,7 @@ def with_limits(pod: Pod, limits: Mapping[str, ResourceList], gates: FeatureGate
 
 
 def _is_guaranteed(pod: Pod, gates: FeatureGates) -> bool:
-    return (pod.status.qos_class or qos_class(pod, gates)) == "Guaranteed"
+    return held_class(pod, gates) == "Guaranteed"
 
 
 def _limited(container: Container, limits: ResourceList | None, *, both: bool) -> Container:

@@ -4,7 +4,7 @@ It is computed once, when the pod is created, and a resize may not change it: th
 """
 
 from operator import is_
-from typing import Literal
+from typing import Literal, cast
 
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
@@ -32,6 +32,11 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         told = _class_of(resources)
         _last.classed = resources, told
     return told
+
+
+def held_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
+    """The class under which the pod was created, which no resize changes; by its spec where its status has none."""
+    return cast("QOSClass", pod.status.qos_class or qos_class(pod, gates))
 
 
 class _Last:

@@ -9,7 +9,7 @@ from podfit.core.fields import FieldError, forbidden, invalid
 from podfit.core.quantity import ZERO
 from podfit.decide.forbidden import Forbidden
 from podfit.decide.pod.burst_ceiling import BurstRange, at_ceiling, read_ranges
-from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.qos import held_class
 from podfit.decide.pod.requests import pod_limits
 from podfit.decide.resize.node_support import changes_ceiling, concerns_node
 from podfit.decide.resize.restart_policy import restarting
@@ -29,7 +29,7 @@ def ceiling_errors(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
     if new.spec.resources is not None:
         return [forbidden(FIELD, "pods with pod-level resources have no burst ceiling")]
     containers = {container.name: container for container in new.spec.containers}
-    guaranteed = (old.status.qos_class or qos_class(old, gates)) == "Guaranteed"
+    guaranteed = held_class(old, gates) == "Guaranteed"
     return [
         invalid(FIELD, name, problem)
         for name, between in ranges.items()

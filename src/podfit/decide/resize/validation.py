@@ -19,7 +19,7 @@ from podfit.api.meta.validation.metadata import validate_meta_update
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, forbidden, invalid
 from podfit.core.resources import CPU, MEMORY
-from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.qos import held_class, qos_class
 from podfit.decide.resize.restart_policy import restarting
 
 _CONTAINERS, _INIT_CONTAINERS = "containers", "initContainers"
@@ -114,7 +114,7 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
 
 
 def _same_class(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
-    stored = old.status.qos_class or qos_class(old, gates)
+    stored = held_class(old, gates)
     if qos_class(new, gates) == stored:
         return []
     return [invalid("spec", stored, "Pod QOS Class may not change as a result of resizing")]

@@ -9,7 +9,6 @@ nothing. Moves of one pod are made one after the other, and none holds up anothe
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
 
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.static_pods import is_mirror
@@ -20,10 +19,10 @@ from podfit.core.features import FeatureGates
 from podfit.decide.autoscaling.burst import NEW, Bounds, Size, step
 from podfit.decide.autoscaling.burst_sizes import bounds_of, told, written_limits
 from podfit.decide.pod.burst_ceiling import BurstRange, ranges_of, with_limits
-from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.qos import held_class
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.bursts.record import BurstRecord, Limits
-from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Counting
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Counting
 from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.known_pods import KnownPods
 from podfit.net.supervisor import Supervisor
@@ -47,7 +46,7 @@ class Watched:
 
     def bounds(self, pod: Pod, own: ResourceRequirements, allowed: BurstRange, gates: FeatureGates) -> Bounds:
         if self._of is None or self._of[0] is not pod or self._of[1] is not own:
-            self._bounds = bounds_of(own, allowed, guaranteed=_class(pod, gates) == "Guaranteed")
+            self._bounds = bounds_of(own, allowed, guaranteed=held_class(pod, gates) == "Guaranteed")
             self._of = pod, own
         return self._bounds
 
@@ -160,7 +159,7 @@ class BurstRule:
             return watched
         if watched is not None:
             self._watched.pop(key).counters.close()
-        path = self._cgroups.layout.container(pod.metadata.uid, _class(pod, self._gates), instance)
+        path = self._cgroups.layout.container(pod.metadata.uid, held_class(pod, self._gates), instance)
         try:
             self._watched[key] = Watched(instance, self._cgroups.counters(path))
         except CgroupError as error:
@@ -192,7 +191,3 @@ class BurstRule:
             self._busy[uid] = self._clock.monotonic() + pause
             if uid not in self._pods:
                 self._busy.pop(uid, None)
-
-
-def _class(pod: Pod, gates: FeatureGates) -> QOS:
-    return cast("QOS", pod.status.qos_class or qos_class(pod, gates))

@@ -22,7 +22,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.burst import NEW, BurstState, Sample, step
 from podfit.decide.autoscaling.burst_sizes import bounds_of, written_limits
 from podfit.decide.autoscaling.ceilings import BurstWrite, patch_of, wanted_ranges
-from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.qos import held_class
 from podfit.decide.pod.resize_state import ResizeStage, ResizeState
 
 log = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ class BurstPoller:
     async def _follow(self, found: Bursting, seen: Mapping[tuple[str, str], Sample], now: float) -> None:
         pod, meta = found.pod, found.pod.metadata
         ranges = wanted_ranges(pod, found.vpa) if ResizeState.of(pod).stage is ResizeStage.NONE else {}
-        guaranteed = (pod.status.qos_class or qos_class(pod)) == "Guaranteed"
+        guaranteed = held_class(pod) == "Guaranteed"
         limits, why = {}, []
         for container in pod.spec.containers:
             key = (meta.uid, container.name)
