@@ -10,7 +10,7 @@ import pytest
 
 from support.attacks import ANONYMOUS, OBJECTS, SELECTORS, Attack
 from support.bounded import Victim, bounded
-from support.turns import REFERENCE_MS, reference_work, worst_ms
+from support.turns import REFERENCE_MS, burn, worst_ms
 
 ATTACKS = ANONYMOUS | SELECTORS | OBJECTS
 SETTLE_SECONDS = 0.5  # for what an object has scheduler, controllers and node do
@@ -50,9 +50,3 @@ async def test_a_long_turn_is_seen() -> None:
 
     least, most = 3 * REFERENCE_MS, 30 * REFERENCE_MS
     assert least < await worst_ms(in_slices, most=most) < most < await worst_ms(at_once, most=most)
-
-
-def burn(pieces: int) -> None:
-    """So many times `REFERENCE_MS` of CPU, at the pace of the machine."""
-    for _ in range(pieces):
-        reference_work()

@@ -87,7 +87,8 @@ def _put(method: str, path: str, body: object, content_type: str = "application/
         made = body() if callable(body) else body
         answer = victim.ask(method, path, made, content_type=content_type)
         if answer.status < 300:
-            victim.ask("DELETE", path.partition("?")[0] if method != "POST" else f"{path}/big")
+            made_at = path.partition("?")[0] if method != "POST" else f"{path}/big"
+            victim.ask("DELETE", f"{made_at}?gracePeriodSeconds=0")  # or a pod would still be there for the next
         return (answer.status,)
 
     return attack

@@ -137,3 +137,12 @@ def _thread_ms(work: Callable[[], Any]) -> float:
 
 def reference_work() -> None:
     sorted({str(number): [number] for number in range(20_000)})
+
+
+def burn(pieces: int) -> None:
+    """So many times `REFERENCE_MS` of CPU, of a slower machine as much as that work takes there."""
+    for _ in range(pieces):
+        until = time.thread_time() + REFERENCE_MS / 1000
+        reference_work()
+        while time.thread_time() < until:
+            pass
