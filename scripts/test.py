@@ -42,7 +42,7 @@ def two_apart() -> tuple[str, ...]:
     return "--dist=loadfile", "--no-loadscope-reorder", f"--tx=2*popen//python=scripts/apart {sys.executable}"
 
 
-FIRST = tuple(f"tests/{folder}" for folder in ("apiserver", "cli", "controllers", "kubelet"))
+FIRST = tuple(f"tests/{folder}" for folder in ("apiserver", "cli", "controllers", "kubelet", "vpa"))
 """Half of the CPU that the tests without a machine take."""
 HALF_OF_CORES = (os.cpu_count() or 1) // 2
 NO_MACHINE = Session(

@@ -25,7 +25,8 @@ SELDOM = 8
 
 
 class _Selector(selectors.DefaultSelector):
-    """Looks at the sockets in every `seldom`-th turn while there is other work; `resting` hear when there is none."""
+    """Looks at the sockets, if there are any, in every `seldom`-th turn while there is other work; `resting` hear when
+    there is none. The pipe of the loop itself only wakes it up."""
 
     def __init__(self, seldom: int) -> None:
         super().__init__()
@@ -34,6 +35,8 @@ class _Selector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Events:
         if timeout == 0:
+            if len(self.get_map()) == 1:
+                return []
             self._turns += 1
             return [] if self._turns % self._seldom else super().select(0)
         if not self.resting:
