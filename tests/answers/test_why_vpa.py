@@ -206,6 +206,34 @@ async def test_bounds_are_those_that_the_updater_compares_with(
     assert {stand.stands for stand in (await asked(conversation)).stands if stand.resource == "cpu"} == {stands}
 
 
+QUOTAS = "/api/v1/namespaces/shop/resourcequotas"
+STORAGE = {
+    "metadata": {"name": "least", "namespace": "shop"},
+    "spec": {"limits": [{"type": "Container", "min": {"ephemeral-storage": "1Gi"}}]},
+}
+QUOTA = {
+    "metadata": {"name": "small", "namespace": "shop"},
+    "spec": {"hard": {"requests.cpu": "1200m"}},
+    "status": {"hard": {"requests.cpu": "1200m"}, "used": {"requests.cpu": "1100m"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "why"),
+    [
+        (LIMITS, STORAGE, "minimum ephemeral-storage usage per Container is 1Gi.  No request is specified"),
+        (QUOTAS, QUOTA, "exceeded quota: small, requested: requests.cpu=200m, used: requests.cpu=1100m"),
+    ],
+)
+async def test_what_the_api_refuses_is_not_foretold_as_done(path: str, document: dict[str, Any], why: str) -> None:
+    conversation = cluster(vpa("InPlace"), pod("web-1"), pod("web-2"))
+    conversation.documents[path] = {"items": [document]}
+    found = await asked(conversation)
+    assert [step.split()[:4] for step in found.next] == [["asks", "for", f"web-{number}", "in"] for number in (1, 2)]
+    assert all("cpu request 700m" in step and "which the API refuses" in step and why in step for step in found.next)
+    assert all("its resize was refused" in stand.why for stand in found.stands)
+
+
 async def test_without_a_recommendation_its_conditions_speak() -> None:
     conditions = [
         {

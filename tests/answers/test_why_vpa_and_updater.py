@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podfit.answers.why.vpa import VpaWhy, foretold, read_facts, why_vpa
+from podfit.answers.why.vpa import WITHIN, VpaFacts, VpaWhy, foretold, read_facts, why_vpa
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCondition
 from podfit.api.coordination.v1.types import Lease, LeaseSpec
+from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.codec import to_dict
+from podfit.api.meta.codec import convert, to_dict
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.election import Election, LeaseTiming
 from podfit.client.vpa_kinds import VPAS
@@ -79,6 +80,15 @@ async def by_pod(world: World, vpa: str, pods: list[str], pick: random.Random) -
     await world.say_status(vpa, document)
 
 
+async def limited(world: World, pick: random.Random) -> None:
+    """Sometimes a LimitRange, younger than the pods: it moves what is recommended for them, or refuses it."""
+    if pick.random() < 0.5:
+        least = {"cpu": pick.choice(("60m", "120m", "450m")), "memory": pick.choice(("200Mi", "310Mi"))}
+        item = {"type": pick.choice(("Container", "Pod")), "min": least}
+        document = {"metadata": {"name": "least", "namespace": NAMESPACE}, "spec": {"limits": [item]}}
+        await world.client.create(convert(document, LimitRange))
+
+
 def settings_of(pick: random.Random) -> UpdaterSettings:
     """As flags may set them."""
     rules = UpdateSettings(
@@ -114,6 +124,7 @@ async def differences(directory: Path, seed: int, number: int, *, passes: int = 
         for place in range(number):
             await situation(world, f"w{place}", pick)
         settings = settings_of(pick)
+        await limited(world, pick)
         await published(world, settings)
         await world.run(Updater(world.client, clock=world.clock, settings=settings).run())
         for _ in range(passes):
@@ -124,6 +135,7 @@ async def differences(directory: Path, seed: int, number: int, *, passes: int = 
                 for uid, foreseen in foretold(facts).verdicts.items():
                     if uid not in told or foreseen.deed is not Deed.LEFT:
                         told[uid] = foreseen
+                _stand_where_told(facts, why_vpa(facts, world.clock.now()), seed)
             pods = (await world.client.list(Pod, NAMESPACE)).items
             before = {pod.metadata.uid: pod for pod in pods if pod.metadata.deletion_timestamp is None}
             await world.minutes(1)
@@ -136,6 +148,14 @@ async def differences(directory: Path, seed: int, number: int, *, passes: int = 
                 assert bool(said[1]) == (deed is Deed.LEFT), where
                 ends[deed.value] += 1
     return ends
+
+
+def _stand_where_told(facts: VpaFacts, told: VpaWhy, seed: int) -> None:
+    """A pod that is left for being within the bounds is not said to be outside of them."""
+    left = {uid for uid, verdict in foretold(facts).verdicts.items() if "within the bounds" in verdict.reason}
+    within = {pod.metadata.name for pod in facts.pods or () if pod.metadata.uid in left and not pod.status.conditions}
+    outside = [stand for stand in told.stands if stand.pod in within and stand.stands != WITHIN]
+    assert not outside, f"seed {seed}, {outside[:1]}"
 
 
 def _deed(before: Pod, after: Pod | None) -> Deed:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from podfit.answers.autoscaling.updater import next_pass
+from podfit.answers.autoscaling.updater import ForetoldApi, next_pass
 from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.pod_state import RESOURCES
+from podfit.answers.facts.snapshot import Snapshot, of_namespace
 from podfit.api.autoscaling.v2.types import HorizontalPodAutoscaler
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.owners import group_of
 from podfit.core.features import DEFAULT_GATES
@@ -24,17 +25,18 @@ from podfit.decide.pod.resize_state import CONDITIONS
 
 
 def autoscaler_notes(
-    found: Autoscalers, before: Sequence[Pod], after: Mapping[str, Pod], limit_ranges: tuple[LimitRange, ...], own: str
+    snapshot: Snapshot, after: Mapping[str, Pod], charged: Sequence[ResourceQuota], own: str
 ) -> Iterator[str]:
-    """`before` are all pods in question, `after` has by UID those that would be resized. `own` is the VPA whose
-    recommendation is asked for; it takes nothing back.
+    """`after` has by UID the pods that would be resized, `charged` are the quotas as they stand then. `own` is the VPA
+    whose recommendation is asked for; it takes nothing back.
     """
+    found, before = snapshot.autoscalers, snapshot.pods
     resized = [pod for pod in before if pod.metadata.uid in after]
     acting = {vpa.metadata.name: vpa for pod in resized if (vpa := found.vpas.get(pod.metadata.uid)) is not None}
     for name, vpa in acting.items():
         if name != own:
             pods = [after.get(pod.metadata.uid, pod) for pod in before if found.vpas.get(pod.metadata.uid) == vpa]
-            yield _taken_back(vpa, [_done(pod) for pod in pods], limit_ranges, found)
+            yield _taken_back(vpa, [_done(pod) for pod in pods], snapshot, charged)
     for hpa in found.hpas:
         pods = [pod for pod in resized if _measures(hpa, pod, found)]
         yield from dict.fromkeys(text for pod in pods for text in _moved(hpa, pod, after[pod.metadata.uid]))
@@ -56,11 +58,12 @@ def _done(pod: Pod) -> Pod:
 
 
 def _taken_back(
-    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], limit_ranges: tuple[LimitRange, ...], found: Autoscalers
+    vpa: VerticalPodAutoscaler, pods: Sequence[Pod], snapshot: Snapshot, charged: Sequence[ResourceQuota]
 ) -> str:
     """What is taken back, by the updater's own decision on the pods as they will be."""
     told = list(filter(None, dict.fromkeys(slice_told(vpa, pod) for pod in pods)))
     sized = f", pods sized {told[0]}{f' and {len(told) - 1} others' if len(told) > 1 else ''}" if told else ""
+    found = snapshot.autoscalers
     name, updater, now = f"vpa/{vpa.metadata.name} ({update_mode(vpa)}{sized})", found.updater, found.read_at
     bounds = ", ".join(_bounds(vpa))
     rest = f"; its policy allows {bounds}" if bounds else ""
@@ -69,8 +72,11 @@ def _taken_back(
     rest += f"; {updater.note}" if updater.note else ""
     if updater.idle:
         return f"{name} leaves these sizes as long as the updater does nothing: {updater.idle}{rest}"
-    view = view_of(vpa, pods, limit_ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
-    steps = [step for step in next_pass(view, updater.settings.rules).steps if step.startswith(("resizes ", "evicts "))]
+    ranges = of_namespace(vpa.metadata.namespace, snapshot.limit_ranges)
+    view = view_of(vpa, pods, ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
+    api = ForetoldApi(snapshot.age, ranges, snapshot.nodes, of_namespace(vpa.metadata.namespace, charged))
+    foretold = next_pass(view, updater.settings.rules, api).steps
+    steps = [step for step in foretold if step.startswith(("resizes ", "evicts "))]
     if steps:
         return f"{name} takes it back: in its next pass it {'; '.join(steps)}{rest}"
     return f"{name} leaves these sizes in its next pass, and may change them later{rest}"

@@ -3,20 +3,37 @@
 Read are the pods that a VPA controls, what their controllers want, LimitRanges, and `facts.updater`, what it runs with.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 import msgspec
 
+from podfit.answers.facts.ages import Age
+from podfit.answers.facts.api_checks import checks_of
 from podfit.answers.facts.workloads import WorkloadReader
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import Controlling
-from podfit.decide.autoscaling.actions import Action, ActionOutcome, Deed, EvictPod, ResizePod, Skip, Verdict
+from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.actions import (
+    Action,
+    ActionOutcome,
+    Deed,
+    EvictPod,
+    ResizePod,
+    Skip,
+    Verdict,
+    outcome_of,
+)
+from podfit.decide.autoscaling.patches import resized, without_ceiling
 from podfit.decide.autoscaling.update import View, run
 from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
+from podfit.decide.resize.checks import ResizeToCheck, judge
 
 
 async def read_views(
@@ -63,27 +80,65 @@ class NextPass(msgspec.Struct, frozen=True):
         return done.get(verdict.deed) or f"the updater leaves it: {verdict.reason}"
 
 
-def next_pass(view: View, settings: UpdateSettings) -> NextPass:
-    """What the next pass does if the API refuses nothing."""
+class ForetoldApi:
+    """What an API server says to the updater's resizes, one after the other, by what is known of their namespace. A
+    node that is not among `nodes` is not known; webhooks and disruption budgets are not asked.
+    """
+
+    def __init__(
+        self,
+        age: Age,
+        limit_ranges: Iterable[LimitRange] = (),
+        nodes: Mapping[str, Node] = MappingProxyType({}),
+        quotas: Iterable[ResourceQuota] = (),
+    ) -> None:
+        self._age, self._limit_ranges, self._nodes, self._quotas = age, tuple(limit_ranges), nodes, tuple(quotas)
+
+    def refusal(self, action: Action) -> ApiError | None:
+        if not isinstance(action, ResizePod):
+            return None
+        gates, node = self._age.gates, self._nodes.get(action.pod.spec.node_name)
+        old = default_pod(action.pod, gates)
+        resize = ResizeToCheck(
+            new=resized(old, (*action.resources, *without_ceiling(old))),
+            old=old,
+            node=node,
+            limit_ranges=self._limit_ranges,
+            quotas=self._quotas,
+            gates=gates,
+        )
+        outcome = judge(resize, checks_of(self._age, knows_node=node is not None))
+        if isinstance(outcome, ApiError):
+            return outcome
+        self._quotas = outcome.quotas
+        return None
+
+
+def next_pass(view: View, settings: UpdateSettings, api: ForetoldApi) -> NextPass:
+    """What the next pass does if disruption budgets and webhooks are in the way of nothing."""
     actions, told = run(view, settings), list[str]()
     try:
         action = next(actions)
         while True:
-            told += _told(action)
-            action = actions.send(ActionOutcome.DONE)
+            refusal = api.refusal(action)
+            told += _told(action, refusal)
+            action = actions.send(ActionOutcome.DONE if refusal is None else outcome_of(refusal))
     except StopIteration as end:
         told += (f"leaves pods as they are. {said}" for said in end.value.conditions.values())
         return NextPass(tuple(told), {verdict.pod.metadata.uid: verdict for verdict in end.value.verdicts})
 
 
-def _told(action: Action) -> Iterator[str]:
+def _told(action: Action, refusal: ApiError | None) -> Iterator[str]:
     name = action.pod.metadata.name
     match action:
         case ResizePod():
             amounts = ", ".join(
                 _amount(resource) for resource in action.resources if isinstance(resource.get("value"), str)
             )
-            yield f"resizes {name} in place: {amounts}"
+            if refusal is None:
+                yield f"resizes {name} in place: {amounts}"
+            else:
+                yield f"asks for {name} in place: {amounts}, which the API refuses: {refusal.message}"
         case EvictPod():
             yield f"evicts {name}, as far as disruption budgets allow"
         case Skip():

@@ -5,7 +5,7 @@ question matter. What could not be read is part of the answer (`unread`), never 
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -38,6 +38,7 @@ from podfit.net.system import SystemClock
 NOT_FOUND = 404
 PodName = tuple[str, str]
 T = TypeVar("T")
+Bound = TypeVar("Bound", LimitRange, ResourceQuota)
 Other = TypeVar("Other")
 
 
@@ -344,3 +345,7 @@ def _missing_kind(target: Target, error: ApiError) -> ApiError:
     if error.code == 404 and not error.details.get("name"):
         return ApiError(404, "NotFound", f"this cluster does not serve {target.kind.resource}")
     return error
+
+
+def of_namespace(namespace: str, objects: Sequence[Bound]) -> tuple[Bound, ...]:
+    return tuple(obj for obj in objects if obj.metadata.namespace == namespace)

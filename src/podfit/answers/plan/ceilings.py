@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.facts.api_checks import checks_of
+from podfit.answers.facts.snapshot import Snapshot, of_namespace
 from podfit.answers.node.live_node import live_node
-from podfit.answers.plan.plan import checks_of, of_namespace
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.defaults import default_pod

@@ -51,7 +51,7 @@ def notes(
         yield f"the template is not changed: {sizes}"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     own = next((request.autoscaler for _, request in asked if request.autoscaler), "")
-    yield from autoscaler_notes(snapshot.autoscalers, snapshot.pods, resized, snapshot.limit_ranges, own)
+    yield from autoscaler_notes(snapshot, resized, charged, own)
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if any(pod.verdict == DEFERRED for pod in pods) and snapshot.room.problem:
         yield f"whether this cluster makes room is not known: {snapshot.room.problem}"

@@ -7,15 +7,14 @@ The checks are those of `decide.resize.checks`, less or more with the release of
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.answers.facts.ages import Age
+from podfit.answers.facts.api_checks import checks_of
 from podfit.answers.facts.budgets import cover_both
 from podfit.answers.facts.pod_state import waits
-from podfit.answers.facts.snapshot import Snapshot
+from podfit.answers.facts.snapshot import Snapshot, of_namespace
 from podfit.answers.node.live_node import live_node
 from podfit.answers.node.making_room import maker_of
 from podfit.answers.plan.changes import doubts
@@ -24,50 +23,15 @@ from podfit.answers.plan.resize_request import NothingRecorded, ResizeRequest, a
 from podfit.answers.plan.result import Plan, PodPlan
 from podfit.answers.plan.template import TemplatePlan
 from podfit.answers.plan.verdicts import CheckedPod, Verdicts, over
-from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.core.fields import FieldError, forbidden
-from podfit.core.quantity import ZERO
 from podfit.decide.limits.quota_credit import credit
 from podfit.decide.node.room.plan import allocated_form
-from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, ResizeToCheck, judge
+from podfit.decide.resize.checks import ResizeToCheck, judge
 from podfit.decide.resize.queue_order import queue_key
-from podfit.decide.resize.restart_policy import restarting
-from podfit.decide.resize.steps import lowers
-
-
-def checks_of(age: Age, *, knows_node: bool = True) -> tuple[Check, ...]:
-    """Before 1.36 the node, not the API, refused what it can never hold. Without `knows_node` the checks that ask about
-    the node are left out: to whoever may not read it, it is not missing.
-    """
-    checks = (
-        RESIZE_CHECKS if age.checks_capacity and knows_node else tuple(c for c in RESIZE_CHECKS if c not in NODE_CHECKS)
-    )
-    if age.lowers_memory:
-        return checks
-    return tuple(
-        part
-        for check in checks
-        for part in ((check, replace(check, errors=_memory_kept)) if check.name == VALIDATION else (check,))
-    )
-
-
-def _memory_kept(resize: ResizeToCheck) -> list[FieldError]:
-    """1.33 refused to lower a memory limit unless its policy was RestartContainer."""
-    errors = []
-    pairs = zip(resize.new.spec.containers, resize.old.spec.containers, strict=True)
-    for index, (new, old) in enumerate(pairs):
-        limit, before = (container.resources.limits.get("memory", ZERO) for container in (new, old))
-        if before and lowers(limit, before) and not restarting(new, ["memory"]):
-            text = "memory limits cannot be decreased unless resizePolicy is RestartContainer"
-            errors.append(forbidden(f"spec.containers[{index}].resources.limits[memory]", text))
-    return errors
-
-
-T = TypeVar("T", LimitRange, ResourceQuota)
 
 
 class PodRequest(msgspec.Struct, frozen=True):
@@ -252,7 +216,3 @@ class _Planner:
         elif model:
             model.ask(outcome.new)
         return CheckedPod(pod, wanted, outcome)
-
-
-def of_namespace(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:
-    return tuple(obj for obj in objects if obj.metadata.namespace == namespace)

@@ -11,10 +11,10 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.answers.autoscaling.updater import NextPass, next_pass, read_views
+from podfit.answers.autoscaling.updater import ForetoldApi, NextPass, next_pass, read_views
 from podfit.answers.autoscaling.vpas import EstimateStep, last_written, read_vpa, selector_of
 from podfit.answers.facts.ages import Age
-from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS
+from podfit.answers.facts.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.facts.pod_state import RESOURCES, granted
 from podfit.answers.facts.snapshot import Reader
 from podfit.answers.facts.updater import RunningUpdater, read_updater
@@ -26,7 +26,8 @@ from podfit.api.autoscaling_k8s.v1 import (
     VerticalPodAutoscalerCheckpoint,
     VerticalPodAutoscalerCondition,
 )
-from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.aggregate import all_containers
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
@@ -127,17 +128,18 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """`pods` are those of its target that run, None when they could not be found; `unread` says why. `checkpoints` are
-    its own. `view` is what the updater would see of it, `most` what the largest node has, empty when not known.
+    """`pods` are those of its target that run, None when they could not be found; `unread` says why. `nodes` are empty
+    where they may not be read. `checkpoints` are its own. `view` is what the updater would see of it.
     """
 
     age: Age
     vpa: VerticalPodAutoscaler
     pods: tuple[Pod, ...] | None = ()
     limit_ranges: tuple[LimitRange, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    nodes: Mapping[str, Node] = msgspec.field(default_factory=dict)
     updater: RunningUpdater = RunningUpdater()
     view: View | None = None
-    most: ResourceList = msgspec.field(default_factory=dict)
     unread: tuple[str, ...] = ()
     checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
 
@@ -156,14 +158,19 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
         unread.append(f"LimitRanges of {namespace}: {error.message}")
         limit_ranges = ()
     try:
+        quotas = (await client.list(QUOTAS, namespace)).items
+    except ApiError as error:
+        unread.append(f"ResourceQuotas of {namespace}: {error.message}")
+        quotas = ()
+    try:
         every = (await client.list(CHECKPOINTS, namespace)).items
     except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
         every = ()
     own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
     try:
-        most = largest((await client.list(NODES)).items)
-    except ApiError:  # only a note needs it
-        most = {}
+        nodes = {node.metadata.name: node for node in (await client.list(NODES)).items}
+    except ApiError:  # then what a node can never give is not foretold
+        nodes = {}
     vpas = await _beside(client, vpa, updater, unread)
     places = await makes_places(client, clock)
     views = (
@@ -176,9 +183,10 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
         vpa=vpa,
         pods=None if pods is None else tuple(pod for pod in pods if pod.status.phase == "Running"),
         limit_ranges=limit_ranges,
+        quotas=quotas,
+        nodes=nodes,
         updater=updater,
         view=views.get(name),
-        most=most,
         unread=tuple(unread),
         checkpoints=own,
     )
@@ -220,7 +228,8 @@ def foretold(facts: VpaFacts) -> NextPass:
     settings = facts.updater.settings
     if facts.view is None or facts.updater.idle or not settings.works_in(facts.vpa.metadata.namespace):
         return NextPass()
-    return next_pass(facts.view, settings.rules)
+    api = ForetoldApi(facts.age, facts.limit_ranges, facts.nodes, facts.quotas)
+    return next_pass(facts.view, settings.rules, api)
 
 
 def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()) -> VpaWhy:
@@ -250,7 +259,7 @@ def why_vpa(facts: VpaFacts, now: datetime, steps: tuple[EstimateStep, ...] = ()
         ),
         notes=(
             *notes(vpa, facts.pods, facts.age),
-            *wide_limits(vpa, facts.pods or (), facts.limit_ranges, facts.most),
+            *wide_limits(vpa, facts.pods or (), facts.limit_ranges, largest(facts.nodes.values())),
             *filter(None, (facts.updater.note if coming.verdicts and facts.updater.settings.looks_at(vpa) else "",)),
             *(f"not read: {line}" for line in facts.unread),
         ),

@@ -30,7 +30,6 @@ from podfit.cli.cluster_questions import (
 from podfit.cli.output import Output
 from podfit.cli.questions.why_hpa import why_of_an_hpa
 from podfit.cli.questions.why_node_group import why_of_a_node_group
-from podfit.cli.questions.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 
@@ -143,6 +142,8 @@ def _once(
     if about.kind is HPA:
         return why_of_an_hpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if about.kind is VPA:
+        from podfit.cli.questions.why_vpa import why_of_a_vpa  # loads the checks of a resize, for 30 ms
+
         return why_of_a_vpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     now = SystemClock().now()

@@ -8,7 +8,11 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
 from podfit.api.core.v1.pods.types import Pod
+from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.patches import Operation
+
+FORBIDDEN, CONFLICT, TOO_MANY, SERVER_ERROR = 403, 409, 429, 500
+NODE_CAPACITY = "NodeCapacity"
 
 
 class ActionOutcome(Enum):
@@ -20,6 +24,21 @@ class ActionOutcome(Enum):
     REFUSED = "refused"
     NO_CAPACITY = "no capacity"
     UNKNOWN = "unknown"
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+def outcome_of(error: ApiError | ConnectionError) -> ActionOutcome:
+    """What the answer to a resize says of the pod. That of an overloaded server or of a pod that changed meanwhile says
+    nothing, nor does a connection that failed.
+    """
+    if not isinstance(error, ApiError) or error.code in (CONFLICT, TOO_MANY) or error.code >= SERVER_ERROR:
+        return ActionOutcome.UNKNOWN
+    causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
+    full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
+    return ActionOutcome.NO_CAPACITY if full else ActionOutcome.REFUSED
 
 
 class Deed(Enum):

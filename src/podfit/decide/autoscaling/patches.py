@@ -11,9 +11,11 @@ import msgspec
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.aggregate import all_containers
+from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
+from podfit.api.meta.codec import convert, to_dict
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, maximum
 from podfit.decide.autoscaling import boost
@@ -174,6 +176,24 @@ def resource_patches(path: str, own: ResourceRequirements, wanted: Resources) ->
         if amounts and not has:
             yield _add(f"{path}/{kind}", {})
         yield from (_add(f"{path}/{kind}/{_escaped(name)}", str(amount)) for name, amount in amounts.items())
+
+
+def without_ceiling(pod: Pod) -> Iterator[Operation]:
+    """Another size has another burst ceiling: the one of the old size goes in the same write."""
+    if CEILING in pod.metadata.annotations:
+        yield annotate(CEILING, "{}")
+
+
+def resized(pod: Pod, operations: Iterable[Operation]) -> Pod:
+    """The pod with these additions, as the API makes it."""
+    document = to_dict(pod)
+    for operation in operations:
+        *way, name = (segment.replace("~1", "/").replace("~0", "~") for segment in operation["path"][1:].split("/"))
+        member: Any = document
+        for segment in way:
+            member = member[int(segment)] if isinstance(member, list) else member.setdefault(segment, {})
+        member[name] = operation["value"]
+    return convert(document, Pod)
 
 
 def _add(path: str, value: Any) -> Operation:

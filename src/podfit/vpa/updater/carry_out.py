@@ -1,28 +1,23 @@
 """Carries out the updater's actions through the API: resizes, evictions, events (V-087, V-090)."""
 
 import logging
-from collections.abc import Iterator, Mapping
-
-import msgspec
+from collections.abc import Mapping
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.core.v1.pods.burst import CEILING
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.rest import JSON_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.autoscaling.actions import ActionOutcome, EvictPod, ResizePod
+from podfit.decide.autoscaling.actions import ActionOutcome, EvictPod, ResizePod, outcome_of
 from podfit.decide.autoscaling.conditions import IN_PLACE_TEXT, with_conditions
 from podfit.decide.autoscaling.in_place import restarts_nothing
-from podfit.decide.autoscaling.patches import Operation
+from podfit.decide.autoscaling.patches import without_ceiling
 from podfit.vpa.statuses import write_status
 
 log = logging.getLogger(__name__)
 NORMAL, WARNING = "Normal", "Warning"
-FORBIDDEN, CONFLICT, TOO_MANY, SERVER_ERROR = 403, 409, 429, 500
-NODE_CAPACITY = "NodeCapacity"
 
 
 class Writer:
@@ -66,13 +61,13 @@ class Writer:
             log.info("pod not resized, since it was not marked pod=%s/%s error=%s", meta.namespace, meta.name, error)
             return ActionOutcome.UNKNOWN
         try:
-            patch = [*action.resources, *(without_ceiling(pod))]
+            patch = [*action.resources, *without_ceiling(pod)]
             await self._client.patch(
                 Pod, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="resize"
             )
         except (ApiError, ConnectionError) as error:
             log.info("pod not resized pod=%s/%s error=%s", meta.namespace, meta.name, error)
-            return _outcome(error)
+            return outcome_of(error)
         try:
             await self._client.patch(Pod, meta.name, meta.namespace, list(action.marks), content_type=JSON_PATCH)
         except (ApiError, ConnectionError) as error:
@@ -95,22 +90,3 @@ class Writer:
         except (ApiError, ConnectionError) as error:
             text = "condition not written, the next pass tries again vpa=%s/%s error=%s"
             log.info(text, vpa.metadata.namespace, vpa.metadata.name, error)
-
-
-def without_ceiling(pod: Pod) -> Iterator[Operation]:
-    """Another size has another ceiling: the one of the old size goes in the same write."""
-    if CEILING in pod.metadata.annotations:
-        yield {"op": "add", "path": f"/metadata/annotations/{CEILING.replace('/', '~1')}", "value": "{}"}
-
-
-class _Cause(msgspec.Struct, frozen=True):
-    reason: str = ""
-
-
-def _outcome(error: ApiError | ConnectionError) -> ActionOutcome:
-    """What an answer says of the pod: an overloaded or absent server, and a pod that changed meanwhile, say nothing."""
-    if not isinstance(error, ApiError) or error.code in (CONFLICT, TOO_MANY) or error.code >= SERVER_ERROR:
-        return ActionOutcome.UNKNOWN
-    causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
-    full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
-    return ActionOutcome.NO_CAPACITY if full else ActionOutcome.REFUSED
