@@ -92,6 +92,24 @@ async def test_what_the_vpa_would_set_is_named_and_the_updater_is_asked() -> Non
     assert left == "vpa/web (InPlaceOrRecreate) leaves these sizes in its next pass, and may change them later"
 
 
+async def test_what_is_taken_back_is_not_what_the_api_refuses() -> None:
+    """A plan from 500m to 600m of 2 cores of quota, of which the VPA wants one pod to have 700m."""
+    quota = {
+        "metadata": {"name": "small", "namespace": "shop"},
+        "spec": {"hard": {"requests.cpu": "2"}},
+        "status": {"hard": {"requests.cpu": "2"}, "used": {"requests.cpu": "1850m"}},
+    }
+    path = "/api/v1/namespaces/shop/resourcequotas"
+    told = []
+    for quotas in ([], [quota]):
+        cluster = shop(**{VPAS: {"items": [vpa("InPlace")]}, path: {"items": quotas}})
+        told += [note for note in (await planned(cluster, cpu="550m")).notes if note.startswith("vpa/")]
+    free, full = told
+    assert "takes it back: in its next pass it resizes web-1 in place: cpu request 700m" in free
+    assert "would take it back: in its next pass it asks for web-1 in place: cpu request 700m" in full
+    assert "exceeded quota: small, requested: requests.cpu=150m, used: requests.cpu=1900m" in full
+
+
 async def test_the_oldest_of_two_and_none_of_another_workload() -> None:
     old, new, other = vpa("InPlaceOrRecreate"), vpa("InPlaceOrRecreate"), vpa("InPlaceOrRecreate")
     old["metadata"] |= {"name": "old", "creationTimestamp": "2026-01-01T00:00:00Z"}

@@ -234,6 +234,46 @@ async def test_what_the_api_refuses_is_not_foretold_as_done(path: str, document:
     assert all("its resize was refused" in stand.why for stand in found.stands)
 
 
+def four_pods(mode: str, *, quota: str = "", node_cpu: str = "") -> Conversation:
+    """Two at a time may be disturbed."""
+    conversation = cluster(vpa(mode), *(pod(f"web-{number}") for number in range(4)), replicas=4)
+    if quota:
+        amounts = {"requests.cpu": quota}
+        used = {"hard": amounts, "used": {"requests.cpu": "2"}}
+        document = {"metadata": QUOTA["metadata"], "spec": {"hard": amounts}, "status": used}
+        conversation.documents[QUOTAS] = {"items": [document]}
+    if node_cpu:
+        (node,) = conversation.documents["/api/v1/nodes"]["items"]
+        node["status"]["allocatable"]["cpu"] = node_cpu
+    return conversation
+
+
+async def test_what_one_resize_uses_up_of_a_quota_the_next_does_not_have() -> None:
+    found = await asked(four_pods("InPlace", quota="2300m"))
+    assert [step.split()[:2] for step in found.next][:2] == [["resizes", "web-0"], ["asks", "for"]]
+    assert "used: requests.cpu=2200m" in found.next[1]
+
+
+async def test_what_the_updater_does_instead_is_told() -> None:
+    found = await asked(four_pods("InPlaceOrRecreate", quota="2100m"))
+    assert any(step.startswith("asks for web-0 in place") for step in found.next)
+    assert "evicts web-0, as far as disruption budgets allow" in found.next
+
+
+async def test_what_no_node_of_that_size_can_hold_is_refused_where_nodes_are_known() -> None:
+    assert all("which the API refuses" in step for step in (await asked(four_pods("InPlace", node_cpu="600m"))).next)
+    unreadable = four_pods("InPlace", node_cpu="600m")
+    unreadable.forbidden = ("/api/v1/nodes",)
+    found = await asked(unreadable)
+    assert found.next[0].startswith("resizes web-0 in place")
+    assert any("nodes, so that it is not foretold what theirs refuse" in note for note in found.notes)
+
+
+async def test_a_server_without_the_subresource_refuses_every_resize() -> None:
+    found = await asked(cluster(vpa("InPlace"), pod("web-1"), pod("web-2"), minor=31))
+    assert all('which the API refuses: pods "web-' in step for step in found.next)
+
+
 async def test_without_a_recommendation_its_conditions_speak() -> None:
     conditions = [
         {

@@ -173,10 +173,19 @@ class World:
         await self.client.patch(VPAS, name, NAMESPACE, patch, content_type=MERGE_PATCH)
         await self.clock.settle()
 
-    async def recommend(self, name: str, cpu: str, memory: str, container: str = "app") -> None:
-        """As a recommender says it, with bounds at the target."""
+    async def recommend(
+        self,
+        name: str,
+        cpu: str,
+        memory: str,
+        container: str = "app",
+        *,
+        bounds: tuple[dict[str, str], dict[str, str]] | None = None,
+    ) -> None:
+        """As a recommender says it, with bounds at the target where none are given."""
         amounts = {"cpu": cpu, "memory": memory}
-        recommendation = {"containerName": container, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
+        lower, upper = bounds or (amounts, amounts)
+        recommendation = {"containerName": container, "target": amounts, "lowerBound": lower, "upperBound": upper}
         condition = {"type": "RecommendationProvided", "status": "True"}
         status = {"recommendation": {"containerRecommendations": [recommendation]}, "conditions": [condition]}
         await self.say_status(name, status)

@@ -26,7 +26,7 @@ SELDOM = 8
 
 class _Selector(selectors.DefaultSelector):
     """Looks at the sockets, if there are any, in every `seldom`-th turn while there is other work; `resting` hear when
-    there is none. The pipe of the loop itself only wakes it up."""
+    there is none. The loop's own pipe, which wakes it up and tells of signals, is read at rest."""
 
     def __init__(self, seldom: int) -> None:
         super().__init__()

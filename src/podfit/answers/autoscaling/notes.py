@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from podfit.answers.autoscaling.updater import ForetoldApi, next_pass
+from podfit.answers.autoscaling.updater import ASKS, ForetoldApi, next_pass
 from podfit.answers.facts.autoscalers import Autoscalers
 from podfit.answers.facts.pod_state import RESOURCES
 from podfit.answers.facts.snapshot import Snapshot, of_namespace
@@ -74,11 +74,15 @@ def _taken_back(
         return f"{name} leaves these sizes as long as the updater does nothing: {updater.idle}{rest}"
     ranges = of_namespace(vpa.metadata.namespace, snapshot.limit_ranges)
     view = view_of(vpa, pods, ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
-    api = ForetoldApi(snapshot.age, ranges, snapshot.nodes, of_namespace(vpa.metadata.namespace, charged))
+    credited = all(pod.spec.node_name not in snapshot.unknown_nodes for pod in pods)  # what becomes less is free again
+    quotas = of_namespace(vpa.metadata.namespace, charged) if credited else ()
+    api = ForetoldApi(snapshot.age, ranges, quotas, snapshot.nodes, snapshot.knows_node)
     foretold = next_pass(view, updater.settings.rules, api).steps
-    steps = [step for step in foretold if step.startswith(("resizes ", "evicts "))]
-    if steps:
+    steps = [step for step in foretold if step.startswith(("resizes ", "evicts ", ASKS))]
+    if any(not step.startswith(ASKS) for step in steps):
         return f"{name} takes it back: in its next pass it {'; '.join(steps)}{rest}"
+    if steps:
+        return f"{name} would take it back: in its next pass it {'; '.join(steps)}{rest}"
     return f"{name} leaves these sizes in its next pass, and may change them later{rest}"
 
 

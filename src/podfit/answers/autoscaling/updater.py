@@ -3,9 +3,8 @@
 Read are the pods that a VPA controls, what their controllers want, LimitRanges, and `facts.updater`, what it runs with.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 
 import msgspec
 
@@ -18,7 +17,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.controlling import Controlling
-from podfit.core.errors import ApiError
+from podfit.core.errors import ApiError, not_found
 from podfit.decide.autoscaling.actions import (
     Action,
     ActionOutcome,
@@ -34,6 +33,9 @@ from podfit.decide.autoscaling.update import View, run
 from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
 from podfit.decide.resize.checks import ResizeToCheck, judge
+
+ASKS = "asks for "
+"""How the step of a resize begins that the API refuses."""
 
 
 async def read_views(
@@ -81,33 +83,37 @@ class NextPass(msgspec.Struct, frozen=True):
 
 
 class ForetoldApi:
-    """What an API server says to the updater's resizes, one after the other, by what is known of their namespace. A
-    node that is not among `nodes` is not known; webhooks and disruption budgets are not asked.
+    """What an API server says to the updater's resizes, one after the other, by what is known of their namespace.
+    `knows` tells of a node's name whether it would be among `nodes`; webhooks and disruption budgets are not asked.
     """
 
     def __init__(
         self,
         age: Age,
-        limit_ranges: Iterable[LimitRange] = (),
-        nodes: Mapping[str, Node] = MappingProxyType({}),
-        quotas: Iterable[ResourceQuota] = (),
+        limit_ranges: Iterable[LimitRange],
+        quotas: Iterable[ResourceQuota],
+        nodes: Mapping[str, Node],
+        knows: Callable[[str], bool],
     ) -> None:
-        self._age, self._limit_ranges, self._nodes, self._quotas = age, tuple(limit_ranges), nodes, tuple(quotas)
+        self._age, self._limit_ranges, self._quotas = age, tuple(limit_ranges), tuple(quotas)
+        self._nodes, self._knows = nodes, knows
 
     def refusal(self, action: Action) -> ApiError | None:
         if not isinstance(action, ResizePod):
             return None
-        gates, node = self._age.gates, self._nodes.get(action.pod.spec.node_name)
+        if not self._age.has_subresource:
+            return not_found("pods", action.pod.metadata.name)
+        gates, node = self._age.gates, action.pod.spec.node_name
         old = default_pod(action.pod, gates)
         resize = ResizeToCheck(
             new=resized(old, (*action.resources, *without_ceiling(old))),
             old=old,
-            node=node,
+            node=self._nodes.get(node),
             limit_ranges=self._limit_ranges,
             quotas=self._quotas,
             gates=gates,
         )
-        outcome = judge(resize, checks_of(self._age, knows_node=node is not None))
+        outcome = judge(resize, checks_of(self._age, knows_node=self._knows(node)))
         if isinstance(outcome, ApiError):
             return outcome
         self._quotas = outcome.quotas
@@ -138,7 +144,7 @@ def _told(action: Action, refusal: ApiError | None) -> Iterator[str]:
             if refusal is None:
                 yield f"resizes {name} in place: {amounts}"
             else:
-                yield f"asks for {name} in place: {amounts}, which the API refuses: {refusal.message}"
+                yield f"{ASKS}{name} in place: {amounts}, which the API refuses: {refusal.message}"
         case EvictPod():
             yield f"evicts {name}, as far as disruption budgets allow"
         case Skip():

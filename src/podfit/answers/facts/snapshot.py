@@ -78,6 +78,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     autoscalers: Autoscalers = Autoscalers()
     scaling: NodeScaling = NO_SCALING
 
+    def knows_node(self, name: str) -> bool:
+        """Whether a node that is not among `nodes` is not there."""
+        return name in self.nodes or name not in self.unknown_nodes
+
 
 class _Workload(msgspec.Struct, rename="camel"):
     spec: "_WorkloadSpec"

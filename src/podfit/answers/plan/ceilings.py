@@ -98,8 +98,7 @@ def ceiling_outcome(
         limit_ranges=of_namespace(pod.metadata.namespace, snapshot.limit_ranges),
         quotas=of_namespace(pod.metadata.namespace, snapshot.quotas if quotas is None else quotas),
     )
-    knows_node = node in snapshot.nodes or node not in snapshot.unknown_nodes
-    return judge(resize, checks_of(snapshot.age, knows_node=knows_node))
+    return judge(resize, checks_of(snapshot.age, knows_node=snapshot.knows_node(node)))
 
 
 def _with_ceiling(pod: Pod, text: str) -> Pod:

@@ -195,8 +195,7 @@ class _Planner:
             limit_ranges=of_namespace(namespace, snapshot.limit_ranges),
             quotas=of_namespace(namespace, self.quotas),
         )
-        knows_node = node in snapshot.nodes or node not in snapshot.unknown_nodes
-        outcome = judge(resize, checks_of(snapshot.age, knows_node=knows_node))
+        outcome = judge(resize, checks_of(snapshot.age, knows_node=snapshot.knows_node(node)))
         if isinstance(outcome, ApiError):
             return CheckedPod(pod, wanted, outcome)
         if over(pod):

@@ -169,7 +169,8 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
     own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
     try:
         nodes = {node.metadata.name: node for node in (await client.list(NODES)).items}
-    except ApiError:  # then what a node can never give is not foretold
+    except ApiError as error:
+        unread.append(f"nodes, so that it is not foretold what theirs refuse: {error.message}")
         nodes = {}
     vpas = await _beside(client, vpa, updater, unread)
     places = await makes_places(client, clock)
@@ -228,7 +229,8 @@ def foretold(facts: VpaFacts) -> NextPass:
     settings = facts.updater.settings
     if facts.view is None or facts.updater.idle or not settings.works_in(facts.vpa.metadata.namespace):
         return NextPass()
-    api = ForetoldApi(facts.age, facts.limit_ranges, facts.nodes, facts.quotas)
+    knows_nodes = bool(facts.nodes)  # whoever may read one may read all
+    api = ForetoldApi(facts.age, facts.limit_ranges, facts.quotas, facts.nodes, lambda _: knows_nodes)
     return next_pass(facts.view, settings.rules, api)
 
 
@@ -288,9 +290,9 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
     processed = for_pod(pod, told, vpa.spec.resource_policy, facts.limit_ranges, annotations)
     own = [(container.name, container.resources) for container in all_containers(spec)]
     for name, resources in (*own, (WHOLE, spec.resources or ResourceRequirements())):
-        found = recommended(told, name)
-        if found is None:
-            continue
+        found, moved = recommended(told, name), recommended(processed.recommendation, name)
+        if found is None or (moved is None and recommended(told, WHOLE) is not None):
+            continue  # beside a size of the pod as a whole those of its containers do not count
         for resource in RESOURCES:
             target, request = found.target.get(resource), resources.requests.get(resource)
             if target is None or target == request:
@@ -301,7 +303,7 @@ def _stands(facts: VpaFacts, coming: NextPass, pod: Pod) -> Iterator[OffTarget]:
                 resource=resource,
                 request=str(request) if request is not None else "",
                 target=str(target),
-                stands=_where(request, recommended(processed.recommendation, name) or found, resource),
+                stands=_where(request, moved or found, resource),
                 why=_reason(facts, coming, pod, name, resource, processed.notes),
             )
 

@@ -12,7 +12,7 @@ from podfit.core.errors import ApiError
 from podfit.decide.autoscaling.patches import Operation
 
 FORBIDDEN, CONFLICT, TOO_MANY, SERVER_ERROR = 403, 409, 429, 500
-NODE_CAPACITY = "NodeCapacity"
+_NODE_CAPACITY = "NodeCapacity"  # the cause of what a node can never hold
 
 
 class ActionOutcome(Enum):
@@ -37,7 +37,7 @@ def outcome_of(error: ApiError | ConnectionError) -> ActionOutcome:
     if not isinstance(error, ApiError) or error.code in (CONFLICT, TOO_MANY) or error.code >= SERVER_ERROR:
         return ActionOutcome.UNKNOWN
     causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
-    full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
+    full = error.code == FORBIDDEN and any(cause.reason == _NODE_CAPACITY for cause in causes)
     return ActionOutcome.NO_CAPACITY if full else ActionOutcome.REFUSED
 
 

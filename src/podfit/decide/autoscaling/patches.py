@@ -185,13 +185,13 @@ def without_ceiling(pod: Pod) -> Iterator[Operation]:
 
 
 def resized(pod: Pod, operations: Iterable[Operation]) -> Pod:
-    """The pod with these additions, as the API makes it."""
+    """The pod with these additions, parents of which are added first."""
     document = to_dict(pod)
     for operation in operations:
         *way, name = (segment.replace("~1", "/").replace("~0", "~") for segment in operation["path"][1:].split("/"))
         member: Any = document
         for segment in way:
-            member = member[int(segment)] if isinstance(member, list) else member.setdefault(segment, {})
+            member = member[int(segment)] if isinstance(member, list) else member[segment]
         member[name] = operation["value"]
     return convert(document, Pod)
 
