@@ -93,7 +93,7 @@ async def test_what_the_vpa_would_set_is_named_and_the_updater_is_asked() -> Non
 
 
 async def test_what_is_taken_back_is_not_what_the_api_refuses() -> None:
-    """A plan from 500m to 600m of 2 cores of quota, of which the VPA wants one pod to have 700m."""
+    """550m are planned, which leaves 100m of the quota; the VPA wants 700m."""
     quota = {
         "metadata": {"name": "small", "namespace": "shop"},
         "spec": {"hard": {"requests.cpu": "2"}},
@@ -106,7 +106,7 @@ async def test_what_is_taken_back_is_not_what_the_api_refuses() -> None:
         told += [note for note in (await planned(cluster, cpu="550m")).notes if note.startswith("vpa/")]
     free, full = told
     assert "takes it back: in its next pass it resizes web-1 in place: cpu request 700m" in free
-    assert "would take it back: in its next pass it asks for web-1 in place: cpu request 700m" in full
+    assert "would take it back: in its next pass it asks to resize web-1 in place: cpu request 700m" in full
     assert "exceeded quota: small, requested: requests.cpu=150m, used: requests.cpu=1900m" in full
 
 

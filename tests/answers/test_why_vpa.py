@@ -229,7 +229,7 @@ async def test_what_the_api_refuses_is_not_foretold_as_done(path: str, document:
     conversation = cluster(vpa("InPlace"), pod("web-1"), pod("web-2"))
     conversation.documents[path] = {"items": [document]}
     found = await asked(conversation)
-    assert [step.split()[:4] for step in found.next] == [["asks", "for", f"web-{number}", "in"] for number in (1, 2)]
+    assert [step.split()[:4] for step in found.next] == [["asks", "to", "resize", f"web-{number}"] for number in (1, 2)]
     assert all("cpu request 700m" in step and "which the API refuses" in step and why in step for step in found.next)
     assert all("its resize was refused" in stand.why for stand in found.stands)
 
@@ -250,18 +250,19 @@ def four_pods(mode: str, *, quota: str = "", node_cpu: str = "") -> Conversation
 
 async def test_what_one_resize_uses_up_of_a_quota_the_next_does_not_have() -> None:
     found = await asked(four_pods("InPlace", quota="2300m"))
-    assert [step.split()[:2] for step in found.next][:2] == [["resizes", "web-0"], ["asks", "for"]]
+    assert [step.split()[:2] for step in found.next][:2] == [["resizes", "web-0"], ["asks", "to"]]
     assert "used: requests.cpu=2200m" in found.next[1]
 
 
 async def test_what_the_updater_does_instead_is_told() -> None:
     found = await asked(four_pods("InPlaceOrRecreate", quota="2100m"))
-    assert any(step.startswith("asks for web-0 in place") for step in found.next)
+    assert any(step.startswith("asks to resize web-0 in place") for step in found.next)
     assert "evicts web-0, as far as disruption budgets allow" in found.next
 
 
 async def test_what_no_node_of_that_size_can_hold_is_refused_where_nodes_are_known() -> None:
-    assert all("which the API refuses" in step for step in (await asked(four_pods("InPlace", node_cpu="600m"))).next)
+    refused = (await asked(four_pods("InPlace", node_cpu="600m"))).next
+    assert ["which the API refuses" in step for step in refused] == [True] * 4
     unreadable = four_pods("InPlace", node_cpu="600m")
     unreadable.forbidden = ("/api/v1/nodes",)
     found = await asked(unreadable)
@@ -271,7 +272,7 @@ async def test_what_no_node_of_that_size_can_hold_is_refused_where_nodes_are_kno
 
 async def test_a_server_without_the_subresource_refuses_every_resize() -> None:
     found = await asked(cluster(vpa("InPlace"), pod("web-1"), pod("web-2"), minor=31))
-    assert all('which the API refuses: pods "web-' in step for step in found.next)
+    assert ['which the API refuses: pods "web-' in step for step in found.next] == [True, True]
 
 
 async def test_without_a_recommendation_its_conditions_speak() -> None:

@@ -98,7 +98,7 @@ def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
     made = asyncio.run(fill_it())
     port = int(up.state()["server"].rpartition(":")[2])  # the user's kubeconfig on this disk tells of it
     kill(up)
-    if (up.root / "store.reserve").exists():  # given up, its room is for deletions, and all that they have
+    if (up.root / "store.reserve").exists():  # once it is given up, its room is all that deletions have
         fill(up.root)
     up.start(node="none", port=port)
 

@@ -74,7 +74,8 @@ def _taken_back(
         return f"{name} leaves these sizes as long as the updater does nothing: {updater.idle}{rest}"
     ranges = of_namespace(vpa.metadata.namespace, snapshot.limit_ranges)
     view = view_of(vpa, pods, ranges, now, wanted=found.wanted.get, since=since_conditions(pods, now))
-    credited = all(pod.spec.node_name not in snapshot.unknown_nodes for pod in pods)  # what becomes less is free again
+    # Of pods whose nodes are not known a plan does not credit the quota with what becomes less.
+    credited = all(pod.spec.node_name not in snapshot.unknown_nodes for pod in pods)
     quotas = of_namespace(vpa.metadata.namespace, charged) if credited else ()
     api = ForetoldApi(snapshot.age, ranges, quotas, snapshot.nodes, snapshot.knows_node)
     foretold = next_pass(view, updater.settings.rules, api).steps

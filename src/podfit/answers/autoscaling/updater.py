@@ -34,7 +34,7 @@ from podfit.decide.autoscaling.update_settings import UpdateSettings
 from podfit.decide.autoscaling.view import concerned, since_conditions, view_of
 from podfit.decide.resize.checks import ResizeToCheck, judge
 
-ASKS = "asks for "
+ASKS = "asks to resize "
 """How the step of a resize begins that the API refuses."""
 
 

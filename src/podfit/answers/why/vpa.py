@@ -8,6 +8,7 @@ How the recommender came to `uncapped` (percentiles, margins, confidence) is in 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -33,6 +34,7 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.client.places import makes_places
+from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.client.vpa_kinds import CHECKPOINTS, VPAS
 from podfit.core.clock import Clock
@@ -61,6 +63,7 @@ MODES = {
 POD_AS_A_WHOLE = "(pod)"
 """As no container is named."""
 BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
+T = TypeVar("T")
 
 
 class EstimateSteps(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -152,26 +155,14 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
     reading = WorkloadReader(client, namespace, unread.append)
     updater = await read_updater(client, clock)
     pods = await _pods(client, reading, vpa, unread)
-    try:
-        limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
-    except ApiError as error:
-        unread.append(f"LimitRanges of {namespace}: {error.message}")
-        limit_ranges = ()
-    try:
-        quotas = (await client.list(QUOTAS, namespace)).items
-    except ApiError as error:
-        unread.append(f"ResourceQuotas of {namespace}: {error.message}")
-        quotas = ()
+    limit_ranges = await _listed(client, LIMIT_RANGES, namespace, unread, f"LimitRanges of {namespace}")
+    quotas = await _listed(client, QUOTAS, namespace, unread, f"ResourceQuotas of {namespace}")
+    nodes = await _listed(client, NODES, "", unread, "nodes, so that it is not foretold what theirs refuse")
     try:
         every = (await client.list(CHECKPOINTS, namespace)).items
     except ApiError:  # another's recommender may keep none: then how its numbers came about is not known
         every = ()
     own = tuple(checkpoint for checkpoint in every if checkpoint.spec.vpa_object_name == name)
-    try:
-        nodes = {node.metadata.name: node for node in (await client.list(NODES)).items}
-    except ApiError as error:
-        unread.append(f"nodes, so that it is not foretold what theirs refuse: {error.message}")
-        nodes = {}
     vpas = await _beside(client, vpa, updater, unread)
     places = await makes_places(client, clock)
     views = (
@@ -185,7 +176,7 @@ async def read_facts(client: Client, name: str, namespace: str, clock: Clock | N
         pods=None if pods is None else tuple(pod for pod in pods if pod.status.phase == "Running"),
         limit_ranges=limit_ranges,
         quotas=quotas,
-        nodes=nodes,
+        nodes={node.metadata.name: node for node in nodes},
         updater=updater,
         view=views.get(name),
         unread=tuple(unread),
@@ -209,6 +200,15 @@ async def _pods(
     return tuple(pod for pod in found if selector.matches(pod.metadata.labels))
 
 
+async def _listed(client: Client, kind: Resource[T], namespace: str, unread: list[str], what: str) -> tuple[T, ...]:
+    """What may not be read is told to `unread`, and taken for absent."""
+    try:
+        return (await client.list(kind, namespace)).items
+    except ApiError as error:
+        unread.append(f"{what}: {error.message}")
+        return ()
+
+
 async def _beside(
     client: Client, vpa: VerticalPodAutoscaler, updater: RunningUpdater, unread: list[str]
 ) -> tuple[VerticalPodAutoscaler, ...]:
@@ -216,11 +216,8 @@ async def _beside(
     looks_at = updater.settings.looks_at
     if not looks_at(vpa):
         return (vpa,)
-    try:
-        every = (await client.list(VPAS, vpa.metadata.namespace)).items
-    except ApiError as error:
-        unread.append(f"other VPAs of {vpa.metadata.namespace}: {error.message}")
-        return (vpa,)
+    namespace = vpa.metadata.namespace
+    every = await _listed(client, VPAS, namespace, unread, f"other VPAs of {namespace}")
     return (vpa, *(other for other in every if looks_at(other) and other.metadata.name != vpa.metadata.name))
 
 

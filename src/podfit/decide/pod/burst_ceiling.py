@@ -93,15 +93,11 @@ def ranges_of(pod: Pod) -> Mapping[str, BurstRange]:
 
 def with_limits(pod: Pod, limits: Mapping[str, ResourceList], gates: FeatureGates = DEFAULT_GATES) -> Pod:
     """The pod with these limits, by container, and in a Guaranteed one with requests that are the same."""
-    both = _is_guaranteed(pod, gates)
+    both = held_class(pod, gates) == "Guaranteed"
     containers = tuple(_limited(container, limits.get(container.name), both=both) for container in pod.spec.containers)
     if all(new is old for new, old in zip(containers, pod.spec.containers, strict=True)):
         return pod
     return replace(pod, spec=replace(pod.spec, containers=containers))
-
-
-def _is_guaranteed(pod: Pod, gates: FeatureGates) -> bool:
-    return held_class(pod, gates) == "Guaranteed"
 
 
 def _limited(container: Container, limits: ResourceList | None, *, both: bool) -> Container:
@@ -133,7 +129,7 @@ def at_floor(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> Pod:
     ranges = ranges_of(pod)
     if not ranges:
         return pod
-    both = _is_guaranteed(pod, gates)
+    both = held_class(pod, gates) == "Guaranteed"
     containers = tuple(_floored(container, ranges.get(container.name), both=both) for container in pod.spec.containers)
     statuses = tuple(_floored(status, ranges.get(status.name), both=both) for status in pod.status.container_statuses)
     return replace(
